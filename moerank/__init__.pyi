@@ -77,6 +77,7 @@ from .studies.problem import load_problem as load_problem
 from .studies.problem import make_problem as make_problem
 from .studies.searches import SearchStudy as SearchStudy
 from .studies.served import load_model as load_model
+from .studies.stability import stability as stability
 from .studies.study import Study as Study
 from .studies.study import merge_studies as merge_studies
 from .studies.study import read_results as read_results

@@ -7,8 +7,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "FloatType", "Floats", "Integers", "Mask", "Matrix", "Vector", "Words"]
-
 Array: TypeAlias = NDArray[Any]
 """Of any kind of values."""
 

@@ -17,31 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, 
 if TYPE_CHECKING:  # every command loads this file, and some of them no pydantic
     from pydantic import ValidationError
 
-__all__ = [
-    "PLAIN_NAME",
-    "AtLeastTwo",
-    "Count",
-    "NotNegative",
-    "Parameters",
-    "Positive",
-    "Share",
-    "check_at_least",
-    "check_choice",
-    "check_fields",
-    "check_not_negative",
-    "check_positive",
-    "check_room",
-    "check_share",
-    "check_square",
-    "check_switch",
-    "first_mistake",
-    "gibibytes",
-    "memory_limit",
-    "most_workers",
-    "plain_name",
-    "size",
-    "unknown",
-]
 
 Parameters: TypeAlias = dict[str, Any]
 """Arguments by their names."""
@@ -53,8 +28,6 @@ ROOM = 16.0
 def check_positive(*, or_none: bool = False, **parameters: object) -> None:
     """Raise a ValueError for a parameter that is not a positive, finite number, nor None where that is allowed.
 
-    Examples
-    --------
     >>> check_positive(C=1.0, tol=-1)
     Traceback (most recent call last):
         ...
@@ -83,8 +56,6 @@ def check_at_least(least: int, most: int | None = None, *, or_none: bool = False
 
     `most`, where it is given, is the largest that is allowed.
 
-    Examples
-    --------
     >>> check_at_least(1, n_rounds=2.5)
     Traceback (most recent call last):
         ...
@@ -105,8 +76,6 @@ def check_at_least(least: int, most: int | None = None, *, or_none: bool = False
 def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -> None:
     """Raise a ValueError for a parameter that is not between 0 and 1, which it may be as `zero` and `one` say.
 
-    Examples
-    --------
     >>> check_share(query_share=0.0)
     Traceback (most recent call last):
         ...
@@ -123,8 +92,6 @@ def check_room(what: str, n_bytes: int) -> None:
 
     The limit is `ROOM` GiB, or the number of GiB in the environment variable ``MOERANK_MEMORY``.
 
-    Examples
-    --------
     >>> check_room("a population of 1,000,000,000 individuals", 2**40)
     Traceback (most recent call last):
         ...
@@ -143,8 +110,6 @@ def check_room(what: str, n_bytes: int) -> None:
 def check_square(n_features: int, n_tables: int = 1) -> None:
     """Raise a ValueError for square tables of the features that would take more memory than the limit.
 
-    Examples
-    --------
     >>> check_square(100_000)
     Traceback (most recent call last):
         ...
@@ -166,13 +131,7 @@ def memory_limit() -> int:
 
 
 def gibibytes(variable: str, default: float) -> int:
-    """Return the bytes of the number of GiB in an environment variable.
-
-    Raises
-    ------
-    ValueError
-        If it holds something else; the message names it.
-    """
+    """Return the bytes of the number of GiB in an environment variable."""
     given = os.environ.get(variable, "")
     try:
         return int(min((float(given) if given else default) * 2**30, 2.0**62))
@@ -192,8 +151,6 @@ def check_switch(**parameters: object) -> None:
 def check_choice(choices: Iterable[str], **parameters: object) -> None:
     """Raise a ValueError for a parameter that is none of the choices, with the nearest of them.
 
-    Examples
-    --------
     >>> check_choice(("pair", "query"), loss="paris")
     Traceback (most recent call last):
         ...
@@ -220,8 +177,6 @@ def check_fields(values: Any) -> None:
     A constraint is a check of this module: ``Positive`` and its like have one, ``Annotated`` gives any other. Literals
     are checked as choices, and bool as a switch; ``Count | None`` and ``NotNegative | None`` allow None, too.
 
-    Examples
-    --------
     >>> from dataclasses import dataclass
     >>> @dataclass
     ... class Ridge:
@@ -269,8 +224,6 @@ def plain_name(name: str) -> str:
 def toml_value(value: object) -> str:
     """Return a value of JSON as TOML has it on one line; entries of tables that are null are left out.
 
-    Examples
-    --------
     >>> toml_value({"match": {"title": "{{q}}", "boost": None}})
     '{match = {title = "{{q}}"}}'
     """
@@ -283,15 +236,13 @@ def toml_value(value: object) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Say that `name` is no `kind`, with the nearest known name or else all of them.
+    """Say that `name` is no `kind`, with the nearest known name, one that contains it, or else all of them.
 
-    Examples
-    --------
     >>> unknown("algorithm", "nsga", ["nsga2", "spea2"])
     "unknown algorithm 'nsga'; did you mean 'nsga2'?"
     """
     known = list(known)
-    nearest = get_close_matches(name, known, n=1)
+    nearest = get_close_matches(name, known, n=1) or [other for other in known if name and name in other]
     advice = f"did you mean {nearest[0]!r}?" if nearest else f"choose one of {', '.join(known)}"
     return f"unknown {kind} {name!r}; {advice}"
 
@@ -299,8 +250,6 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 def first_mistake(error: ValidationError) -> str:
     """Return where in the values that a pydantic model refused the first mistake is, and what would be right.
 
-    Examples
-    --------
     >>> from pydantic import TypeAdapter, ValidationError
     >>> try:
     ...     TypeAdapter(dict[str, list[int]]).validate_python({"folds": [1, "x"]})
@@ -317,8 +266,6 @@ def first_mistake(error: ValidationError) -> str:
 def size(number: int) -> str:
     """Return a number for a message; Python refuses to write out those of thousands of digits.
 
-    Examples
-    --------
     >>> size(1797), size(10**40)
     ('1,797', 'about 2^132')
     """

@@ -17,23 +17,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeAlias, TypeVar
 
-__all__ = [
-    "FULL",
-    "Json",
-    "cannot_write",
-    "harmless",
-    "is_own",
-    "is_private",
-    "open_regular",
-    "prepare_folder",
-    "read_json",
-    "read_text",
-    "remains_of",
-    "remove_old_remains",
-    "replace_file",
-    "replacing",
-]
-
 T = TypeVar("T")
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -56,13 +39,7 @@ def cannot_write(what: object, error: OSError) -> OSError:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make a folder for results and prove that files can be written there, of names as long as they will be.
-
-    Raises
-    ------
-    OSError
-        If not; the message says why and what to do.
-    """
+    """Make a folder for results and prove that files can be written there, of names as long as they will be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix="x" * (LONGEST_NAME - 8)):  # it adds eight
@@ -98,13 +75,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file at one stroke.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; the message names the file, the reason and the remedy.
-    """
+    """Write a file at one stroke; an OSError names the file that cannot be written, the reason and the remedy."""
     try:
         with replacing(path) as file:
             file.write(content)
@@ -128,16 +99,7 @@ def remove_old_remains(path: Path) -> None:
 def open_regular(path: Path, *, through_links: bool = False) -> BinaryIO:
     """Open a regular file to read its bytes; refuse a pipe, which would wait for a writer, a device and a folder.
 
-    Parameters
-    ----------
-    path : Path
-    through_links : bool, default False
-        Follow a symbolic link instead of refusing it.
-
-    Raises
-    ------
-    OSError
-        If it cannot be opened, or is no regular file; the message says what it is.
+    A symbolic link is refused, too, unless the file is opened `through_links`. The OSError says what the path is.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if through_links else os.O_NOFOLLOW)
     descriptor = os.open(path, flags)
@@ -174,21 +136,9 @@ def is_private(folder: Path) -> bool:
 
 
 def read_text(path: Path, limit: int) -> str:
-    """Return the text of a regular file, without the byte order mark that some editors put in front.
+    """Return the text in UTF-8 of a regular file of at most `limit` bytes, without a byte order mark.
 
-    Parameters
-    ----------
-    path : Path
-        A link is followed.
-    limit : int
-        Most bytes.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read, or is a FIFO, a socket, a device or a folder.
-    ValueError
-        If it is larger, or no UTF-8. Both messages name the file.
+    A file that is larger or no UTF-8 is a ValueError, one that cannot be read an OSError; both name the file.
     """
     with open_regular(path, through_links=True) as file:
         content = file.read(limit + 1)
@@ -205,20 +155,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 def read_json(text: str) -> Any:
-    """Return the values of a JSON text.
-
-    Raises
-    ------
-    ValueError
-        If it is none, or one with NaN or infinite numbers, with a key given twice, or nested too deeply.
-
-    Examples
-    --------
-    >>> read_json('{"seeds": 3, "seeds": 4}')
-    Traceback (most recent call last):
-        ...
-    ValueError: the key 'seeds' is given twice
-    """
+    """Return the values of a JSON text; refuse NaN, infinite numbers, a key given twice, and one nested too deeply."""
     try:
         values = json.loads(text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_each_key_once)
     except RecursionError:

@@ -30,22 +30,6 @@ from moerank.kernels.ranks import average_precision, mean_over_queries, normalis
 from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import is_code, load_code, plugins
 
-__all__ = [
-    "ERR",
-    "MAP",
-    "MRR",
-    "NDCG",
-    "Hit",
-    "MeanNDCG",
-    "Metric",
-    "Precision",
-    "Recall",
-    "as_metric",
-    "check_differing",
-    "make_metric",
-    "ranking_scorer",
-]
-
 Gain = Literal["exp2", "linear"]
 Convention = Literal["usual", "letor"]
 Discount = Literal["letor", "log2"]
@@ -64,8 +48,6 @@ class Metric(ABC):
     A metric of your own has the attribute ``name`` and the method ``values(data, scores)``; all else follows. It must
     compare and hash by its parameters, as frozen dataclasses do.
 
-    Examples
-    --------
     >>> class FirstIsRelevant(Metric):
     ...     name = "first is relevant"
     ...
@@ -533,16 +515,7 @@ MOST_INDIFFERENT = 0.2
 def check_differing(metric: Metric, data: AnyData) -> str:
     """Return a remark if more than a fifth of the queries cannot differ, see `Metric.can_differ`; else an empty text.
 
-    Raises
-    ------
-    ValueError
-        If no query can differ, so that every ranker has the same value.
-
-    Examples
-    --------
-    >>> data = RankingData([[1.0]] * 5, y=[0, 2, 0, 0, 1], qid=[1, 1, 2, 2, 3], name="shop")
-    >>> check_differing(MAP(), data)
-    'shop: MAP has one value in any order on 2 of 3 queries, where all labels are equal'
+    Raises a ValueError if no query can differ, so that every ranker has the same value.
     """
     usual, n_queries = metric.usual(), data.n_queries
     n_differing, n_usual = (int(np.concatenate(data.map(each.can_differ)).sum()) for each in (metric, usual))
@@ -601,8 +574,6 @@ def as_metric(value: Metric | str | None, default: Metric | None = None, *, name
 
     Anything else is a ValueError that names the argument.
 
-    Examples
-    --------
     >>> as_metric("map"), as_metric(Precision(5)).name, as_metric(None, NDCG(10)).name
     (MAP(), 'P@5', 'NDCG@10')
     """
@@ -703,8 +674,6 @@ def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> 
     requests `qid`. Without it there is a ValueError, as whole folds would be one query. The larger
     ``score(data, scores)``, the better.
 
-    Examples
-    --------
     >>> from moerank.metrics import MAP
     >>> from moerank.rankers import RankRLS
     >>> X, y, qid = [[0.1], [0.9], [0.3], [0.5]], [0, 1, 0, 1], [1, 1, 2, 2]

@@ -21,26 +21,6 @@ from typing import Any, Literal
 
 from moerank.checks import Parameters, unknown
 
-__all__ = [
-    "BASES",
-    "FAMILIES",
-    "SolverEntry",
-    "ablations",
-    "allow_code",
-    "code_is_allowed",
-    "is_code",
-    "load_code",
-    "make_backend",
-    "make_solver",
-    "names_of_code",
-    "plugins",
-    "read_text",
-    "solver_entry",
-    "solvers",
-    "split",
-    "written",
-]
-
 Family = Literal["evolutionary", "wrapper", "filter", "embedded", "ranker"]
 
 FAMILIES: dict[Family, str] = {
@@ -58,54 +38,24 @@ NESTED = ("ranker", "backend")
 
 @dataclass(frozen=True)
 class SolverEntry:
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the solver on the command line and in `make_solver`.
-    family : str
-        "filter", "wrapper", "embedded", "evolutionary", or "ranker" without a selection of its own.
-    paper : str
-        Authors and venue of the publication.
-    year : int
-        Year of the publication.
-    source : str or callable
-        The class as "module:Class", without "moerank." in front, or the class itself.
-    linear : bool
-        Whether its rankers score by wᵀx, so that there is a weight for each feature.
-    selects : bool
-        Whether it leaves features out.
-    needs : tuple of str
-        Its requirements: "validation", "binary labels", "seed".
-    backend : bool
-        Whether it can train a whole population (``fit_population``) and so serve a search as fitness backend.
-    ablates : str
-        The part of MOFSRank that it leaves out; empty for other solvers.
-    recommended : bool
-        Whether it finds good fronts soonest of all searches, as ``tests/benchmarks/fronts.py`` measures them.
-    fixed : mapping
-        Arguments of the class that belong to the name.
-    """
-
-    name: str
+    name: str  # on the command line and in `make_solver`
     family: Family
-    paper: str
+    paper: str  # authors and venue of the publication
     year: int
-    source: Any
-    linear: bool = True
-    selects: bool = True
-    needs: tuple[str, ...] = ()
-    backend: bool = False
-    ablates: str = ""
-    recommended: bool = False
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    source: Any  # the class as "module:Class", without "moerank." in front, or the class itself
+    linear: bool = True  # whether its rankers score by wᵀx, so that there is a weight for each feature
+    selects: bool = True  # whether it leaves features out
+    needs: tuple[str, ...] = ()  # of "validation", "binary labels", "seed"
+    backend: bool = False  # whether it can train a whole population, and so judge the individuals of a search
+    ablates: str = ""  # the part of MOFSRank that it leaves out
+    recommended: bool = False  # whether it finds good fronts soonest, as ``tests/benchmarks/fronts.py`` measures them
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments of the class that belong to the name
 
     def settled(self, parameters: Mapping[str, object]) -> Parameters:
         """Return some arguments with the fixed ones; of a mapping among these, only its keys are fixed.
 
-        Examples
-        --------
         >>> solvers()["mofsrank-paper"].settled({"ensemble": {"generations": 5}, "final": "knee"})["ensemble"]
         {'generations': 5, 'keep_members': False, 'count': 'bits'}
         """
@@ -180,18 +130,18 @@ def _parameters_of(entry: SolverEntry) -> Parameters | None:
 def make_backend(name: str, **parameters: Any) -> Any:
     """Return a ranker that can serve as fitness backend; arguments and errors as in `make_solver`.
 
-    Examples
-    --------
     >>> make_backend("mofsrank")
     Traceback (most recent call last):
         ...
     ValueError: mofsrank cannot serve as fitness backend; choose one of fsmrank, ranksvm-primal, rankrls
     """
-    ranker, entry = make_solver(name, **parameters), solver_entry(name)
-    if entry is not None and not entry.backend:
-        able = ", ".join(other.name for other in solvers().values() if other.backend)
+    able = [other.name for other in solvers().values() if other.backend]
+    if (entry := solver_entry(name)) is None:
+        raise ValueError(unknown("backend", name, able))
+    ranker = make_solver(name, **parameters)
+    if not entry.backend:
         instead = f", and train {name} on its front: --set search.refit={name}" * (entry.family == "ranker")
-        raise ValueError(f"{name} cannot serve as fitness backend; choose one of {able}{instead}")
+        raise ValueError(f"{name} cannot serve as fitness backend; choose one of {', '.join(able)}{instead}")
     return ranker
 
 
@@ -204,8 +154,6 @@ def solvers() -> dict[str, SolverEntry]:
     point. Attributes ``family``, ``paper``, ``year``, ``linear``, ``selects`` and ``needs`` of such a class fill its
     row. One that takes a name that is taken is left out with a warning.
 
-    Examples
-    --------
     >>> solvers()["fsmrank"].family, solvers()["rankrls"].backend
     ('embedded', True)
     """
@@ -222,13 +170,7 @@ def solvers() -> dict[str, SolverEntry]:
 
 
 def solver_entry(name: str) -> SolverEntry | None:
-    """Return the row of a solver of the table, or of a class that ``module:name`` names; None if there is neither.
-
-    Raises
-    ------
-    ValueError
-        For ``module:name`` where code is not allowed, or that names no solver; see `allow_code`.
-    """
+    """Return the row of a solver of the table, or of a class that ``module:name`` names; None if there is neither."""
     if name in solvers() or not is_code(name):
         return solvers().get(name)
     found = load_code(name)
@@ -262,16 +204,8 @@ def _entry(name: str, offered: object, *, backend: bool) -> SolverEntry | None:
 def plugins(group: str) -> Parameters:
     """Return the objects that installed packages offer in a group of entry points, by name.
 
-    Parameters
-    ----------
-    group : str
-        "moerank.solvers", "moerank.backends", "moerank.objectives", "moerank.metrics", "moerank.readers" or
-        "moerank.exports".
-
-    Warns
-    -----
-    UserWarning
-        If an entry point cannot be loaded, which leaves it out.
+    A group is one of "moerank.solvers", "moerank.backends", "moerank.objectives", "moerank.metrics", "moerank.readers"
+    and "moerank.exports". An entry point that cannot be loaded is left out with a warning.
     """
     found = {}
     for point in entry_points(group=group):
@@ -297,8 +231,6 @@ def allow_code(allowed: bool = True) -> Iterator[None]:
     outside of this context, which the option ``--allow-code`` of commands opens. Modules in the working directory are
     found, too.
 
-    Examples
-    --------
     >>> with allow_code():
     ...     make_solver("sklearn.linear_model:Ridge", alpha=2.0)
     Ridge(alpha=2.0)
@@ -327,8 +259,6 @@ def is_code(text: str) -> bool:
 def names_of_code(values: object) -> list[str]:
     """Return the texts ``package.module:name`` in plain JSON values, also before parameters and a rank.
 
-    Examples
-    --------
     >>> names_of_code({"metric": "mine:Success@3", "refit": ["mine.trees:Forest[depth=2]"], "unit": "pair"})
     ['mine:Success', 'mine.trees:Forest']
     """
@@ -341,13 +271,7 @@ def names_of_code(values: object) -> list[str]:
 
 
 def load_code(text: str) -> Any:
-    """Return the object that a text ``package.module:name`` names.
-
-    Raises
-    ------
-    ValueError
-        If code is not allowed here (see `allow_code`), or there is no such object.
-    """
+    """Return the object that ``package.module:name`` names; a ValueError if code is not allowed, or there is none."""
     if not code_is_allowed():
         raise ValueError(f"{text} names code, which runs only if the command has --allow-code")
     module, _, name = text.partition(":")
@@ -366,8 +290,6 @@ BASES = ("mofsrank", "mofsrank-paper")
 def ablations(base: str = "mofsrank") -> dict[str, str]:
     """Return the texts of the solvers that leave a part of `base` out, with the part.
 
-    Examples
-    --------
     >>> ablations("mofsrank-paper")
     {'mofsrank-paper[instance_selection=false]': 'instance selection', 'mofsrank-paper[adaptive_mutation=false]': \
 'adaptive mutation', 'mofsrank-paper[ensemble=false]': 'ensemble'}
@@ -383,13 +305,8 @@ def read_text(text: str) -> tuple[str, Parameters]:
 
     JSON reads a value if it can; any other value is a text. Commas inside brackets and quotes do not separate.
 
-    Raises
-    ------
-    ValueError
-        For text of another form.
+    Raises a ValueError for text of another form.
 
-    Examples
-    --------
     >>> read_text("fs-ed[ranker=lambdamart[n_trees=200],n_features_to_select=5]")
     ('fs-ed', {'ranker': 'lambdamart[n_trees=200]', 'n_features_to_select': 5})
     """
@@ -410,10 +327,7 @@ def read_text(text: str) -> tuple[str, Parameters]:
 def written(value: object) -> str:
     """Return the text of a value of a parameter, which `read_text` reads as the same value.
 
-    Raises
-    ------
-    TypeError
-        If the value is not one of JSON.
+    Raises a TypeError if the value is not one of JSON.
     """
     if isinstance(value, str) and _read(value) == value and split(f"x={value}") == [f"x={value}"]:
         return value
@@ -430,8 +344,6 @@ def _read(value: str) -> Any:
 def split(text: str) -> list[str]:
     """Split a list of solvers at the commas that are outside of brackets and quotes; empty parts are left out.
 
-    Examples
-    --------
     >>> split('fsmrank[lambda1=0,lambda2=1], mofsrank[ensemble={"generations":5}],gas')
     ['fsmrank[lambda1=0,lambda2=1]', 'mofsrank[ensemble={"generations":5}]', 'gas']
     """

@@ -17,8 +17,6 @@ from moerank.rankers import as_backend, train_population
 if TYPE_CHECKING:
     from moerank.arrays import Vector
 
-__all__ = ["check_backend", "check_solver"]
-
 
 def check_solver(solver: object) -> None:
     """Check that a solver or a ranker can stand in the table of solvers.

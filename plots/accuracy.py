@@ -3,7 +3,7 @@
     python plots/accuracy.py STUDY [--out FOLDER]
 
 Draws `accuracy-PROBLEM.png` for each problem of the study: the test metric of the best with at most k
-features, chosen by validation, as a mean over folds and seeds; solvers by family, published results in grey.
+features, chosen by validation, as a mean over folds and seeds; the best of each family, the others in grey.
 """
 
 from recipe import opened

@@ -2,8 +2,8 @@
 
     python plots/frequency.py STUDY [--out FOLDER]
 
-Draws `frequency-PROBLEM.png` for each problem of the study: a map solver by feature over folds and seeds,
-with the stability of each solver's choice, corrected for chance.
+Draws `frequency-PROBLEM.png` for each problem of the study: a map feature by solver over folds and seeds,
+with the stability of each solver's choice, also corrected for chance.
 """
 
 from recipe import opened

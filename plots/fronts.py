@@ -2,8 +2,8 @@
 
     python plots/fronts.py STUDY [--out FOLDER]
 
-Draws `fronts-PROBLEM.png` for each problem of the study. One solver of each kind is enough to see how
-much of a training front is left on queries that the solver has not seen; without a choice each family has a row.
+Draws `fronts-PROBLEM.png` for each problem of the study. One solver of each kind is enough to see how much of a
+training front is left on queries that the solver has not seen; without a choice the best of each family has a colour.
 """
 
 from recipe import opened

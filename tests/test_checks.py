@@ -89,6 +89,7 @@ def test_what_is_no_integer_is_refused_by_name(value):
 
 def test_unknown_names_come_with_the_nearest_or_with_all():
     assert unknown("solver", "rankrsl", ["rankrls", "gas"]) == "unknown solver 'rankrsl'; did you mean 'rankrls'?"
+    assert unknown("backend", "svm", ["rankrls", "ranksvm-primal"]).endswith("did you mean 'ranksvm-primal'?")
     assert unknown("solver", "xyz", ["rankrls", "gas"]) == "unknown solver 'xyz'; choose one of rankrls, gas"
 
 

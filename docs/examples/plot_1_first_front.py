@@ -23,6 +23,6 @@ print(result.verdict.sentence)
 front = RUN_FIGURES["front"].draw(result)
 
 # %%
-# Each column is a member of the front, and each row is a pixel.
+# The darker a pixel, the more members of the front use it. Frames mark the pixels of the chosen member.
 
 features = RUN_FIGURES["features"].draw(result)

@@ -35,7 +35,8 @@ print(f"largest cost of a member: {free.front_['cost'].max():g} without a limit,
 with in_style():
     figure, (left, right) = plt.subplots(1, 2, figsize=(6.5, 2.8), layout="constrained")
     for solver, label in ((free, "no limit"), (limited, "at most 25")):
-        left.plot(solver.front_["cost"], solver.front_["error"], marker="o", markersize=3, label=label)
+        front = solver.front_.sort_values("cost")
+        left.plot(front["cost"], front["error"], marker="o", drawstyle="steps-post", label=label)
     left.set(xlabel="Cost", ylabel="1 − NDCG@10, training")
     left.legend()
     right.imshow(np.abs(limited.coef_).reshape(8, 8), cmap="Greys")

@@ -32,8 +32,8 @@ with in_style():
     front = chosen["train"][1]
     axes.plot(front["n_features"], 1 - front["error"], marker="o", markersize=3, label="training")
     axes.plot(front["n_features"], front["validation"], marker="s", markersize=3, label="validation")
-    for (rule, (size, _)), height in zip(chosen.items(), (0.12, 0.24, 0.36, 0.48), strict=True):
-        axes.axvline(size, color="0.7", linewidth=0.8)
-        axes.text(size, height, f" {rule}", transform=axes.get_xaxis_transform(), fontsize=7)
+    for (rule, (size, _)), height in zip(chosen.items(), (0.39, 0.27, 0.15, 0.03), strict=True):
+        axes.axvline(size, color="0.7", linewidth=0.8, zorder=0)
+        axes.text(size, height, f"{rule} ", transform=axes.get_xaxis_transform(), fontsize=7, ha="right")
     axes.set(xlabel="Number of features", ylabel="NDCG@10")
-    axes.legend(loc="lower right")
+    figure.legend(loc="outside upper center", ncols=2)

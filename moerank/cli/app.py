@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import functools
-import json
 import warnings
 from collections.abc import Callable
 from inspect import cleandoc
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from moerank.cli.certify import CERTIFY_EXAMPLES, certify
-from moerank.cli.costs import COSTS_EXAMPLES, DESIGN_EXAMPLES, costs, design
-from moerank.cli.data import COMPARE_EXAMPLES, DESCRIBE_EXAMPLES, cache, compare, describe
-from moerank.cli.export import EXPORT_EXAMPLES, export
-from moerank.cli.ingest import INGEST_EXAMPLES, ingest
-from moerank.cli.init import INIT_EXAMPLES, init
-from moerank.cli.judge import JUDGE_EXAMPLES, judge
+from moerank.cli.certify import certify, judge
+from moerank.cli.costs import costs, design
+from moerank.cli.data import cache, compare, describe
+from moerank.cli.export import export
+from moerank.cli.ingest import ingest
+from moerank.cli.init import init
 from moerank.cli.messages import escape_what_cannot_be_written, notice
-from moerank.cli.options import AsJson
-from moerank.cli.report import PLOT_EXAMPLES, REPORT_EXAMPLES, plot, report
-from moerank.cli.run import RUN_EXAMPLES, run
-from moerank.cli.study import MERGE_EXAMPLES, STUDY_EXAMPLES, merge, study
+from moerank.cli.options import AsJson, print_json
+from moerank.cli.report import plot, report
+from moerank.cli.run import run
+from moerank.cli.stability import stability
+from moerank.cli.study import merge, study
 from moerank.version import VERSION
-
-__all__ = ["app", "main", "solvers"]
 
 
 def solvers(as_json: AsJson = False) -> None:
@@ -38,12 +36,31 @@ def solvers(as_json: AsJson = False) -> None:
 
     if as_json:
         keys = ("name", "family", "paper", "year", "linear", "selects", "needs", "backend", "recommended")
-        entries = [{key: getattr(entry, key) for key in keys} for entry in table().values()]
-        typer.echo(json.dumps(entries, indent=1, ensure_ascii=False))
+        print_json([{key: getattr(entry, key) for key in keys} for entry in table().values()])
         return
     from moerank.cli.tables import output, solver_table
 
     output().print(solver_table(table().values()))
+
+
+class _PlainFlags:
+    """Commands whose help shows no type beside switches."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters."""
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params  # type: ignore[no-any-return]
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class _Group(_PlainFlags, TyperGroup):
+    pass
 
 
 def compile_kernels(
@@ -66,6 +83,7 @@ def compile_kernels(
 
 # The commands import what they need themselves: --help answers at once.
 app = typer.Typer(
+    cls=_Group,
     help="Feature selection for learning to rank by evolutionary multi-objective optimisation.",
     epilog="Begin with:  moerank run digits",
     no_args_is_help=True,
@@ -73,33 +91,41 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 data_app = typer.Typer(
-    help="Look at ranking data, and make tables of the logs of search engines.", no_args_is_help=True
+    cls=_Group, help="Look at ranking data, and make tables of the logs of search engines.", no_args_is_help=True
 )
 
 
-def _add(to: typer.Typer, command: Callable[..., None], examples: str | None = None, name: str | None = None) -> None:
+def _add(to: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
     """Add a command whose help is its docstring, with lines that terminals of any width break."""
-    paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
-    to.command(name, help="\n\n".join(" ".join(text.split("\n")) for text in paragraphs), epilog=examples)(command)
+    text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
+    lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
+    to.command(
+        name,
+        cls=_Command,
+        help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
+        epilog="\n\n".join(lines) if examples else None,
+    )(command)
 
 
-_add(app, init, INIT_EXAMPLES)
-_add(app, run, RUN_EXAMPLES)
-_add(app, study, STUDY_EXAMPLES)
-_add(app, merge, MERGE_EXAMPLES)
-_add(app, report, REPORT_EXAMPLES)
-_add(app, plot, PLOT_EXAMPLES)
-_add(app, export, EXPORT_EXAMPLES)
-_add(app, judge, JUDGE_EXAMPLES)
-_add(app, certify, CERTIFY_EXAMPLES)
-_add(app, solvers)
-_add(app, compile_kernels, name="compile")
-_add(data_app, describe, DESCRIBE_EXAMPLES)
-_add(data_app, compare, COMPARE_EXAMPLES)
-_add(data_app, design, DESIGN_EXAMPLES)
-_add(data_app, costs, COSTS_EXAMPLES)
-_add(data_app, ingest, INGEST_EXAMPLES)
-_add(data_app, cache)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    init,
+    run,
+    study,
+    merge,
+    report,
+    plot,
+    export,
+    judge,
+    certify,
+    stability,
+    solvers,
+)
+DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, compare, design, costs, ingest, cache)
+for _command in COMMANDS:
+    _add(app, _command)
+_add(app, compile_kernels, "compile")
+for _command in DATA_COMMANDS:
+    _add(data_app, _command)
 app.add_typer(data_app, name="data")
 
 

@@ -1,4 +1,4 @@
-"""The command moerank certify, which proves what can be proved about the front of a run."""
+"""The commands moerank certify and moerank judge, which examine the result of a run."""
 
 from __future__ import annotations
 
@@ -8,28 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moerank.cli.messages import notice, sentences
-from moerank.cli.options import AllowCode, AsJson, Data, n_processors
+from moerank.cli.messages import notice, printable, sentences
+from moerank.cli.options import FAILED_BOUND, AllowCode, AsJson, Data, Label, Query, Ran, n_processors, print_json
 
 if TYPE_CHECKING:
     from moerank.cli.tables import FittedTable
     from moerank.studies.result import Certificate, Result
 
-__all__ = ["CERTIFY_EXAMPLES", "certify"]
-
-CERTIFY_EXAMPLES = """\
-Examples:
-
-moerank certify results/digits-fold1-seed0
-
-moerank certify results/mq2008-fold1-seed0 --enumerate 4
-
-moerank certify results/study/cells/0123456789abcdef01234567.json --time-limit 60
-"""
-
 
 def certify(
-    result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
+    result: Ran,
     data: Data = None,
     enumerate_: Annotated[
         int, typer.Option("--enumerate", min=0, help="Rank by all subsets of up to so many features; 0 for none.")
@@ -52,6 +40,12 @@ def certify(
     other queries. The certificate is added to result.json, and figures and
     reports show it. Ctrl-C keeps what is proved, first of the losses, then
     of the metric.
+
+    Examples
+    --------
+    moerank certify results/digits-fold1-seed0
+    moerank certify results/mq2008-fold1-seed0 --enumerate 4
+    moerank certify results/study/cells/0123456789abcdef01234567.json --time-limit 60
     """
     with sentences():
         from moerank.cli.progress import StageProgress
@@ -72,7 +66,7 @@ def certify(
         else:
             replace_file(result, found.to_json().encode())
         if as_json:
-            typer.echo(json.dumps(certificate.model_dump(mode="json"), indent=1))
+            print_json(certificate.model_dump(mode="json"))
             return
         from moerank.cli.tables import output, say
 
@@ -86,8 +80,8 @@ def _table(result: Result, certificate: Certificate) -> FittedTable:
     from moerank.cli.tables import FittedTable
 
     metric = result.metrics[0]
-    table = FittedTable(f"{result.solver} on fold {result.fold} of {result.problem}")
-    table.add_heads("features", "loss", "least loss", "given up", metric, f"largest\n{metric}", justify="right")
+    heads = ("features", "loss", "least loss", "given up", metric, f"largest\n{metric}")
+    table = FittedTable(f"{result.solver} on fold {result.fold} of {result.problem}", right=heads)
     for number, (member, given_up) in enumerate(zip(result.front, certificate.given_up, strict=True)):
         size = len(member.features)
         largest = f"{1.0 - certificate.errors[size - 1]:.4f}" if size <= len(certificate.errors) else ""
@@ -100,3 +94,47 @@ def _table(result: Result, certificate: Certificate) -> FittedTable:
             largest,
         )
     return table
+
+
+def judge(
+    result: Ran,
+    new: Annotated[Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")],
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RESULT", help="Compare with the model of another run; by default with the ranker on all features."
+        ),
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Exit code {FAILED_BOUND} for this finding: loss, gain or none; repeatable."),
+    ] = None,
+    label: Label = None,
+    query: Query = None,
+    allow_code: AllowCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare the chosen model of a run with another model on new data, query by query.
+
+    Standard output has one line, which begins with the finding: loss, gain
+    or none. With --json it is an object of JSON with all numbers.
+
+    Examples
+    --------
+    moerank judge results/shop-fold1-seed0 new.parquet --fail-on loss
+    moerank judge results/today new.parquet --against results/yesterday --fail-on loss --json >> dashboard.jsonl
+    """
+    with sentences():
+        from typing import get_args
+
+        from moerank.checks import check_choice
+        from moerank.studies.served import judge_on_new
+        from moerank.verdict import Finding
+
+        for finding in fail_on or ():
+            check_choice(get_args(Finding), **{"--fail-on": finding})
+        found = judge_on_new(result, new, against, label=label, query=query)
+        line = json.dumps(found.as_dict(), ensure_ascii=False) if as_json else found.sentence
+        typer.echo(printable(line))
+    if found.verdict.finding in (fail_on or ()):
+        raise typer.Exit(FAILED_BOUND)

@@ -12,24 +12,6 @@ from moerank.cli.messages import notice, sentences
 if TYPE_CHECKING:
     from moerank.data.measured_costs import MeasuredCosts
 
-__all__ = ["COSTS_EXAMPLES", "DESIGN_EXAMPLES", "costs", "design"]
-
-DESIGN_EXAMPLES = """\
-Examples:
-
-moerank data design features.toml --runs 32
-
-moerank data design features.toml --runs 32 --rounds 3 --out runs.csv
-"""
-
-COSTS_EXAMPLES = """\
-Examples:
-
-moerank data costs measurements.csv
-
-moerank data costs measurements.csv --own profiled.csv --out features.csv
-"""
-
 
 def design(
     features: Annotated[
@@ -44,6 +26,11 @@ def design(
 
     Measure each run with the same queries, in the order of the file, and write
     its time into the column time. moerank data costs makes costs of the times.
+
+    Examples
+    --------
+    moerank data design features.toml --runs 32
+    moerank data design features.toml --runs 32 --rounds 3 --out runs.csv
     """
     with sentences():
         from moerank.data.measured_costs import design_table, fewest_runs, switch_design
@@ -79,6 +66,11 @@ def costs(
 
     The unit is that of the times. The standard errors are written to a file
     beside the table, which [features] table of a problem file names.
+
+    Examples
+    --------
+    moerank data costs measurements.csv
+    moerank data costs measurements.csv --own profiled.csv --out features.csv
     """
     with sentences():
         from moerank.cli.tables import output
@@ -105,9 +97,7 @@ def _table(found: MeasuredCosts) -> object:
     """Return a row for each feature and group."""
     from moerank.cli.tables import FittedTable
 
-    table = FittedTable("costs")
-    table.add_heads("")
-    table.add_heads("cost", "standard error", "95 % from", "to", justify="right")
+    table = FittedTable("costs", [""], ["cost", "standard error", "95 % from", "to"])
     for label, *numbers in zip(found.labels, found.values, found.errors, found.low, found.high, strict=True):
         table.add_texts(label, *(f"{number:.4g}" for number in numbers))
     return table

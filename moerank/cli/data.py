@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from moerank.cli.messages import notice, printable, sentences
-from moerank.cli.options import FAILED_BOUND, AllowCode, AsJson, Data
+from moerank.cli.options import (
+    FAILED_BOUND,
+    AllowCode,
+    AsJson,
+    Data,
+    Exclude,
+    Label,
+    Missing,
+    Query,
+    as_rule,
+    names_of,
+    print_json,
+)
 from moerank.cli.run import connected
 
 if TYPE_CHECKING:
@@ -20,44 +31,18 @@ if TYPE_CHECKING:
     from moerank.metrics import Metric
     from moerank.studies.problem import Problem
 
-__all__ = ["COMPARE_EXAMPLES", "DESCRIBE_EXAMPLES", "as_rule", "cache", "compare", "describe", "names_of"]
-
-DESCRIBE_EXAMPLES = """\
-Examples:
-
-moerank data describe MQ2008/Fold1
-
-moerank data describe MQ2008/Fold1/train.txt --json
-
-moerank data describe shop.csv --label clicks --query session --missing query-worst --exclude title,added
-
-moerank data describe my_problem.toml --fold 2
-
-moerank data describe web --dask tcp://scheduler:8786
-"""
-
-
-COMPARE_EXAMPLES = """\
-Examples:
-
-moerank data compare trained.parquet new.parquet --most-psi 0.25 --most-missing 0.05
-"""
-
 
 def describe(
     what: Annotated[
         str, typer.Argument(help="A LETOR, CSV or Parquet file, the folder of a fold, or a problem.", metavar="WHAT")
     ],
-    label: Annotated[str | None, typer.Option(help="Column of labels; by default one with a usual name.")] = None,
-    query: Annotated[str | None, typer.Option(help="Column of query ids; by default one with a usual name.")] = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(help="Replace missing values by a number, query-min, query-mean or query-worst; else an error."),
-    ] = None,
+    label: Label = None,
+    query: Query = None,
+    missing: Missing = None,
     features: Annotated[
-        str, typer.Option(metavar="NAME,NAME", help="Columns of features; by default all others.")
+        str, typer.Option(metavar="NAME,NAME", help="Columns of features; by default all others that hold numbers.")
     ] = "",
-    exclude: Annotated[str, typer.Option(metavar="NAME,NAME", help="Columns that are no features.")] = "",
+    exclude: Exclude = "",
     fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder of folds.")] = 1,
     data: Data = None,
     dask: Annotated[
@@ -69,11 +54,21 @@ def describe(
     allow_code: AllowCode = False,
     as_json: AsJson = False,
 ) -> None:
-    """Count documents, queries, labels and preference pairs, and point out oddities of the data."""
+    """Count documents, queries, labels and preference pairs, and point out oddities of the data.
+
+    Examples
+    --------
+    moerank data describe MQ2008/Fold1
+    moerank data describe MQ2008/Fold1/train.txt --json
+    moerank data describe shop.csv --label clicks --query session --missing query-worst --exclude title,added
+    moerank data describe my_problem.toml --fold 2
+    moerank data describe web --dask tcp://scheduler:8786
+    """
     from moerank.cli.progress import StageProgress
 
     with sentences():
         from moerank.data import describe as describe_data
+        from moerank.exports.deployable import obstacles_of_data
         from moerank.metrics import NDCG
 
         with StageProgress(), connected(dask) as cluster:
@@ -87,13 +82,16 @@ def describe(
                 parts = _problem(what, options, dask).load_limited_fold(fold, data, cluster)[0]
             descriptions = [describe_data(part) for part in parts]
         if as_json:
-            typer.echo(json.dumps([entry.as_dict() for entry in descriptions], indent=1, ensure_ascii=False))
+            print_json([entry.as_dict() for entry in descriptions])
             return
         from moerank.cli.tables import description_table, output
 
         output().print(description_table(what, descriptions))
         remarks = dict.fromkeys(remark for entry in descriptions for remark in entry.remarks())
-        typer.echo("\n".join([*remarks, *(f"{said}." for part in parts if (said := _differing(metric, part)))]))
+        remarks |= dict.fromkeys(f"{said}." for part in parts if (said := _differing(metric, part)))
+        rule = next((part.missing for part in parts if part.n_missing.any()), None)
+        remarks |= dict.fromkeys(f"No export: {reason}." for reason in obstacles_of_data(parts[0].scaling, rule))
+        typer.echo("\n".join(remarks))
 
 
 def compare(
@@ -109,8 +107,8 @@ def compare(
             min=0, max=1, help=f"Exit code {FAILED_BOUND} if the share of missing values of a feature grows by more."
         ),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="Column of labels; by default one with a usual name.")] = None,
-    query: Annotated[str | None, typer.Option(help="Column of query ids; by default one with a usual name.")] = None,
+    label: Label = None,
+    query: Query = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare the values of each feature in two files, the largest drift first.
@@ -118,11 +116,15 @@ def compare(
     The population stability index (PSI) is 0 for equal distributions. By the
     usual rule of thumb a feature is stable below 0.1, and has shifted above
     0.25. Shares of missing values and ranges are shown beside it.
+
+    Examples
+    --------
+    moerank data compare trained.parquet new.parquet --most-psi 0.25 --most-missing 0.05
     """
     from moerank.cli.progress import StageProgress
 
     with sentences():
-        from moerank.data.drift import MISSING, drifts
+        from moerank.data.describe import MISSING, drifts
         from moerank.data.ranking_data import in_one_piece
 
         with StageProgress():
@@ -130,7 +132,7 @@ def compare(
             parts = [_read(file, options, 1, None)[0] for file in (first, second)]
             found = drifts(in_one_piece(parts[0]), in_one_piece(parts[1]))
         if as_json:
-            typer.echo(json.dumps([asdict(drift) for drift in found], ensure_ascii=False))
+            print_json([asdict(drift) for drift in found])
         else:
             from moerank.cli.tables import drift_table, output
 
@@ -161,7 +163,8 @@ def _read(what: str, options: dict[str, str | None], fold: int, data: Path | Non
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds
     from moerank.data.read.files import part_paths, reader_of
-    from moerank.data.read.table import find_part, guess_columns
+    from moerank.data.read.table import find_part
+    from moerank.studies.draft import draft_problem
 
     path, rule = Path(what), cast("MissingRule | None", as_rule(options["missing"]))  # the readers check its name
     if path.suffix == ".toml" or not path.exists():
@@ -180,12 +183,20 @@ def _read(what: str, options: dict[str, str | None], fold: int, data: Path | Non
         if len(part_paths(path, drawn=True)) == 2:
             notice("no validation part: a fifth of the training queries is drawn, as by split = {validation = 0.2}")
         return load_fold(path, missing=rule, validation=0.2)
-    label, query = guess_columns(first, options["label"], options["query"])
-    if options["label"] is None or options["query"] is None:
-        notice(f"label: column {label!r}, query: column {query!r}")
     features, exclude = names_of(options["features"] or ""), names_of(options["exclude"] or "")
+    draft = draft_problem(path, label=options["label"], query=options["query"], exclude=exclude, missing=rule)
+    for reason in draft.reasons:
+        notice(reason)
     load = load_table_fold if path.is_dir() else load_table
-    read = load(path, label=label, query=query, features=features or None, exclude=exclude, missing=rule)
+    read = load(
+        path,
+        label=draft.label,
+        query=draft.query,
+        features=features or None,
+        exclude=() if features else draft.left_out,
+        document=draft.document,
+        missing=cast("MissingRule", draft.missing),
+    )
     return read if isinstance(read, tuple) else [read]
 
 
@@ -198,19 +209,6 @@ def _problem(what: str, options: dict[str, str | None], dask: str | None = None)
         raise ValueError(f"--{given[0]} is for data files; in a problem, set it in the problem file")
     problem = load_problem(what)
     return problem if dask is None else problem.in_shards()
-
-
-def names_of(listed: str) -> list[str]:
-    """Return the names of a list with commas."""
-    return [name for part in listed.split(",") if (name := part.strip())]
-
-
-def as_rule(missing: str | None) -> float | str | None:
-    """Return --missing as a number, or as the name of a rule."""
-    try:
-        return None if missing is None else float(missing)
-    except ValueError:
-        return missing
 
 
 def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all cached files.")] = False) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from moerank.cli.messages import notice, printable, sentences
-from moerank.cli.options import AllowCode
+from moerank.cli.options import AllowCode, Ran
 from moerank.exports.formats import FORMATS, find_format
 from moerank.exports.formats import export as write
 
@@ -16,25 +16,9 @@ if TYPE_CHECKING:
     from moerank.exports.deployable import Phase
     from moerank.studies.result import Result
 
-__all__ = ["EXPORT_EXAMPLES", "export"]
-
-EXPORT_EXAMPLES = """\
-Examples:
-
-moerank export results/shop-fold1-seed0 --format solr
-
-moerank export results/shop-fold1-seed0 --format elasticsearch --member 3 --name shop_v2
-
-moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out schemas/shop/moerank.profile
-
-moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
-
-moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
-"""
-
 
 def export(
-    result: Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")],
+    result: Ran,
     format_: Annotated[
         str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}, or a format of an installed package.")
     ],
@@ -88,6 +72,14 @@ def export(
     vespa = "bm25(title)"
 
     The output tells how to upload the files and what to check.
+
+    Examples
+    --------
+    moerank export results/shop-fold1-seed0 --format solr
+    moerank export results/shop-fold1-seed0 --format elasticsearch --member 3 --name shop_v2
+    moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out schemas/shop/moerank.profile
+    moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
+    moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
     """
     with sentences():
         from moerank.studies.result_files import find_result

@@ -9,20 +9,6 @@ import typer
 
 from moerank.cli.messages import sentences
 
-__all__ = ["INGEST_EXAMPLES", "ingest"]
-
-INGEST_EXAMPLES = """\
-Examples:
-
-moerank data ingest log.jsonl --judgments judgments.csv --out shop.parquet
-
-moerank data ingest logs/ --judgments qrels.txt --join id --out shop.parquet
-
-moerank data ingest log.jsonl.gz --judgments ctr.csv --grades bins=.25,.5,.75 --out shop.parquet
-
-moerank data ingest features.csv --from pyvespa --out shop.parquet
-"""
-
 
 def ingest(
     logs: Annotated[list[str], typer.Argument(help="Files or folders of logs; - is standard input.", metavar="LOG")],
@@ -99,6 +85,13 @@ def ingest(
     or the Search Relevance Workbench. moerank run reads the Parquet file
     without being told its columns. features.toml beside it is for moerank
     export --features.
+
+    Examples
+    --------
+    moerank data ingest log.jsonl --judgments judgments.csv --out shop.parquet
+    moerank data ingest logs/ --judgments qrels.txt --join id --out shop.parquet
+    moerank data ingest log.jsonl.gz --judgments ctr.csv --grades bins=.25,.5,.75 --out shop.parquet
+    moerank data ingest features.csv --from pyvespa --out shop.parquet
     """
     from moerank.cli.progress import StageProgress
 

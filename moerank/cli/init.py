@@ -9,45 +9,34 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli.messages import notice, sentences
+from moerank.cli.options import Exclude, Label, Missing, Query, as_rule, names_of
 
 if TYPE_CHECKING:
     from moerank.studies.draft import Draft
-
-__all__ = ["INIT_EXAMPLES", "init"]
-
-INIT_EXAMPLES = """\
-Examples:
-
-moerank init shop.csv
-
-moerank init shop.csv --label bought --query session --exclude title,added
-
-moerank init logs/ --missing query-worst
-"""
 
 
 def init(
     table: Annotated[
         Path, typer.Argument(help="A CSV or Parquet file, or a folder of a training, validation and test table.")
     ],
-    label: Annotated[str | None, typer.Option(help="Column of relevance labels.")] = None,
-    query: Annotated[str | None, typer.Option(help="Column of query ids.")] = None,
-    exclude: Annotated[
-        str, typer.Option(metavar="NAME,NAME", help="Columns that are no features, beside texts and dates.")
-    ] = "",
-    missing: Annotated[
-        str | None,
-        typer.Option(help="Replace missing values by a number, query-min, query-mean or query-worst; by default 0."),
-    ] = None,
+    label: Label = None,
+    query: Query = None,
+    exclude: Exclude = "",
+    missing: Missing = None,
 ) -> None:
     """Write a problem file for a table, and say what it guesses of the columns.
 
     The file stands beside the table, as shop.toml beside shop.csv, and has
     comments. On a terminal the command asks whether the guesses of label and
     query are right. Correct the rest in the file.
+
+    Examples
+    --------
+    moerank init shop.csv
+    moerank init shop.csv --label bought --query session --exclude title,added
+    moerank init logs/ --missing query-worst
     """
     with sentences():
-        from moerank.cli.data import as_rule, names_of
         from moerank.studies.draft import draft_problem
 
         def draft(label: str | None, query: str | None) -> Draft:
@@ -56,8 +45,8 @@ def init(
 
         found = draft(label, query)
         if sys.stdin.isatty() and sys.stderr.isatty():
-            label = label or typer.prompt("Column of relevance labels", default=found.label, err=True)
-            query = query or typer.prompt("Column of query ids", default=draft(label, query).query, err=True)
+            label = label or _asked("Column of relevance labels", found.label)
+            query = query or _asked("Column of query ids", draft(label, query).query)
             found = draft(label, query)
         for reason in found.reasons:
             notice(reason)
@@ -65,3 +54,9 @@ def init(
             raise ValueError(f"{found.path} exists; correct it, or remove it and begin again")
         found.path.write_text(found.text, encoding="utf-8")
         typer.echo(f"Wrote {found.path}. Next: moerank run {found.path}")
+
+
+def _asked(question: str, guess: str) -> str | None:
+    """Return the answer of the user; None if the guess is right."""
+    answer = typer.prompt(question, default=guess, err=True)
+    return None if answer == guess else str(answer)

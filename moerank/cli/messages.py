@@ -23,19 +23,6 @@ import typer
 
 from moerank.files import FULL, cannot_write
 
-__all__ = [
-    "INTERRUPTED",
-    "escape_what_cannot_be_written",
-    "interruptible",
-    "is_quiet",
-    "keep",
-    "notice",
-    "printable",
-    "remark",
-    "sentences",
-    "speaking",
-]
-
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C, as shells have it."""
 

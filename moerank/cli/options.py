@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Sequence
@@ -9,23 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
-__all__ = [
-    "FAILED_BOUND",
-    "AllowCode",
-    "AsJson",
-    "Data",
-    "Folder",
-    "Log",
-    "Quiet",
-    "Settings",
-    "complete_problem",
-    "complete_solver",
-    "complete_solvers",
-    "n_processors",
-    "read_settings",
-]
-
 
 FAILED_BOUND = 3
 """Exit code of a finding or a value that an option calls a failure."""
@@ -49,6 +33,19 @@ AllowCode = Annotated[
     ),
 ]
 
+Ran = Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")]
+
+Label = Annotated[str | None, typer.Option(help="Column of labels; by default it is guessed.")]
+
+Query = Annotated[str | None, typer.Option(help="Column of query ids; by default it is guessed.")]
+
+Exclude = Annotated[str, typer.Option(metavar="NAME,NAME", help="Columns that are no features.")]
+
+Missing = Annotated[
+    str | None,
+    typer.Option(help="Replace missing values by a number, query-min, query-mean or query-worst."),
+]
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
 
 Data = Annotated[
@@ -67,6 +64,24 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="STAGE.KEY=VALUE", help="Change a value of the problem file; repeatable."),
 ]
+
+
+def print_json(values: object) -> None:
+    """Print JSON on standard output."""
+    typer.echo(json.dumps(values, indent=1, ensure_ascii=False))
+
+
+def names_of(listed: str) -> list[str]:
+    """Return the names of a list with commas."""
+    return [name for part in listed.split(",") if (name := part.strip())]
+
+
+def as_rule(missing: str | None) -> float | str | None:
+    """Return --missing as a number, or as the name of a rule."""
+    try:
+        return None if missing is None else float(missing)
+    except ValueError:
+        return missing
 
 
 def n_processors() -> int:

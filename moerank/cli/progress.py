@@ -26,11 +26,9 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from moerank.cli.messages import is_quiet, keep, printable, remark
+from moerank.cli.messages import is_quiet, keep, printable
 from moerank.data.read.files import reading_progress
 from moerank.studies.grid import Cell
-
-__all__ = ["PATIENCE", "CellProgress", "StageProgress", "TimeLeft", "compiled", "in_words"]
 
 Kind = tuple[str, str]
 """A problem and a solver. Cells of one kind cost about the same, but kinds differ up to a thousandfold."""
@@ -95,27 +93,60 @@ def _kind(cell: Cell) -> Kind:
 PATIENCE = 2.0
 """Seconds that reading a file may take before its progress is shown."""
 
-
 LINE_EVERY = 60.0
 """Seconds between the lines on a stage where there is no terminal."""
 
-ROOM_FOR_STAGES, ROOM_FOR_CELLS = 80, 100
-"""Least widths of a terminal for all columns of the bars."""
+
+class _Shown:
+    """Bars on a terminal of standard error, else lines, and neither with --quiet.
+
+    `columns` returns those of the bars, which take the whole width of a terminal that is narrower than `room`.
+    """
+
+    def __init__(self, room: int, columns: Callable[[bool], Iterable[ProgressColumn]]) -> None:
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        narrow = self._console.width < room
+        self._bars = Progress(*columns(narrow), console=self._console, expand=narrow)
+        self._on_terminal = self._console.is_terminal and not is_quiet()
+
+    def _say(self, line: str) -> None:
+        """Print a line where there are no bars, and append it to the file of --log."""
+        keep(line)
+        if not is_quiet() and not self._on_terminal:
+            self._console.print(printable(line), soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        if self._on_terminal:
+            self._bars.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._on_terminal:
+            self._bars.stop()
 
 
-class CellProgress:
+def _texts(source: str, *, shortened: bool = False) -> TextColumn:
+    """Return a column of texts, which are cut if the terminal is too narrow."""
+    column = Column(no_wrap=True, overflow="ellipsis", ratio=1) if shortened else None
+    return TextColumn(source, markup=False, table_column=column)
+
+
+class _Words(ProgressColumn):
+    """A column whose text is computed at each refresh."""
+
+    def __init__(self, words: Callable[[], str]) -> None:
+        super().__init__()
+        self._words = words
+
+    def render(self, task: Task) -> Text:
+        return Text(self._words())
+
+
+class CellProgress(_Shown):
     """Progress of a study, with the cell that runs: a bar on a terminal, else a line per cell.
 
-    Inside a ``with``, `started` is called when a cell begins, and ``progress(cell, succeeded)`` when it ends.
-
-    Parameters
-    ----------
-    states : mapping of Cell to str
-        "finished", "failed" or "open" for each cell at the start.
-    cost : callable
-        ``cost(cell)`` returns the processor seconds of a finished cell.
-    clock : callable
-        Returns seconds.
+    Inside a ``with``, `started` is called when a cell begins, and ``progress(cell, succeeded)`` when it ends. `states`
+    are "finished", "failed" or "open" at the start, and ``cost(cell)`` the processor seconds of a finished cell.
     """
 
     def __init__(
@@ -124,26 +155,24 @@ class CellProgress:
         cost: Callable[[Cell], float],
         clock: Callable[[], float] = monotonic,
     ) -> None:
+        super().__init__(100, self._columns)
+        self._bars.expand = True
         self._states, self._cost, self._clock = states, cost, clock
-        self._console = _console()
-        self._bars, self._lines = _manner(self._console)
-        narrow = self._console.width < ROOM_FOR_CELLS
-        self._bar = Progress(
-            *([] if narrow else [TextColumn("cells")]),
-            BarColumn(bar_width=8 if narrow else 20),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}", markup=False, table_column=_shortened()),
-            *([] if narrow else [TimeElapsedColumn(), TextColumn("elapsed")]),
-            _Words(self._words_left),
-            console=self._console,
-            expand=True,
-        )
-        self._task = self._bar.add_task("", total=len(states))
+        self._task = self._bars.add_task("", total=len(states))
         self._done = self._failed = 0
         self._running: list[Cell] = []
         self._left = TimeLeft(cell for cell, state in states.items() if state == "open")
         self._begin = clock()
         self._end: float | None = None
+
+    def _columns(self, narrow: bool) -> Iterable[ProgressColumn]:
+        wide = not narrow
+        yield from [TextColumn("cells")] * wide
+        yield BarColumn(bar_width=20 if wide else 8)
+        yield MofNCompleteColumn()
+        yield _texts("{task.description}", shortened=True)
+        yield from (TimeElapsedColumn(), TextColumn("elapsed")) * wide
+        yield _Words(self._words_left)
 
     def started(self, cell: Cell) -> None:
         """Name a running cell."""
@@ -160,23 +189,17 @@ class CellProgress:
             now = self._clock()
             seconds = self._left.seconds(now - self._begin)
             self._end = None if seconds is None else now + seconds
-            self._print(cell, succeeded, now - self._begin)
+            times = ", ".join(filter(None, (f"{now - self._begin:.1f} s", self._words_left())))
+            line = f"{self._done}/{len(self._states)} {cell.label}{': failed' * (not succeeded)} ({times})"
+            self._say(line)
         self._describe()
 
     def _describe(self) -> None:
-        words = [self._running[0].label] if self._running else []
-        words += [f"and {len(self._running) - 1} more"] if len(self._running) > 1 else []
-        words = [f"{self._failed} failed,", *words] if self._failed and words else words
-        shown = " ".join(words) or (f"{self._failed} failed" if self._failed else "")
-        self._bar.update(self._task, completed=self._done, description=printable(shown))
-
-    def _print(self, cell: Cell, succeeded: bool, elapsed: float) -> None:
-        state = "" if succeeded else ": failed"
-        times = ", ".join(filter(None, (f"{elapsed:.1f} s", self._words_left())))
-        line = f"{self._done}/{len(self._states)} {cell.label}{state} ({times})"
-        keep(line)
-        if self._lines:
-            self._console.print(printable(line), soft_wrap=True)
+        words = [f"{self._failed} failed"] if self._failed else []
+        if self._running:
+            others = f" and {len(self._running) - 1} more" if len(self._running) > 1 else ""
+            words.append(self._running[0].label + others)
+        self._bars.update(self._task, completed=self._done, description=printable(", ".join(words)))
 
     def _words_left(self) -> str:
         """Return the estimate, or "" if it was too small or everything is done."""
@@ -189,46 +212,13 @@ class CellProgress:
             finished = {_kind(cell): cell for cell, state in self._states.items() if state == "finished"}
             for cell in finished.values():
                 self._left.measured(cell, self._cost(cell))
-        there = counts["finished"] + counts["failed"]
-        if self._bars:
-            self._bar.start()
-        elif there:
+        if there := counts["finished"] + counts["failed"]:
             failed = f", {counts['failed']} of them failed" if counts["failed"] else ""
-            remark(f"{there} of {len(self._states)} cells are done already{failed}")
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._bars:
-            self._bar.stop()
+            self._say(f"{there} of {len(self._states)} cells are done already{failed}")
+        return super().__enter__()
 
 
-def _console() -> Console:
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)
-
-
-def _manner(console: Console) -> tuple[bool, bool]:
-    """Return whether progress is shown by bars, and whether by lines; both are False with --quiet."""
-    shown = not is_quiet()
-    return shown and console.is_terminal, shown and not console.is_terminal
-
-
-def _shortened() -> Column:
-    """Return a column whose text is cut if the terminal is too narrow."""
-    return Column(no_wrap=True, overflow="ellipsis", ratio=1)
-
-
-class _Words(ProgressColumn):
-    """A column whose text is computed at each refresh."""
-
-    def __init__(self, words: Callable[[], str]) -> None:
-        super().__init__()
-        self._words = words
-
-    def render(self, task: Task) -> Text:
-        return Text(self._words())
-
-
-class StageProgress:
+class StageProgress(_Shown):
     """Progress of the stages of a run on standard error: bars on a terminal, else lines.
 
     A line comes at the end of each stage, and once a minute. It is called as ``progress(stage, fraction, text)`` inside
@@ -236,26 +226,21 @@ class StageProgress:
     """
 
     def __init__(self, listener: Callable[[str, float, str], object] | None = None) -> None:
+        super().__init__(80, self._columns)
         self._listener = listener
-        console = _console()
-        narrow = console.width < ROOM_FOR_STAGES
-        self._bars = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=4 if narrow else 14),
-            TextColumn("{task.fields[text]}", markup=False, table_column=_shortened() if narrow else None),
-            *([] if narrow else [TimeElapsedColumn(), TextColumn("elapsed")]),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-            console=console,
-            expand=narrow,
-        )
-        self._console = console
-        self._on_terminal, self._lines = _manner(console)
         self._tasks: dict[str, TaskID] = {}
         self._stage = self._text = ""
         self._begin, self._next_line = monotonic(), monotonic()
         self._reading: dict[Path, float] = {}
         self._listening = reading_progress(self._read)
+
+    @staticmethod
+    def _columns(narrow: bool) -> Iterable[ProgressColumn]:
+        yield _texts("{task.description}")
+        yield BarColumn(bar_width=4 if narrow else 14)
+        yield _texts("{task.fields[text]}", shortened=narrow)
+        yield from (TimeElapsedColumn(), TextColumn("elapsed")) * (not narrow)
+        yield from (TimeRemainingColumn(), TextColumn("left"))
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
@@ -264,7 +249,7 @@ class StageProgress:
         if stage != self._stage:
             self._finish_line()
         if stage == "verdict":  # at once, as baselines follow that are only looked at
-            if self._on_terminal or self._lines:
+            if not is_quiet():
                 self._console.print(printable(f"verdict: {text}"), soft_wrap=True)
             return
         if stage != self._stage:
@@ -291,9 +276,7 @@ class StageProgress:
         left = f", about {in_words(seconds * (1.0 - fraction) / fraction)} left" if 0.0 < fraction < 1.0 else ""
         done = f", {fraction:.0%}" if fraction < 1.0 else ""
         line = f"{self._stage.replace('_', ' ')}: {self._text}{done} ({seconds:.1f} s{left})"
-        keep(line)
-        if self._lines:
-            self._console.print(printable(line), soft_wrap=True)
+        self._say(line)
 
     def _read(self, path: Path, share: float) -> None:
         """Show the progress of reading a file if it takes longer than `PATIENCE`."""
@@ -306,14 +289,11 @@ class StageProgress:
 
     def __enter__(self) -> Self:
         self._listening.__enter__()
-        if self._on_terminal:
-            self._bars.start()
-        return self
+        return super().__enter__()
 
     def __exit__(self, *exception: object) -> None:
         self._listening.__exit__(None, None, None)
-        if self._on_terminal:
-            self._bars.stop()
+        super().__exit__(*exception)
         self._finish_line()
 
 

@@ -14,31 +14,6 @@ from moerank.figures.of_study import FIGURES
 if TYPE_CHECKING:
     from moerank.reports.report import Report
 
-__all__ = ["PLOT_EXAMPLES", "REPORT_EXAMPLES", "plot", "report"]
-
-REPORT_EXAMPLES = """\
-Examples:
-
-moerank report results/study
-
-moerank report results/study --format latex --out tables.tex
-
-moerank report results/study --format pairs
-
-moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
-"""
-
-PLOT_EXAMPLES = """\
-Examples:
-
-moerank plot accuracy results/study
-
-moerank plot fronts results/study --problem mq2008 --fold 2 --out fronts.pdf
-
-moerank plot ranks results/study --metric MAP --problem ohsumed
-
-moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
-"""
 
 FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
 
@@ -67,6 +42,13 @@ def report(
     has a row for each run, and pairs for each test between two solvers. In
     both, a text that a spreadsheet would take for a formula begins with '.
     The report names missing and failed runs.
+
+    Examples
+    --------
+    moerank report results/study
+    moerank report results/study --format latex --out tables.tex
+    moerank report results/study --format pairs
+    moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
     """
     with sentences():
         from moerank.checks import unknown
@@ -111,6 +93,13 @@ def plot(
 
     Many solvers are divided by family into panels. A note below the figure
     names the solvers without data for it.
+
+    Examples
+    --------
+    moerank plot accuracy results/study
+    moerank plot fronts results/study --problem mq2008 --fold 2 --out fronts.pdf
+    moerank plot ranks results/study --metric MAP --problem ohsumed
+    moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
     """
     with sentences():
         from moerank.checks import unknown

@@ -28,40 +28,13 @@ from moerank.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from moerank.data import RankingData
     from moerank.data.dask import DaskCluster
     from moerank.reports.live import LiveView
     from moerank.studies.folders import FoldRuns
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
 
-__all__ = ["RUN_EXAMPLES", "connected", "run"]
-
-# An empty line here is a line break there.
-RUN_EXAMPLES = """\
-Examples:
-
-moerank run digits
-
-moerank run mq2008 --data ~/letor --fold all --workers 4
-
-moerank run digits --set feature_selection.generations=200
-
-moerank run digits --solver mofsrank-no-ensemble --seed 3
-
-moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
-
-moerank run my_problem.toml --backend ranksvm-primal --json
-
-moerank run web --dask tcp://scheduler:8786
-
-moerank run digits --resume
-
-moerank run digits --member 3 --member 7
-
-moerank run mq2008 --trec --against bm25.run
-
-moerank run mq2008 --live
-"""
 
 SUMMARY = "summary.json"
 TREC = ("test.qrels", "test.run")
@@ -102,12 +75,16 @@ def run(
         Path | None, typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Repeat a finished run; otherwise its result is shown.")
+    ] = False,
     member: Annotated[
         list[int] | None,
         typer.Option(
             min=1,
+            metavar="MEMBER",
             help="Compare this member of the front with the chosen one on the test queries, or two members with each "
-            "other: --member 3 --member 7. A finished run is not repeated.",
+            "other: --member 3 --member 7.",
         ),
     ] = None,
     trec: Annotated[
@@ -134,16 +111,30 @@ def run(
     result.json, front.csv, model.json, front.png, convergence.png and
     features.png; foreign files of these names are never replaced. The very
     first run compiles kernels, which takes some twenty seconds. --quiet
-    prints only the verdict and errors.
+    prints only the verdict and errors. A finished run in the folder is
+    shown and not repeated, unless its data have changed.
 
     The exit code is 0 after success, 1 if only the figures could not be
     drawn, 2 after an error, 130 after Ctrl-C.
+
+    Examples
+    --------
+    moerank run digits
+    moerank run mq2008 --data ~/letor --fold all --workers 4
+    moerank run digits --set feature_selection.generations=200
+    moerank run digits --solver mofsrank-no-ensemble --seed 3
+    moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
+    moerank run my_problem.toml --backend ranksvm-primal --json
+    moerank run web --dask tcp://scheduler:8786
+    moerank run digits --resume
+    moerank run digits --member 3 --member 7
+    moerank run mq2008 --trec --against bm25.run
     """
     command = ["moerank", *sys.argv[1:]]
     continued = command if "--resume" in command else [*command, "--resume"]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
         from moerank.solvers import make_backend
-        from moerank.studies.folders import FoldRuns
+        from moerank.studies.folders import FoldRuns, write_trec
         from moerank.studies.problem import load_problem
         from moerank.studies.result_files import RESULT
         from moerank.studies.solver import Solver
@@ -161,23 +152,25 @@ def run(
         _check_members(member or [], several=several, as_json=as_json)
         if against is not None and (several or as_json):
             raise ValueError("--against compares the member of a single fold in words; omit --fold all and --json")
+        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or member or against}
         if trec or against is not None:
-            _check_trec(chosen, folds, against, data)
+            _check_trec(tests.values(), against)
         label = chosen.name if asked.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign(folders.values(), out, [*(TREC if trec else ()), *(LIVE if live else ())])
-        again = resume or (bool(member or against) and (out / RESULT).exists())
+        resume = resume or (bool(member or against) and (out / RESULT).exists())
         runs = FoldRuns(chosen, asked, folders, seed, data)
         with connected(dask) as cluster, _shown(live, f"{label}, seed {seed}", out, folds, continued) as view:
-            results, written, undrawn = _run(runs, workers if cluster is None else 1, cluster, view, resume=again)
-        if trec:
-            _write_trec(chosen, results, folders, data)
-            written = sorted([*written, *TREC])
-        written = sorted([*written, *LIVE]) if live else written
+            results, written, undrawn = _run(
+                runs, workers if cluster is None else 1, cluster, view, resume=resume, again=again
+            )
+        for result in results if trec else ():
+            write_trec(result, tests[result.fold], folders[result.fold])
+        written = sorted([*written, *(TREC if trec else ()), *(LIVE if live else ())])
         _show(chosen, results, out, written, as_json=as_json, compared=bool(member or against))
         if member or against:
-            _compare(chosen, results[0], member or [], against, data)
+            _compare(chosen, results[0], member or [], against, tests[folds[0]])
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)
@@ -210,12 +203,11 @@ def _refuse_foreign(folders: Iterable[Path], out: Path, further: Iterable[str]) 
             )
 
 
-def _compare(problem: Problem, result: Result, members: list[int], run: Path | None, data: Path | None) -> None:
+def _compare(problem: Problem, result: Result, members: list[int], run: Path | None, test: RankingData) -> None:
     """Print the comparison of a member with another, or with the chosen one, and of that with a TREC run."""
     from moerank.cli.tables import output, say
     from moerank.studies.folders import compare_members, compare_with_run
 
-    _, _, test = problem.load_limited_fold(result.fold, data)[0]
     metric, margin = problem.metric.make(), problem.search.margin
     sentences = []
     if members:
@@ -228,24 +220,14 @@ def _compare(problem: Problem, result: Result, members: list[int], run: Path | N
         say(output(), f"{sentence}.")
 
 
-def _check_trec(problem: Problem, folds: list[int], run: Path | None, data: Path | None) -> None:
+def _check_trec(tests: Iterable[RankingData], run: Path | None) -> None:
     """Refuse test queries without ids of documents, and a malformed run, before the work."""
     from moerank.data.trec import document_keys, read_run
 
-    for fold in folds:
-        _, _, test = problem.load_limited_fold(fold, data)[0]
+    for test in tests:
         document_keys(test)
         if run is not None:
             read_run(run, test)
-
-
-def _write_trec(problem: Problem, results: list[Result], folders: dict[int, Path], data: Path | None) -> None:
-    """Write the TREC files of each fold."""
-    from moerank.studies.folders import write_trec
-
-    for result in results:
-        _, _, test = problem.load_limited_fold(result.fold, data)[0]
-        write_trec(result, test, folders[result.fold])
 
 
 def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]:
@@ -275,7 +257,7 @@ def _shown(live: bool, title: str, out: Path, folds: list[int], again: list[str]
 
 
 def _run(
-    runs: FoldRuns, workers: int, cluster: DaskCluster | None, view: LiveView | None, *, resume: bool
+    runs: FoldRuns, workers: int, cluster: DaskCluster | None, view: LiveView | None, **how: bool
 ) -> tuple[list[Result], list[str], str]:
     """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
@@ -285,7 +267,7 @@ def _run(
     drawn: list[str] = []
     progress = partial(StageProgress, None if view is None else view.hear)
     with compiled(("front",), ("baselines",)):
-        for result in runs.run(resume=resume, workers=workers, progress=progress, say=remark, cluster=cluster):
+        for result in runs.run(workers=workers, progress=progress, say=remark, cluster=cluster, **how):
             results.append(result)
             if view is not None:
                 view.finish(result, runs.folders[result.fold])
@@ -342,6 +324,19 @@ def _show(
         if results[0].instances in UNITS:
             say(console, UNITS[results[0].instances])
     console.print(printable(last), soft_wrap=True)
+    if len(results) == 1:
+        console.print(printable(_next(results[0], out)), soft_wrap=True)
+
+
+def _next(result: Result, out: Path) -> str:
+    """Return the next command, or all obstacles to it."""
+    from moerank.exports.deployable import obstacles
+    from moerank.exports.formats import FORMATS
+
+    first, *others = FORMATS
+    if found := obstacles(result.model(result.best)):
+        return "\n".join(f"No export: {reason}." for reason in found)
+    return f"Next: {shlex.join(['moerank', 'export', str(out), '--format', first])} (or {', '.join(others)})"
 
 
 def _folds(fold: str, n_folds: int) -> list[int]:

@@ -28,23 +28,6 @@ if TYPE_CHECKING:
     from moerank.studies.study import Study
 
 
-__all__ = ["MERGE_EXAMPLES", "STUDY_EXAMPLES", "merge", "study"]
-
-STUDY_EXAMPLES = """\
-Examples:
-
-moerank study planted --solvers mofsrank,fsmrank,ranksvm-primal --seeds 3
-
-moerank study mq2008 ohsumed --data ~/letor --solvers gas-e,fenchelrank,fsmrank --ablate mofsrank --seeds 5 --workers 4
-
-moerank study digits --solvers fsmrank,"fsmrank\\[lambda1=0]" --folds 1,2 --dry-run
-
-moerank study mq2008 --solvers rankboost --dask tcp://scheduler:8786
-
-moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet --log study.log
-"""
-
-
 def study(
     problems: Annotated[
         list[str], typer.Argument(help="Problem files, or names of shipped problems.", autocompletion=complete_problem)
@@ -95,6 +78,14 @@ def study(
 
     The exit code is 0 if all cells are finished, 1 if some failed, 2 after an
     error that stops the study (such as a full disk), 130 after Ctrl-C.
+
+    Examples
+    --------
+    moerank study planted --solvers mofsrank,fsmrank,ranksvm-primal --seeds 3
+    moerank study mq2008 ohsumed --data ~/letor --solvers gas-e,fenchelrank,fsmrank --ablate mofsrank --seeds 5
+    moerank study digits --solvers fsmrank,"fsmrank[lambda1=0]" --folds 1,2 --dry-run
+    moerank study mq2008 --solvers rankboost --dask tcp://scheduler:8786
+    moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet --log study.log
     """
     command = ["moerank", *sys.argv[1:]]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(command):
@@ -184,13 +175,6 @@ def _folds(folds: str) -> list[int] | None:
         raise ValueError(f"--folds {folds}: give numbers separated by commas, or all") from None
 
 
-MERGE_EXAMPLES = """\
-Example:
-
-moerank merge results/office results/cluster --out results/both
-"""
-
-
 def merge(
     folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
     out: Annotated[Path, typer.Option(help="Folder of the merged study: a new one, or that of a study to extend.")],
@@ -201,6 +185,10 @@ def merge(
     No cell is run, and no existing result is replaced. Studies that
     contradict each other (in the settings of a problem, or in the result of a
     cell) are refused before anything is written.
+
+    Examples
+    --------
+    moerank merge results/office results/cluster --out results/both
     """
     with sentences():
         from moerank.studies.study import merge_studies

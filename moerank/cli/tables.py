@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich import box
@@ -21,27 +21,13 @@ from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
-    from moerank.data.drift import Drift
+    from moerank.data.describe import Drift
     from moerank.studies.grid import Cell
     from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
     from moerank.studies.summary import Summary
 
-__all__ = [
-    "UNITS",
-    "FittedTable",
-    "cell_table",
-    "chosen_features",
-    "description_table",
-    "drift_table",
-    "front_table",
-    "output",
-    "say",
-    "solver_table",
-    "study_table",
-    "summary_table",
-]
 
 PLAIN_WIDTH = 120
 """Width of tables in files and pipes."""
@@ -70,7 +56,7 @@ class FittedTable(Table):
     Control characters in cells are escaped.
     """
 
-    def __init__(self, title: str | None = None) -> None:
+    def __init__(self, title: str | None = None, left: Iterable[str] = (), right: Iterable[str] = ()) -> None:
         super().__init__(
             title=None if title is None else printable(title),
             title_justify="left",
@@ -80,11 +66,10 @@ class FittedTable(Table):
             show_edge=False,
             pad_edge=False,
         )
-
-    def add_heads(self, *heads: str, justify: Literal["left", "right"] = "left") -> None:
-        """Add columns."""
-        for head in heads:
-            self.add_column(printable(head), justify=justify, no_wrap=not self.columns)
+        for head in left:
+            self.add_column(printable(head), no_wrap=not self.columns)
+        for head in right:
+            self.add_column(printable(head), justify="right", no_wrap=not self.columns)
 
     def add_texts(self, *cells: str, style: str | None = None) -> None:
         """Add a row."""
@@ -125,11 +110,8 @@ class FittedTable(Table):
 
 def description_table(title: str, descriptions: Sequence[DataDescription]) -> FittedTable:
     """Return one column per file and one row per count."""
-    table = FittedTable(title)
-    table.add_heads("")
     columns = [description.as_dict() for description in descriptions]
-    for column in columns:
-        table.add_heads(Path(column.pop("name")).name, justify="right")
+    table = FittedTable(title, [""], [Path(column.pop("name")).name for column in columns])
     for key in columns[0]:
         table.add_texts(key.replace("_", " "), *(_count(column[key]) for column in columns))
     return table
@@ -137,9 +119,7 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Fi
 
 def drift_table(title: str, drifts: Sequence[Drift]) -> FittedTable:
     """Return one row per feature."""
-    table = FittedTable(title)
-    table.add_heads("feature")
-    table.add_heads("PSI", "missing", "range", justify="right")
+    table = FittedTable(title, ["feature"], ["PSI", "missing", "range"])
     for drift in drifts:
         missing = " → ".join(f"{share:.1%}" for share in drift.missing)
         ranges = " → ".join("none" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}" for ends in drift.ranges)
@@ -159,8 +139,6 @@ def _count(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
-HEADS = {"train": "train", "validation": "vali", "test": "test"}
-
 UNITS = {
     "document": "Instance selection chose among documents.",
     "query": "Instance selection chose among queries.",
@@ -177,23 +155,30 @@ def front_table(result: Result) -> FittedTable:
     Members are numbered as in front.csv and --member. Objectives other than the number of features and the error have a
     column each, for the training part.
     """
-    from moerank.studies.result import PARTS
-
-    table = FittedTable(f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}")
+    several = len(result.front) > 1
+    parts = [f"{metric}\n{part}" for metric in result.metrics for part in ("train", "vali", "test")]
+    table = FittedTable(
+        f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}",
+        ["member" if several else ""],
+        ["features", *result.further_objectives, *parts],
+    )
     digits = len(str(len(result.front)))
-    for head in ("member" if len(result.front) > 1 else "", "features", *result.further_objectives):
-        table.add_heads(head, justify="left" if head in ("member", "") else "right")
-    for metric in result.metrics:
-        for part in PARTS:
-            table.add_heads(f"{metric}\n{HEADS[part]}", justify="right")
     for number, member in enumerate(result.front):
         chosen = number == result.chosen
-        name = result.solver if len(result.front) == 1 else f"{number + 1:>{digits}}{' chosen' if chosen else ''}"
+        name = f"{number + 1:>{digits}}{' chosen' * chosen}" if several else result.solver
         table.add_texts(name, *_cells(member, result), style="bold" if chosen else None)
     table.add_section()
     for baseline in result.baselines:
         table.add_texts(baseline.name, *_cells(baseline, result))
     return table
+
+
+def _cells(ranker: Member, result: Result) -> list[str]:
+    from moerank.studies.result import PARTS
+
+    further = [f"{ranker.objectives[name]:.4g}" for name in result.further_objectives]
+    values = [ranker.scores[part][metric] for metric in result.metrics for part in PARTS]
+    return [str(len(ranker.features)), *further, *(f"{value:.4f}" for value in values)]
 
 
 def chosen_features(result: Result) -> str:
@@ -213,14 +198,10 @@ def summary_table(summary: Summary) -> FittedTable:
     """Return the means over the folds, with standard errors on the test part, and the published values."""
     from moerank.studies.result import PARTS
 
-    table = FittedTable(f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds")
     further = list(summary.rows[0].objectives)
-    for head in ("", "features", *further):
-        table.add_heads(head, justify="right" if head else "left")
-    for metric in summary.metrics:
-        for part in PARTS:
-            head = "test ± s.e." if part == "test" else HEADS[part]
-            table.add_heads(f"{metric}\n{head}", justify="right")
+    parts = [f"{metric}\n{part}" for metric in summary.metrics for part in ("train", "vali", "test ± s.e.")]
+    title = f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds"
+    table = FittedTable(title, [""], ["features", *further, *parts])
     for row in summary.rows:
         cells = [f"{row.n_features:.1f}", *(f"{row.objectives[name]:.4g}" for name in further)]
         for metric in summary.metrics:
@@ -229,27 +210,15 @@ def summary_table(summary: Summary) -> FittedTable:
         table.add_texts(row.name, *cells)
     table.add_section()
     for entry in summary.published:
-        cells = ["all" if entry.features is None else f"{entry.features:.1f}", *("" for _ in further)]
-        for metric in summary.metrics:
-            value = entry.value(metric)
-            cells += ["", "", "–" if value is None else f"{value:.4f}"]
-        table.add_texts(entry.label, *cells)
+        values = [_number(entry.value(metric), 4, absent="–") for metric in summary.metrics]
+        cells = [cell for value in values for cell in ("", "", value)]
+        table.add_texts(entry.label, _number(entry.features, 1, absent="all"), *([""] * len(further)), *cells)
     return table
-
-
-def _cells(ranker: Member, result: Result) -> list[str]:
-    from moerank.studies.result import PARTS
-
-    further = [f"{ranker.objectives[name]:.4g}" for name in result.further_objectives]
-    values = [ranker.scores[part][metric] for metric in result.metrics for part in PARTS]
-    return [str(len(ranker.features)), *further, *(f"{value:.4f}" for value in values)]
 
 
 def solver_table(entries: Iterable[SolverEntry]) -> FittedTable:
     """Return the table of solvers by family, with the authors of each paper, and an asterisk for recommended ones."""
-    table = FittedTable()
-    for head in ("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"):
-        table.add_heads(head)
+    table = FittedTable(left=("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"))
     for _, rows in groupby(sorted(entries, key=_family), _family):
         table.add_section()
         for row in rows:
@@ -267,18 +236,15 @@ def _family(entry: SolverEntry) -> int:
 
 def cell_table(states: Mapping[Cell, str]) -> FittedTable:
     """Return the numbers of finished, failed and open cells of each solver on each problem."""
-    table = FittedTable()
     kinds = ("finished", "failed", "open")
-    for head in ("problem", "solver", "cells", *kinds):
-        table.add_heads(head, justify="left" if head in ("problem", "solver") else "right")
+    table = FittedTable(left=("problem", "solver"), right=("cells", *kinds))
     rows: dict[tuple[str, str], Counter[str]] = {}
     for cell, state in states.items():
         rows.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
-    for (problem, solver), counts in rows.items():
-        table.add_texts(problem, solver, str(counts.total()), *(str(counts[kind]) for kind in kinds))
-    counts = Counter(states.values())
-    table.add_section()
-    table.add_texts("all", "", str(counts.total()), *(str(counts[kind]) for kind in kinds))
+    for number, (names, counts) in enumerate([*rows.items(), (("all", ""), Counter(states.values()))]):
+        if number == len(rows):
+            table.add_section()
+        table.add_texts(*names, str(counts.total()), *(str(counts[kind]) for kind in kinds))
     return table
 
 
@@ -286,34 +252,35 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
     from moerank.studies.external import External
 
-    published = any(entry.solver for entry in problem.published)
-    theirs_too = "; published values are means over all folds" if published else ""
-    table = FittedTable(f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}")
-    table.add_heads("solver")
-    for head in ("cells", "features", *results.further_objectives, *results.metrics, "seconds"):
-        table.add_heads(head, justify="right")
-        if head in results.metrics and published:
-            table.add_heads("published", justify="right")
+    beside = ["published"] * any(entry.solver for entry in problem.published)
+    theirs_too = "; published values are means over all folds" * len(beside)
+    table = FittedTable(
+        f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}",
+        ["solver"],
+        [
+            *("cells", "features", *results.further_objectives),
+            *(head for metric in results.metrics for head in (metric, *beside)),
+            "seconds",
+        ],
+    )
     for solver, means in results.means().items():
         cells = [str(means.n_runs), _with_error(*means.mean("n_features"), 1)]
         cells += [_with_error(*means.mean(objective), 4) for objective in results.further_objectives]
         for metric in results.metrics:
-            theirs = problem.published_value(solver, metric)
             cells += [_with_error(*means.mean(f"test {metric}"), 4)]
-            cells += ["" if theirs is None else f"{theirs:.4f}"] if published else []
+            cells += [_number(problem.published_value(solver, metric), 4) for _ in beside]
         table.add_texts(solver, *cells, _with_error(*means.mean("seconds"), 1))
     for entry in problem.published:
         if isinstance(entry, External):
-            cells = [
-                "",
-                "" if entry.features is None else f"{entry.features:.1f}",
-                *("" for _ in results.further_objectives),
-            ]
-            for metric in results.metrics:
-                cells += ["" if entry.value(metric) is None else _with_error(*entry.with_error(metric), 4)]
-                cells += [""] if published else []
-            table.add_texts(entry.method, *cells, "")
+            values = ["" if entry.value(m) is None else _with_error(*entry.with_error(m), 4) for m in results.metrics]
+            cells = [cell for value in values for cell in (value, *("" for _ in beside))]
+            further = [""] * len(results.further_objectives)
+            table.add_texts(entry.method, "", _number(entry.features, 1), *further, *cells, "")
     return table
+
+
+def _number(value: float | None, digits: int, absent: str = "") -> str:
+    return absent if value is None else f"{value:.{digits}f}"
 
 
 def _with_error(mean: float, error: float, digits: int) -> str:

@@ -11,31 +11,14 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers
 
-__all__ = [
-    "ROWS",
-    "ByDocument",
-    "ByQuery",
-    "Run",
-    "add_up",
-    "blocks",
-    "column_block",
-    "empty_table",
-    "runs_of",
-    "shares",
-]
-
 ROWS = 1 << 14
 """Default number of documents in a block."""
 
 
 def blocks(offsets: Integers, rows: int) -> Iterator[tuple[int, int]]:
-    """Cut the queries into runs of at most `rows` documents, or of one query; yield where each begins and ends.
+    """Yield the first and last query (exclusive) of runs of at most `rows` documents, or of one query.
 
-    Parameters
-    ----------
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
-    rows : int
+    Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
 
     Examples
     --------
@@ -50,28 +33,16 @@ def blocks(offsets: Integers, rows: int) -> Iterator[tuple[int, int]]:
 
 
 def column_block(X: Array, begin: int, end: int) -> tuple[Array, int, int]:
-    """Return the features of some rows of X in the layout of kernels that go through the data by column.
+    """Return the features of the rows `begin` to `end` of X (n_documents, n_features) as kernels read columns.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n_documents, n_features)
-        The rows are copied unless X lies in memory by columns.
-    begin, end : int
-        The rows.
-
-    Returns
-    -------
-    flat : ndarray, shape (n,)
-    stride, first : int
-        The value of feature f in row ``begin + i`` is ``flat[f · stride + first + i]``.
+    The result is ``flat, stride, first``: the value of feature f in row ``begin + i`` is ``flat[f · stride + first +
+    i]``. The rows are copied unless X lies in memory by columns.
 
     Examples
     --------
     >>> X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    >>> column_block(X, 1, 3)
-    (array([3., 5., 4., 6.]), 2, 0)
-    >>> column_block(np.asfortranarray(X), 1, 3)
-    (array([1., 3., 5., 2., 4., 6.]), 3, 1)
+    >>> column_block(X, 1, 3), column_block(np.asfortranarray(X), 1, 3)[1:]
+    ((array([3., 5., 4., 6.]), 2, 0), (3, 1))
     """
     by_columns = bool(X.flags.f_contiguous)
     flat = X.T.reshape(-1) if by_columns else np.ascontiguousarray(X[begin:end].T).reshape(-1)
@@ -150,14 +121,9 @@ def runs_of(shards: Iterable[int], n_shards: int) -> list[Run]:
 
 
 def add_up(run: Run, part: Callable[[int], T], known: Mapping[Run, T] | None = None) -> T:
-    """Return the sum of the parts of a run of shards: arrays, numbers, or tuples of these.
+    """Return the sum of ``part(i)`` over a run of shards: arrays, numbers, or tuples of these.
 
-    ``part(i)`` returns the summand of shard i; `known` holds sums of runs that are known already.
-
-    Examples
-    --------
-    >>> add_up((0, 3), lambda shard: (float(shard), np.array([shard])))
-    (3.0, array([3]))
+    `known` holds sums of runs that are known already.
     """
     if known is not None and run in known:
         return known[run]

@@ -16,8 +16,6 @@ from moerank.kernels.columns import columns_seen
 from moerank.kernels.lanes import lanes
 from moerank.kernels.products import product, square
 
-__all__ = ["feature_correlations", "label_correlations"]
-
 SMALLEST_SQUARED = 1e-140
 """Features with smaller values are scaled up first, as their squares would lose digits or vanish."""
 

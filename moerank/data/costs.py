@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import unknown
 
-__all__ = ["FeatureCosts", "known_costs", "read_cost_table"]
-
 COLUMNS = ("name", "cost", "group", "group_cost")
 """Columns of a table of costs, of which the first two are required."""
 
@@ -118,25 +116,9 @@ def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCost
 def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> FeatureCosts:
     r"""Read a table of costs: CSV with the columns name, cost and, if there are groups, group and group_cost.
 
-    Parameters
-    ----------
-    text : str
-    name : str
-        The name of the table in messages.
-    feature_names : sequence of str
-        The features of the data. Each must have a row, in any order.
-
-    Raises
-    ------
-    ValueError
-        For other columns, a cost that is no number from 0 on, a feature without a row, with two rows or unknown to the
-        data, and a group with two costs. The message names the line.
-
-    Examples
-    --------
-    >>> text = "name,cost,group,group_cost\nbm25,2,body,10\nlength,1,body,\nage,0.5,,\n"
-    >>> read_cost_table(text, "features.csv", ["age", "bm25", "length"]).own.tolist()
-    [0.5, 2.0, 1.0]
+    `name` is the name of the table in messages. Every feature of the data has a row, in any order. A ValueError names
+    the line of other columns, of a cost that is no number from 0 on, of a feature that is unknown or there twice, and
+    of a group with two costs.
     """
     reader = csv.DictReader(io.StringIO(text), strict=True, skipinitialspace=True)
     heads = list(reader.fieldnames or [])

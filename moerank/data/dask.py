@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,6 @@ from moerank.version import VERSION
 
 if TYPE_CHECKING:
     from distributed import Client, Future
-
-__all__ = ["DaskCluster", "DaskShards", "Source", "connect", "gone"]
 
 T = TypeVar("T")
 
@@ -52,17 +50,6 @@ MEMORY_FACTOR = 1.25
 """Memory of a shard with everything remembered for it, as a multiple of its features and labels."""
 
 RESUME = "run the same command again with --resume: what was evaluated is in the journal"
-
-
-class Source(Protocol):
-    """A function that reads a shard on the worker that will hold it."""
-
-    @property
-    def n_bytes(self) -> int:
-        """Approximate memory of the shard."""
-
-    def __call__(self) -> RankingData:
-        """Return the shard."""
 
 
 class DaskCluster:
@@ -130,7 +117,8 @@ class DaskCluster:
         ValueError
             For fewer queries than shards.
         """
-        return ShardedData(DaskShards(self, parts_of(data, n_shards)), data.name)
+        parts = parts_of(data, n_shards)
+        return ShardedData(DaskShards(self, parts, [part.n_bytes for part in parts]), data.name)
 
     def look(self, *, refuse: bool = False) -> dict[str, int]:
         """Return the number of threads of each worker with the same versions as this process, by address.
@@ -209,13 +197,18 @@ class DaskShards:
     If a worker dies, its shards are read on others and the call begins again. Dask would not do so by itself: a task
     whose home is gone waits for it, even if others may take it, when all workers were gone for a moment.
 
-    Each shard comes from a source, which is called on the worker that will hold it, and then the steps are applied.
+    Each source of a shard is sent to the worker that will hold it, or called there if it is a function. Then the steps
+    are applied. A shard takes about so many bytes.
     """
 
     def __init__(
-        self, cluster: DaskCluster, sources: Sequence[Source | RankingData], steps: Sequence[Step] = ()
+        self,
+        cluster: DaskCluster,
+        sources: Sequence[Callable[[], RankingData] | RankingData],
+        n_bytes: Sequence[int],
+        steps: Sequence[Step] = (),
     ) -> None:
-        self._cluster, self._sources, self._steps = cluster, sources, tuple(steps)
+        self._cluster, self._sources, self._n_bytes, self._steps = cluster, sources, n_bytes, tuple(steps)
         self._home: dict[int, str] = {}
         self._held: dict[int, Future[RankingData]] = {}
         self._lock = threading.RLock()
@@ -241,7 +234,7 @@ class DaskShards:
 
     def changed(self, step: Step) -> DaskShards:
         """Return the shards that a step makes of these, on the same workers."""
-        shards = DaskShards(self._cluster, self._sources, (*self._steps, step))
+        shards = DaskShards(self._cluster, self._sources, self._n_bytes, (*self._steps, step))
         with self._lock:
             shards._home = dict(self._home)
             for shard, held in self._held.items():
@@ -335,7 +328,7 @@ class DaskShards:
         """Return the message for a worker that has no room for shards, "" for one that has."""
         found = self._cluster.asked(lambda: self._cluster.client.run(_room, workers=[worker], on_error="ignore"))
         free, limit = found.get(worker) or (0, 0)
-        needed = int(MEMORY_FACTOR * sum(self._sources[shard].n_bytes for shard in shards))
+        needed = int(MEMORY_FACTOR * sum(self._n_bytes[shard] for shard in shards))
         if not limit or needed <= free:
             return ""
         numbers = ", ".join(str(shard + 1) for shard in shards)
@@ -386,13 +379,7 @@ def placed(home: Mapping[int, str], n_shards: int, threads: Mapping[str, int]) -
 
 
 def connect(address: str) -> Client:
-    """Return a client of the scheduler at an address, which has at least one worker.
-
-    Raises
-    ------
-    OSError
-        If no Dask scheduler answers, it has no worker, or Dask is not installed here.
-    """
+    """Return a client of the scheduler at an address; an OSError if it has no worker or does not answer."""
     try:
         from distributed import Client
         from distributed.comm.core import connect as reach

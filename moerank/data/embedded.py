@@ -15,19 +15,8 @@ from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_not_negative, check_room, size
 from moerank.data.folds import N_FOLDS, Draws, fold_queries, split_fold
 from moerank.data.ranking_data import RankingData
+from moerank.data.read.columns import as_precision
 from moerank.data.shards import shard_ends
-
-__all__ = [
-    "MOST_LABELS",
-    "PlantedProblem",
-    "load_digits_fold",
-    "load_planted_fold",
-    "load_web_fold",
-    "make_planted",
-    "make_web",
-    "web_bytes",
-    "web_shard",
-]
 
 SIDE = 8
 """Pixels along each side of an image."""
@@ -373,8 +362,7 @@ def _offsets(n_queries: int, seed: int, dtype: DTypeLike, n_parts: int = 1) -> I
     """
     check_at_least(1, n_queries=n_queries)
     check_at_least(0, MOST_SEED, seed=seed)
-    if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
+    as_precision(dtype)
     if n_parts == 1:
         what = f"{size(n_queries)} queries of {MEAN} documents with {N_FEATURES} features"
         check_room(what, web_bytes(n_queries, dtype))

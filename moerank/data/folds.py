@@ -19,36 +19,12 @@ from moerank.checks import check_at_least, check_share
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData, in_one_piece
 from moerank.data.read.files import part_paths
-from moerank.data.read.letor import read_documents
+from moerank.data.read.letor import load_letor, widened
 from moerank.data.shards import AnyData
-
-__all__ = [
-    "MOST_FOLDS",
-    "N_FOLDS",
-    "Draws",
-    "count_folds",
-    "deal_queries",
-    "fold_queries",
-    "load_fold",
-    "split_fold",
-    "split_queries",
-]
 
 
 class Draws:
-    """Draws made of the 64-bit words of PCG64, or of another generator.
-
-    Parameters
-    ----------
-    seed : int or BitGenerator
-        Not negative; or what gives the words.
-
-    Examples
-    --------
-    >>> draws = Draws(0)
-    >>> draws.order(5).tolist(), draws.uniform((2,)).round(3).tolist()
-    ([3, 2, 1, 0, 4], [0.913, 0.607])
-    """
+    """Draws made of the 64-bit words of PCG64 with a seed, or of another generator."""
 
     def __init__(self, seed: int | np.random.BitGenerator) -> None:
         self._words = seed if isinstance(seed, np.random.BitGenerator) else np.random.PCG64(seed)
@@ -118,10 +94,8 @@ def load_fold(
     (2, 2)
     """
     paths = part_paths(Path(directory), drawn=validation is not None)
-    read = [read_documents(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
-    n_features = max(table.X.shape[1] for table in read)
-    tables = [table.widened(n_features, path) for table, path in zip(read, paths, strict=True)]
-    parts = [table.as_data(str(path), missing) for table, path in zip(tables, paths, strict=True)]
+    read = [load_letor(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
+    parts = [widened(part, max(part.n_features for part in read)) for part in read]
     if validation is not None and len(parts) == 2:
         check_share(one=False, validation=validation)
         parts[:1] = _drawn(parts[0], {"validation": validation}, seed)
@@ -130,25 +104,9 @@ def load_fold(
 
 
 def split_fold(data: AnyData, fold: int = 1) -> tuple[RankingData, RankingData, RankingData]:
-    """Split a data set into training, validation and test queries as LETOR does.
+    """Split the queries of a data set into five equal parts in order, and return a fold from 1 to 5 as LETOR does.
 
-    Parameters
-    ----------
-    data : RankingData
-        At least five queries; the first fifth of them, in order, is the part S1, and so on. If five does not divide
-        their number, the first parts hold one more.
-    fold : int, default 1
-        From 1 to 5.
-
-    Returns
-    -------
-    train, vali, test : RankingData
-        Three parts, one part and one part, each with its queries in order of the parts.
-
-    Raises
-    ------
-    ValueError
-        For a fold that does not exist and for fewer than five queries.
+    If five does not divide the number of queries, the first parts hold one more.
 
     Examples
     --------
@@ -177,31 +135,9 @@ def fold_queries(n_queries: int, fold: int, name: str) -> dict[str, Integers]:
 def split_queries(
     data: AnyData, validation: float = 0.2, test: float = 0.2, *, seed: int = 0
 ) -> tuple[RankingData, RankingData, RankingData]:
-    """Split a data set by drawing the validation and the test queries at random.
+    """Draw shares of the queries for validation and test; return the three parts, each in the order of `data`.
 
-    Parameters
-    ----------
-    data : RankingData
-    validation, test : float, default 0.2
-        Shares of the queries, each above 0 and together below 1; the number of queries is rounded.
-    seed : int, default 0
-        The same seed gives the same queries with every version of NumPy.
-
-    Returns
-    -------
-    train, vali, test : RankingData
-        Each with its queries in the order of `data`.
-
-    Raises
-    ------
-    ValueError
-        For shares outside their range, and if a part would have no query.
-
-    Examples
-    --------
-    >>> data = RankingData([[0.5]] * 10, y=[0, 1] * 5, qid=[1, 1, 2, 2, 3, 3, 4, 4, 5, 5])
-    >>> [part.qid[::2].tolist() for part in split_queries(data)]
-    [[1, 2, 5], [3], [4]]
+    The same seed gives the same queries with every version of NumPy. A part without a query is a ValueError.
     """
     check_share(one=False, validation=validation, test=test)
     if validation + test >= 1:
@@ -228,24 +164,11 @@ def _drawn(data: RankingData, shares: dict[str, float], seed: int) -> list[Ranki
 def deal_queries(
     data: AnyData, fold: int, n_folds: int, *, seed: int = 0
 ) -> tuple[RankingData, RankingData, RankingData]:
-    """Deal the queries of a data set at random into equal parts, and hold two of them out.
+    """Deal the queries of a data set at random into 3 to 1,000 equal parts, and hold two of them out.
 
-    Parameters
-    ----------
-    data : RankingData
-        At least as many queries as parts.
-    fold : int
-        From 1 to `n_folds`. As in LETOR's folds the last part is the test part of fold 1, and the one before it the
-        validation part; with each further fold both move on by one.
-    n_folds : int
-        Number of parts, from 3 to 1,000.
-    seed : int, default 0
-        The same seed gives the same parts with every version of NumPy.
-
-    Returns
-    -------
-    train, vali, test : RankingData
-        Each with its queries in the order of `data`.
+    As in LETOR's folds the last part is the test part of fold 1, and the one before it the validation part; with each
+    further fold both move on by one. Queries keep the order of `data`. The same seed gives the same parts with every
+    version of NumPy.
 
     Examples
     --------

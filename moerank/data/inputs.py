@@ -23,34 +23,6 @@ from moerank.kernels.lanes import lanes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "Extremes",
-    "arrow_numbers",
-    "as_labels",
-    "as_table",
-    "checked_documents",
-    "checked_features",
-    "checked_labels",
-    "checked_names",
-    "checked_queries",
-    "checked_weights",
-    "checked_scores",
-    "column_mask",
-    "column_names",
-    "extremes_of",
-    "in_column_order",
-    "is_frozen",
-    "listed",
-    "name_of_scaled_table",
-    "query_offsets",
-    "refuse_infinite_values",
-    "refuse_large_values",
-    "refuse_missing_values",
-    "register_scaled_table",
-    "require_same_index",
-    "without_mask",
-]
-
 ROWS = 4096
 """Rows of a table that are copied at once, so that they stay in the processor's cache."""
 
@@ -76,13 +48,6 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
 
     A missing value (None, NA, a masked entry) becomes NaN. A read-only array is taken as it is, by rows or by columns;
     any other is copied, in the order of `empty_table`. Messages call the columns by `names`.
-
-    Raises
-    ------
-    ValueError
-        For sparse matrices, and columns of texts, categories or dates, by name and with the remedy.
-    TypeError
-        For objects without numbers.
     """
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         gibibytes = np.prod(X.shape, dtype=float) * (4 if X.dtype == np.float32 else 8) / 2**30
@@ -136,15 +101,7 @@ def without_mask(values: np.ma.MaskedArray[Any, Any]) -> Array:
 
 
 def as_labels(y: Any) -> Vector:
-    """Return relevance labels as numbers, NaN where one is missing.
-
-    Raises
-    ------
-    ValueError
-        For categories that are no numbers, with the remedy.
-    ValueError, TypeError
-        For other values that are no numbers.
-    """
+    """Return relevance labels as numbers, NaN where one is missing; refuse other values with the remedy."""
     if isinstance(y, np.ma.MaskedArray):
         y = without_mask(y)
     categories = getattr(getattr(y, "dtype", None), "categories", None)
@@ -421,13 +378,7 @@ def _is_missing(values: Array) -> Mask:
 
 
 def checked_weights(weights: ArrayLike, size: int, what: str, name: str) -> Vector | None:
-    """Return weights (size,) divided by their mean, and None for equal ones, which weigh nothing.
-
-    Raises
-    ------
-    ValueError
-        For another number of weights, and for weights that are not positive and finite.
-    """
+    """Return positive finite weights (size,) divided by their mean, and None for equal ones, which weigh nothing."""
     try:
         found = np.asarray(weights, np.float64)
     except (TypeError, ValueError):
@@ -452,6 +403,7 @@ class LaterIds:
         return LaterIds(self.read, rows if self.rows is None else self.rows[rows])
 
     def __call__(self) -> Array | None:
+        """Return the ids."""
         found = self.read()
         return found if found is None or self.rows is None else found[self.rows]
 
@@ -517,27 +469,16 @@ def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
 
 
 def listed(features: Any) -> tuple[Any, ...]:
-    """Return named features as a tuple: one column, one name, any number of them, or None for none.
-
-    Examples
-    --------
-    >>> listed("bm25"), listed(range(2))
-    (('bm25',), (0, 1))
-    """
+    """Return named features as a tuple: one column, one name, any number of them, or None for none."""
     if features is None:
         return ()
     return (features,) if isinstance(features, str | Integral) else tuple(features)
 
 
 def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> Mask:
-    """Return the mask of some features, given by column (from 0) or name, shape (n_features,).
+    """Return the mask (n_features,) of features that are given by column (from 0) or name.
 
     A name or column that does not exist is a ValueError that begins with `where`.
-
-    Examples
-    --------
-    >>> column_mask(["idf", 2], ["tf", "idf", "bm25"], "include").tolist()
-    [False, True, True]
     """
     mask = np.zeros(len(names), np.bool_)
     for feature in listed(features):
@@ -550,11 +491,6 @@ def in_column_order(values: object, names: Sequence[str], where: str, *, complet
 
     Features that a mapping leaves out get None, or are asked for by a ValueError if it has to be complete. Anything
     else is in order already.
-
-    Examples
-    --------
-    >>> in_column_order({"idf": "text", 0: "text"}, ["tf", "idf", "age"], "groups")
-    ['text', 'text', None]
     """
     if not isinstance(values, Mapping | pd.Series):
         return values

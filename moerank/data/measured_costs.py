@@ -29,8 +29,6 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data.costs import COLUMNS, FeatureCosts, not_negative
 from moerank.files import Json, replace_file
 
-__all__ = ["MeasuredCosts", "Measurements", "Profiles", "estimate_costs", "fewest_runs", "switch_design"]
-
 FEW = 10
 """Degrees of freedom below which standard errors are rough."""
 
@@ -52,19 +50,8 @@ def switch_design(groups: Sequence[str | None], n_runs: int, seed: int = 0) -> M
     Random runs, in which each group is off with probability ½, are improved by exchanges that enlarge det AᵀA, with A
     as in `estimate_costs`: one switch, a group off, one feature of a group alone. With n runs the standard error of a
     feature's cost is about 2.2 σ/√n, that of a group's cost 3.6 σ/√n. O(n_runs · n_features³) for each of 20 passes.
-
-    Parameters
-    ----------
-    groups : sequence, length n_features
-        The group of each feature, None for no group.
-    n_runs : int
-        At least `fewest_runs`.
-    seed : int
-
-    Raises
-    ------
-    ValueError
-        For too few runs, and a group of one feature, whose cost is not to be told from that of the feature.
+    Fewer runs than `fewest_runs` and groups of one feature, whose cost is not to be told from that of the feature, are
+    refused.
 
     References
     ----------
@@ -125,39 +112,18 @@ def _terms(runs: Mask, members: Mask) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """The times of runs with some features switched on.
-
-    Attributes
-    ----------
-    names : tuple of str, length n_features
-    groups : tuple of str or None, length n_features
-    runs : ndarray of bool, shape (n_runs, n_features)
-        The features that were on.
-    times : ndarray, shape (n_runs,)
-        In any unit, each for the same queries.
-    rounds : ndarray of int64, shape (n_runs,)
-        Rounds of measurement, from 0; the times of a round may differ from those of another by a constant.
-    n_open : int
-        Runs of the table that were not measured.
-    """
+    """The times of runs with some features switched on."""
 
     names: tuple[str, ...]
     groups: tuple[str | None, ...]
-    runs: Mask
-    times: Vector
-    rounds: Integers
-    n_open: int = 0
+    runs: Mask  # shape (n_runs, n_features): the features that were on
+    times: Vector  # in any unit, each for the same queries
+    rounds: Integers  # of measurement, from 0, whose times may differ by a constant
+    n_open: int = 0  # runs of the table that were not measured
 
     @classmethod
     def read(cls, text: str, name: str) -> Measurements:
-        """Read a table as `design_table` makes it, whose column time was filled in; `name` is for messages.
-
-        Raises
-        ------
-        ValueError
-            For other columns, a switch that is neither 0 nor 1, and a time that is no number. The message names the
-            line.
-        """
+        """Read a table as `design_table` makes it, whose column time was filled in; `name` is for messages."""
         reader = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
         try:
             head, lines = next(reader, []), [(f"{name}: line {reader.line_num}", line) for line in reader]
@@ -197,32 +163,16 @@ def design_table(names: Sequence[str], groups: Sequence[str | None], runs: Mask,
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCosts:
-    """Costs with standard errors.
-
-    Attributes
-    ----------
-    names : tuple of str, length n_features
-    costs : FeatureCosts
-    errors : ndarray, shape (n_features + n_groups,)
-        Standard errors of the costs of features, then of groups.
-    low, high : ndarray, shape (n_features + n_groups,)
-        Ends of the intervals that hold the costs with 95 % confidence, each by itself.
-    n_measured : int
-        Runs, or queries of profiles.
-    freedom : int
-        Degrees of freedom of the standard errors.
-    constant : float
-        The time without any feature; NaN for profiles.
-    """
+    """Costs with standard errors and 95 % intervals, each an array (n_features + n_groups,)."""
 
     names: tuple[str, ...]
     costs: FeatureCosts
-    errors: Vector
-    low: Vector
+    errors: Vector  # of the costs of features, then of groups
+    low: Vector  # ends of the intervals, each by itself
     high: Vector
-    n_measured: int
-    freedom: int
-    constant: float = np.nan
+    n_measured: int  # runs, or queries of profiles
+    freedom: int  # degrees of freedom of the standard errors
+    constant: float = np.nan  # the time without any feature; NaN for profiles
 
     @property
     def labels(self) -> list[str]:
@@ -279,18 +229,8 @@ def estimate_costs(measured: Measurements, own: Vector | None = None) -> Measure
     """Estimate costs by regression of the times of runs: y = b + Σ c x + Σ γ max over the group of x + a round's part.
 
     Costs are ≥ 0, by bounded least squares; standard errors and intervals are those of the free fit, with the quantile
-    of Student's t. O(n_runs · n_costs²).
-
-    Parameters
-    ----------
-    measured : Measurements
-    own : ndarray, shape (n_features,), optional
-        Known costs of the features, as of profiles; those of the groups alone are estimated.
-
-    Raises
-    ------
-    ValueError
-        For costs that these runs do not tell apart, and runs that are too few for standard errors.
+    of Student's t. Where the costs `own` of the features are known, as of profiles, those of the groups alone are
+    estimated. O(n_runs · n_costs²). Costs that the runs do not tell apart are a ValueError.
     """
     from scipy.optimize import lsq_linear
     from scipy.stats import t
@@ -333,25 +273,15 @@ class Profiles:
     """The profiles in the responses of Elasticsearch, OpenSearch or Vespa, added one after the other.
 
     Costs are in µs a query, summed over shards or threads: the median of the passes of each query, without the first of
-    several, and the mean over queries. Outputs of one executor of Vespa share its time as the cost of a group.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The features in the order of the feature set; by default those that the first response logs.
+    several, and the mean over queries. Outputs of one executor of Vespa share its time as the cost of a group. The
+    names are the features in the order of the feature set; by default those that the first response logs.
     """
 
     names: tuple[str, ...] = ()
     _times: dict[str, list[dict[str, float]]] = field(default_factory=dict, repr=False)
 
     def add(self, query: str, response: Json) -> bool:
-        """Add the profile of a response, and return whether it has one.
-
-        Raises
-        ------
-        ValueError
-            For a ranker without children, another number of them than of features, and slices of a concurrent search.
-        """
+        """Add the profile of a response, and return whether it has one."""
         traces = list(_found(response, "tag", re.compile(r"\w+_phase_profiling")))
         rankers = list(_found(response.get("profile"), "type", re.compile("RankerQuery")))
         if not (traces or rankers):
@@ -368,13 +298,7 @@ class Profiles:
         return True
 
     def costs(self) -> MeasuredCosts:
-        """Return the mean costs over the queries.
-
-        Raises
-        ------
-        ValueError
-            For fewer than two queries with profiles, and features that no profile has.
-        """
+        """Return the mean costs over two or more queries."""
         from scipy.stats import t
 
         n = len(self._times)

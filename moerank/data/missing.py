@@ -12,24 +12,13 @@ import numpy as np
 from moerank.arrays import Array, Floats, Integers
 from moerank.data.blocks import ROWS, blocks
 
-__all__ = ["MissingRule", "QueryRule", "check_missing_rule", "fill_in_place", "fill_missing", "missing_bits"]
-
 QueryRule: TypeAlias = Literal["query-min", "query-mean", "query-worst"]
 MissingRule: TypeAlias = float | QueryRule
 """A number, or a rule that looks at what the same query knows of the feature."""
 
 
 def check_missing_rule(rule: object) -> None:
-    """Raise a ValueError for what is neither a finite number nor the name of a rule, with the nearest of them.
-
-    Examples
-    --------
-    >>> check_missing_rule("query-worse")
-    Traceback (most recent call last):
-        ...
-    ValueError: missing must be a number, 'query-min', 'query-mean' or 'query-worst', not 'query-worse'; did you mean
-    'query-worst'?
-    """
+    """Raise a ValueError for what is neither a finite number nor the name of a rule, with the nearest of them."""
     if isinstance(rule, Real) and not isinstance(rule, bool | np.bool_):
         if not isfinite(rule):
             raise ValueError(f"missing is {rule}; missing values can only become a finite number")
@@ -42,35 +31,13 @@ def check_missing_rule(rule: object) -> None:
 
 
 def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> tuple[Floats, Integers]:
-    """Replace every NaN, and count them.
+    """Replace every NaN of X by a rule, and count them; X is copied if anything is missing.
 
-    Parameters
-    ----------
-    X : ndarray of float32 or float64, shape (n_documents, n_features)
-        NaN where a value is missing.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
-    rule : float, "query-min", "query-mean" or "query-worst"
-        What a missing value becomes: this number; the smallest value, or the mean, that the query knows of the
-        feature; or a value below that smallest one, by the gap between the two smallest distinct values of the
-        feature in the query, or by 1 where there is only one. A query that knows no value of a feature gets 0 in all
-        its documents, so that the feature orders nothing there.
-
-    Returns
-    -------
-    X : ndarray, shape (n_documents, n_features)
-        The table itself if nothing is missing, else a copy.
-    n_missing : ndarray of int64, shape (n_features,)
-        How many values of each feature were missing.
-
-    Raises
-    ------
-    ValueError
-        For another rule, and a number that is not finite in the precision of X.
-
-    Notes
-    -----
-    O(n_documents · n_features) time. What is below the smallest value stays below it after rounding, and finite.
+    A value becomes the number of the rule; the smallest value, or the mean, that the query knows of the feature; or a
+    value below that smallest one, by the gap between the two smallest distinct values of the feature in the query, or
+    by 1 where there is only one. A query that knows no value of a feature gets 0 in all its documents, so that the
+    feature orders nothing there. What is below the smallest value stays below it after rounding, and finite. Returns
+    the table and the counts (n_features,). O(n_documents · n_features).
 
     Examples
     --------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,23 +23,10 @@ if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
     from moerank.data.shards import AnyData
 
-__all__ = ["LabelRuns", "LabelledQueries", "PreferencePairs", "n_pairs_of_documents", "n_pairs_of_queries"]
-
 
 @dataclass(frozen=True, eq=False)
 class LabelRuns:
     """The documents of each query by label. A run holds the documents of one label in one query.
-
-    Attributes
-    ----------
-    run : ndarray of int32, shape (n_documents,)
-        The run of each document. Runs count by query, then by label, the least first.
-    first : ndarray of int64, shape (n_queries + 1,)
-        Query q has the runs ``first[q]`` to ``first[q + 1]``.
-    n_worse, n_better : ndarray of int64, shape (n_runs,)
-        Documents of the query that are worse and better than the documents of a run.
-    n_pairs_of : ndarray of int64, shape (n_queries,)
-        Preference pairs of each query.
 
     Examples
     --------
@@ -47,11 +35,11 @@ class LabelRuns:
     ([2, 0, 1, 1, 3, 3], [0, 1, 3, 0], [3, 1, 0, 0], 5)
     """
 
-    run: NDArray[np.int32]
-    first: Integers
-    n_worse: Integers
-    n_better: Integers
-    n_pairs_of: Integers
+    run: NDArray[np.int32]  # of each document; runs count by query, then by label, the least first
+    first: Integers  # query q has the runs first[q] to first[q + 1]
+    n_worse: Integers  # documents of the query that are worse than those of a run
+    n_better: Integers  # documents that are better
+    n_pairs_of: Integers  # of each query
 
     @property
     def n_pairs(self) -> int:
@@ -59,14 +47,7 @@ class LabelRuns:
         return int(self.n_pairs_of.sum())
 
     def n_pairs_among(self, documents: Mask) -> int:
-        """Count the preference pairs whose documents are both in `documents`, shape (n_documents,); O(n_documents).
-
-        Examples
-        --------
-        >>> runs = LabelRuns.of(np.array([2, 0, 1, 1]), np.array([0, 4]))
-        >>> runs.n_pairs_among(np.array([True, False, True, True]))
-        2
-        """
+        """Count the preference pairs whose documents are both in `documents`, shape (n_documents,); O(n_documents)."""
         size = np.bincount(self.run[documents], minlength=len(self.n_worse))
         together = np.add.reduceat(size, self.first[:-1])
         return int((together @ together - size @ size) // 2)
@@ -137,27 +118,14 @@ class PreferencePairs:
 
 
 class LabelledQueries:
-    """Labels and queries with their pairs and runs, shared by data that differ in their features alone.
-
-    Parameters
-    ----------
-    y : ndarray of int64, shape (n_documents,)
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Where queries begin in the rows of y.
-    """
+    """Labels (n_documents,) and offsets of queries with their pairs and runs, shared by data with other features."""
 
     def __init__(self, y: Integers, offsets: Integers) -> None:
         self.y, self.offsets = y, offsets
 
     @cached_property
     def pairs(self) -> PreferencePairs:
-        """The list of all preference pairs, O(n_pairs).
-
-        Raises
-        ------
-        ValueError
-            If the pairs and the values kept for them exceed the limit on memory.
-        """
+        """The list of all preference pairs, O(n_pairs); a ValueError where it exceeds the limit on memory."""
         n_pairs = self.label_runs.n_pairs
         check_room(
             f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)",
@@ -175,26 +143,14 @@ class LabelledQueries:
 
 
 def n_pairs_of_queries(data: AnyData, masks: Mask) -> Integers:
-    """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,).
-
-    Examples
-    --------
-    >>> from moerank.data import RankingData
-    >>> data = RankingData([[0.1], [0.9], [0.5], [0.2]], y=[0, 2, 1, 0], qid=[1, 1, 2, 2])
-    >>> n_pairs_of_queries(data, np.array([[True, True], [False, True]])).tolist()
-    [2, 1]
-    """
-    of_query = data.remember("pairs of queries", lambda: np.concatenate(data.map(_pairs_of_queries)))
+    """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,)."""
+    of_query = data.remember("pairs of queries", lambda: np.concatenate(data.map(attrgetter("label_runs.n_pairs_of"))))
     return np.array([of_query[mask].sum() for mask in masks], np.int64)
 
 
 def n_pairs_of_documents(data: AnyData, masks: Mask) -> Integers:
     """Count the preference pairs whose documents are both kept by each row of `masks` (n, n_documents), shape (n,)."""
     return data.total(_pairs_of_documents, ByDocument(masks))
-
-
-def _pairs_of_queries(data: RankingData) -> Integers:
-    return data.label_runs.n_pairs_of
 
 
 def _pairs_of_documents(data: RankingData, masks: Mask) -> Integers:

@@ -36,8 +36,6 @@ from moerank.data.pairs import LabelledQueries, LabelRuns, PreferencePairs
 from moerank.data.scaling import PER_QUERY, UNSCALED, FittedScaling, PerQuery
 from moerank.data.shards import AnyData, LocalShards
 
-__all__ = ["RankingData", "in_one_piece", "labels_alone"]
-
 
 class RankingData(AnyData):
     """Documents of several queries, with one row of features and one relevance label each.
@@ -362,16 +360,5 @@ def in_one_piece(data: AnyData) -> RankingData:
 
 
 def labels_alone(y: ArrayLike, qid: ArrayLike | None) -> RankingData:
-    """Return test data for a metric: labels and queries beside a feature that is 0.
-
-    Raises
-    ------
-    ValueError
-        For malformed labels or queries; see `RankingData`.
-
-    Examples
-    --------
-    >>> labels_alone([0, 1, 0], qid=[1, 1, 2]).n_queries
-    2
-    """
+    """Return test data for a metric: labels and queries beside a feature that is 0."""
     return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name="test data")

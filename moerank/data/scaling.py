@@ -18,21 +18,6 @@ if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
     from moerank.data.shards import AnyData, DataT
 
-__all__ = [
-    "PER_QUERY",
-    "UNSCALED",
-    "FittedKind",
-    "FittedScaling",
-    "Kind",
-    "PerQuery",
-    "Scaling",
-    "Unscaled",
-    "centre_in_queries",
-    "fit_scaling",
-    "negative_features",
-    "query_level_norm",
-]
-
 FittedKind: TypeAlias = Literal["minmax", "standard"]
 Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 
@@ -237,13 +222,6 @@ def negative_features(data: AnyData) -> Mask:
     """Return which features have raw values below 0, beside the number for missing ones, shape (n_features,).
 
     None where each query is scaled by itself, as raw values are unknown then. O(n_documents · n_features), remembered.
-
-    Examples
-    --------
-    >>> from moerank.data import RankingData
-    >>> data = RankingData([[2.0, -1.0], [1.0, 3.0]], y=[0, 1])
-    >>> negative_features(fit_scaling(data, "standard").apply(data)).tolist()
-    [False, True]
     """
     return data.remember("features below 0", lambda: np.any(data.map(_below_zero), axis=0))
 
@@ -281,22 +259,10 @@ def _bounds(data: RankingData) -> tuple[Vector, Vector]:
 
 
 def centre_in_queries(values: ArrayLike, offsets: Integers) -> Array:
-    """Subtract from each column its mean over the documents of the query.
+    """Subtract from each column of `values` (n_documents, …) its mean over the documents of the query, in double.
 
-    Parameters
-    ----------
-    values : array-like, shape (n_documents,) or (n_documents, n_columns)
-    offsets : ndarray of int64, shape (n_queries + 1,)
-
-    Returns
-    -------
-    ndarray of float64, the shape of `values`
-        Exactly 0 where a column is constant in the query, whose mean may differ from the constant by rounding.
-
-    Examples
-    --------
-    >>> centre_in_queries([0.1, 0.1, 0.1, 1.0, 3.0], np.array([0, 3, 5])).tolist()
-    [0.0, 0.0, 0.0, -1.0, 1.0]
+    The result is exactly 0 where a column is constant in the query, whose mean may differ from the constant by
+    rounding.
     """
     values = np.asarray(values, dtype=np.float64, order="C")
     sizes = np.diff(offsets)

@@ -27,17 +27,6 @@ from moerank.data.scaling import FittedScaling, PerQuery, Scaling
 if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
 
-__all__ = [
-    "NOT_ON_SHARDS",
-    "AnyData",
-    "DataT",
-    "LocalShards",
-    "ShardHolder",
-    "ShardedData",
-    "Step",
-    "cut_into_shards",
-]
-
 T = TypeVar("T")
 
 Step: TypeAlias = "Callable[[RankingData], RankingData]"
@@ -104,17 +93,10 @@ class LocalShards:
 
 
 class AnyData(ABC):
-    """Ranking data in one piece, `RankingData`, or in shards of whole queries, `ShardedData`.
+    """Ranking data in one piece, `RankingData`, or in shards of whole queries, `ShardedData`; see these for attributes.
 
     Training needs facts about the features, and sums over the queries, which are taken shard by shard and added up in
     an order that the number of shards alone decides. Data in one piece are their only shard.
-
-    Attributes
-    ----------
-    name, feature_names, given_names, missing, n_missing, scaling, costs, query_weights
-        See `RankingData`.
-    is_weighted : bool
-        Whether some queries or documents count more than others.
     """
 
     in_shards: ClassVar[bool]
@@ -128,7 +110,7 @@ class AnyData(ABC):
     scaling: Scaling
     costs: FeatureCosts | None
     query_weights: Vector | None
-    is_weighted: bool
+    is_weighted: bool  # some queries or documents count more than others
     _ends: tuple[Integers, Integers]  # the queries, and the documents, at which shards begin and end
     _memory: dict[Hashable, Any]
     _lock: threading.RLock
@@ -408,11 +390,6 @@ def shard_ends(offsets: Integers, n_shards: int) -> Integers:
     """Return the first query of each shard, and the number of queries, shape (n_shards + 1,).
 
     Shards have about as many documents each, and at least one query.
-
-    Examples
-    --------
-    >>> shard_ends(np.array([0, 10, 12, 14, 16]), 2).tolist()
-    [0, 1, 4]
     """
     n_queries = len(offsets) - 1
     check_at_least(1, n_queries, shards=n_shards)

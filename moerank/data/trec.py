@@ -21,8 +21,6 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.read.columns import MOST_LABEL
 from moerank.files import replace_file
 
-__all__ = ["document_keys", "read_qrels", "read_run", "write_qrels", "write_run"]
-
 
 def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike, *, tag: str = "moerank") -> None:
     """Write a ranking of documents as a TREC run.

@@ -28,16 +28,6 @@ from moerank.data import AnyData
 from moerank.data.correlation import feature_correlations
 from moerank.evolution.operators import own_stream
 
-__all__ = [
-    "AdaptiveBitFlip",
-    "Decay",
-    "Form",
-    "Importance",
-    "Redundancy",
-    "importance_degrees",
-    "redundancy_degrees",
-]
-
 Form: TypeAlias = Literal["additive", "convex", "product"]
 Decay: TypeAlias = Literal["inverse", "exp", "geometric", "linear"]
 

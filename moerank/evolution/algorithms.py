@@ -21,8 +21,6 @@ from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
 
-__all__ = ["ALGORITHMS", "BIT_SEARCHES", "Factory", "Operators", "make_algorithm"]
-
 Operators: TypeAlias = Parameters
 """Operators of pymoo by the names of the arguments of its algorithms."""
 

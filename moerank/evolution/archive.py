@@ -14,8 +14,6 @@ from pymoo.core.population import Population
 
 from moerank.arrays import Array, Mask, Matrix
 
-__all__ = ["Archive", "DigestDuplicates", "row_digests"]
-
 
 class Archive:
     """Non-dominated individuals, one for each distinct objective vector.

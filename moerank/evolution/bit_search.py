@@ -227,8 +227,6 @@ class Selected(NamedTuple):
 def select_by_crowding(F: Matrix, n: int) -> Selected:
     """Return the `n` points of the first fronts (all if there are fewer), the last front cut by crowding distance.
 
-    Examples
-    --------
     >>> F = np.array([[0.0, 4], [1, 2], [2, 1.5], [4, 0], [4, 4]])
     >>> select_by_crowding(F, 3)
     Selected(kept=array([0, 2, 3]), standing=array([0, 1, 0]))
@@ -305,8 +303,6 @@ def random_strings(n: int, n_bits: int, largest: int, random_state: np.random.Ge
 def random_subsets(strings: Mask, sizes: Integers, random_state: np.random.Generator) -> Mask:
     """Return for each string a random subset of its ones of the given size, all subsets equally likely.
 
-    Examples
-    --------
     >>> strings = np.array([[True, True, False, True], [True, True, True, True]])
     >>> random_subsets(strings, np.array([2, 1]), np.random.default_rng(0)).astype(int).tolist()
     [[0, 1, 0, 1], [0, 0, 1, 0]]
@@ -328,8 +324,6 @@ def beside_size(X: Mask, F: Matrix) -> Integers:
 
     An objective is the size if it is proportional to the number of ones, within a billionth.
 
-    Examples
-    --------
     >>> beside_size(np.array([[True, False], [True, True]]), np.array([[0.3, 0.5], [0.2, 1.0]])).tolist()
     [0]
     """

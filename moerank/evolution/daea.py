@@ -16,9 +16,6 @@ from moerank.evolution.bit_search import (
     random_subsets,
 )
 
-__all__ = ["DAEA"]
-
-
 NEIGHBOURS = 0.2  # share of the population, at least four
 NEARBY = 0.8  # probability that the second parent is a neighbour of the first
 BALANCED = 0.2  # probability of a mutation that flips as many ones as zeros on average

@@ -29,8 +29,6 @@ from moerank.arrays import Matrix
 from moerank.files import cannot_write
 from moerank.version import VERSION
 
-__all__ = ["Journal", "Record"]
-
 NAME = "moerank journal"
 """Name of the file format."""
 

@@ -23,9 +23,6 @@ from moerank.evolution.bit_search import (
     uniform_children,
 )
 
-__all__ = ["MFFS"]
-
-
 WEIGHTS = (0.01, 0.99)  # first weights of the error in the two sums
 PATIENCE = 5  # generations without better sums before the weights change
 

@@ -11,22 +11,14 @@ from moerank.arrays import Array, Integers
 from moerank.evolution.archive import DigestDuplicates, row_digests
 from moerank.evolution.rows import RowAlgorithm, Rows
 
-__all__ = ["NSGA2"]
-
 
 class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
-    """pymoo's NSGA-II, which handles arrays in place of individuals where it can.
+    """pymoo's NSGA-II, which handles arrays in place of individuals where it can; `settings` are pymoo's.
 
     With the same seed the draws are those of pymoo, bit for bit. So are the populations, except for ties in crowding
     distance: a stable sort orders them here, where pymoo's sort depends on the processor. Arrays need operators of this
     package, which have methods ``cross`` and ``mutate``, and `DigestDuplicates`. With other operators, with constraints
     and outside of `search` it is the algorithm of pymoo.
-
-    Parameters
-    ----------
-    pop_size : int, default 100
-    **settings
-        Passed on to pymoo's NSGA2.
     """
 
     def __init__(self, pop_size: int = 100, **settings: object) -> None:

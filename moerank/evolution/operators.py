@@ -25,26 +25,6 @@ from pymoo.operators.mutation.pm import mut_pm
 
 from moerank.arrays import Array, Integers, Mask, Matrix
 
-__all__ = [
-    "CROSSOVER",
-    "DENSITY",
-    "DensitySampling",
-    "KeepAsIs",
-    "MixedCrossover",
-    "MixedMutation",
-    "MixedSampling",
-    "PackedBitFlip",
-    "PackedCrossover",
-    "PackedProblem",
-    "PackedSampling",
-    "SparseBitFlip",
-    "SubsetSizeSampling",
-    "UniformCrossover",
-    "own_stream",
-    "pack_rows",
-    "unpack_rows",
-]
-
 Packed: TypeAlias = NDArray[np.uint8]
 """Rows of bits, eight in a byte."""
 

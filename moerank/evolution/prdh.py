@@ -19,8 +19,6 @@ from moerank.evolution.bit_search import (
     uniform_children,
 )
 
-__all__ = ["PRDH"]
-
 
 class PRDH(BitSearch):
     """Problem reformulation and duplication handling for bit strings.

@@ -14,22 +14,12 @@ from pymoo.core.repair import NoRepair
 from moerank.arrays import Array, Integers, Mask, Matrix
 from moerank.evolution.archive import row_digests
 
-__all__ = ["RowAlgorithm", "Rows"]
-
 
 @dataclass
 class Rows:
-    """Individuals as arrays.
+    """Individuals as arrays: strings (n, n_var), `row_digests`, objectives (n, n_objectives), further values (n,).
 
-    Attributes
-    ----------
-    X : ndarray, shape (n, n_var)
-    digests : list of bytes, length n
-        See `row_digests`.
-    F : ndarray, shape (n, n_objectives)
-        Of no use before the evaluation.
-    data : dict of ndarray, shape (n,)
-        Further values of the individuals, such as ``n_gen`` of pymoo.
+    `F` is of no use before the evaluation. `data` has values such as ``n_gen`` of pymoo.
     """
 
     X: Array
@@ -115,16 +105,10 @@ class _Individuals:
 
 
 class RowAlgorithm(Algorithm):
-    """A pymoo algorithm that keeps its population as arrays.
+    """A pymoo algorithm that keeps its population as arrays, in `rows`.
 
-    Attributes
-    ----------
-    rows : Rows
-        The population.
-    pop, off, opt : Population
-        Individuals of pymoo, made when they are read; changes of them do not reach the search.
-    gives_rows : bool
-        Whether batches are `Rows`, otherwise a Population.
+    `pop`, `off` and `opt` are individuals of pymoo, made when they are read; changes of them do not reach the search.
+    `gives_rows` says whether batches are `Rows`, otherwise a Population.
     """
 
     pop = _Individuals()

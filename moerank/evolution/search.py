@@ -26,8 +26,6 @@ from moerank.evolution.archive import Archive, DigestDuplicates, row_digests
 from moerank.evolution.journal import Journal, Record
 from moerank.evolution.rows import RowAlgorithm, Rows
 
-__all__ = ["Generation", "SearchResult", "search"]
-
 Offspring: TypeAlias = Population | Individual | None
 """The result of pymoo's ``ask``."""
 

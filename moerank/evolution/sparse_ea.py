@@ -17,8 +17,6 @@ from moerank.evolution.bit_search import (
     tournament,
 )
 
-__all__ = ["SparseEA"]
-
 
 class SparseEA(BitSearch):
     """SparseEA for bit strings.

@@ -22,9 +22,6 @@ from moerank.evolution.bit_search import (
 from moerank.evolution.operators import SubsetSizeSampling
 from moerank.evolution.rows import Rows
 
-__all__ = ["Staircase", "gaps", "select_by_gap"]
-
-
 MOST_OF_A_SIZE = 3  # members of one size
 FARTHEST_PLACE = 5  # places between a string and its near mate, in the order of size
 DECIMALS = 12  # by which objectives are compared
@@ -257,8 +254,6 @@ class Staircase(BitSearch):
 def gaps(sizes: Integers, values: Matrix) -> Vector:
     """Return the gap of each member above the staircase, shape (n,); see step 2 of `Staircase`.
 
-    Examples
-    --------
     >>> gaps(np.array([1, 2, 2, 3]), np.array([[0.5], [0.25], [1.0], [0.5]])).tolist()
     [0.0, 0.0, 0.75, 0.25]
     >>> gaps(np.array([1, 2, 2]), np.array([[0.5, 0.5], [0.75, 1.0], [1.0, 0.25]])).tolist()
@@ -276,8 +271,6 @@ def gaps(sizes: Integers, values: Matrix) -> Vector:
 def select_by_gap(sizes: Integers, values: Matrix, n: int) -> tuple[Integers, Vector]:
     """Return the rows of the survivors among all members, and their gaps; see step 3 of `Staircase`.
 
-    Examples
-    --------
     >>> select_by_gap(np.array([1, 2, 2, 2]), np.array([[0.5], [1.0], [0.25], [0.25]]), 3)
     (array([0, 2, 1]), array([0.  , 0.  , 0.75]))
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,34 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 
 from moerank.arrays import Floats, Integers, Mask
 from moerank.checks import PLAIN_NAME, check_choice, first_mistake, plain_name, toml_value
-from moerank.data.scaling import FittedScaling
+from moerank.data.scaling import FittedScaling, Scaling
 from moerank.files import read_text
 from moerank.rankers.model import Forest, Model
-
-__all__ = [
-    "Deployable",
-    "Deployment",
-    "Node",
-    "Normaliser",
-    "Phase",
-    "SolrFeature",
-    "TargetFeature",
-    "TemplateFeature",
-    "check_name",
-    "compact_json",
-    "deployable",
-    "depths",
-    "indented_json",
-    "largest_value",
-    "names_there",
-    "nested_trees",
-    "normaliser",
-    "read_features",
-    "single",
-    "single_above",
-    "single_at_most",
-    "single_positive",
-]
 
 Engine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
 Phase: TypeAlias = Literal["first", "second"]
@@ -63,6 +38,15 @@ MOST_OFFSET = 2.0**14
 
 CLOSE = 1e-6
 """Share of its range that a feature may lose when its minimum and maximum are rounded to single precision."""
+
+
+class Term(NamedTuple):
+    """A summand of a linear model: weight · (x − offset) / scale."""
+
+    name: str
+    weight: float
+    offset: float
+    scale: float
 
 
 @dataclass(frozen=True)
@@ -111,6 +95,15 @@ class Deployable:
     def labels(self) -> tuple[str, ...]:
         """Names of the features in the target; two equal names are a ValueError."""
         return names_there(self.names, [feature.name for feature in self.features])
+
+    @property
+    def terms(self) -> list[Term]:
+        """The summands weight · (x − offset) / scale of a linear model."""
+        assert self.weights is not None
+        offsets, scales = (0.0,) * len(self.names), (1.0,) * len(self.names)
+        if self.scaling is not None:
+            offsets, scales = self.scaling.offset, self.scaling.scale
+        return [Term(*values) for values in zip(self.names, self.weights, offsets, scales, strict=True)]
 
     @property
     def absent(self) -> float:
@@ -175,28 +168,14 @@ def deployable(
     ValueError.
     """
     check_name(name)
+    if found := obstacles(model):
+        raise ValueError("; ".join(found))
     if target_version is not None and not re.fullmatch(r"\d{1,4}(\.\d{1,4}){1,2}", target_version):
         raise ValueError(f"target_version must be a version such as '3.8', not {target_version!r}")
     check_choice(get_args(Phase), phase=phase)
     if not re.fullmatch(PLAIN_NAME, inherits) or inherits == name:
         raise ValueError(f"inherits must be the name of another profile, not {inherits!r}")
-    if model.weights is None and model.trees is None:
-        raise ValueError(
-            "this ranker is neither linear nor a sum of trees, and cannot be exported; train a linear ranker or "
-            "LambdaMART on its features"
-        )
-    if not model.columns or (model.trees is not None and not model.trees.columns):
-        raise ValueError("this ranker uses no feature; all documents would get the same score")
-    if model.scaling.kind == "query":
-        raise ValueError(
-            'this ranker was trained on features scaled per query, by moerank or in the files (scaled = "query"), but '
-            'a search engine scores each document alone; train it on raw values with normalize = "minmax" or "standard"'
-        )
-    if isinstance(model.missing, str):
-        raise ValueError(
-            f"the rule {model.missing!r} for missing values depends on other documents of the query, but a search "
-            "engine scores each document alone; train with a number, such as missing = 0"
-        )
+    assert not isinstance(model.missing, str)
     scaling = model.scaling if isinstance(model.scaling, FittedScaling) else None
     return Deployable(
         name=name,
@@ -211,6 +190,35 @@ def deployable(
         phase=phase,
         inherits=inherits,
     )
+
+
+def obstacles(model: Model) -> list[str]:
+    """Return all reasons why no other system can compute the scores of a model, each with its remedy."""
+    found = obstacles_of_data(model.scaling, model.missing)
+    if model.weights is None and model.trees is None:
+        found.append(
+            "this ranker is neither linear nor a sum of trees, and cannot be exported; train a linear ranker or "
+            "LambdaMART on its features"
+        )
+    elif not model.columns or (model.trees is not None and not model.trees.columns):
+        found.append("this ranker uses no feature; all documents would get the same score")
+    return found
+
+
+def obstacles_of_data(scaling: Scaling, missing: float | str | None) -> list[str]:
+    """Return the obstacles that the training data put in the way of an export."""
+    found = []
+    if scaling.kind == "query":
+        found.append(
+            'the features are scaled per query, by moerank or in the files (scaled = "query"), but a search engine '
+            'scores each document alone; train on raw values with normalize = "minmax" or "standard"'
+        )
+    if isinstance(missing, str):
+        found.append(
+            f"the rule {missing!r} for missing values depends on other documents of the query, but a search engine "
+            "scores each document alone; train with a number, such as missing = 0"
+        )
+    return found
 
 
 def _over_raw_values(trees: Forest, columns: tuple[int, ...], scaling: FittedScaling | None) -> Forest:
@@ -401,6 +409,17 @@ def nested_trees(trees: Forest, leaf: Callable[[int], Node], split: Callable[[in
     for number in reversed(range(len(trees.columns))):
         splits[number] = split(number, node(trees.left[number]), node(trees.right[number]))
     return [node(root) for root in trees.roots]
+
+
+def breadth_first(trees: Forest, root: int) -> Iterator[tuple[int, int]]:
+    """Yield the splits and leaves of a tree, level by level, and the place of the left one of those below each.
+
+    The right one follows it. Leaves have no place below them, and yield 0.
+    """
+    waiting = [root]
+    for number in waiting:  # the list grows
+        yield number, len(waiting) if number >= 0 else 0
+        waiting += [trees.left[number], trees.right[number]] if number >= 0 else []
 
 
 def depths(trees: Forest) -> list[int]:

@@ -12,11 +12,9 @@ import json
 import shlex
 from pathlib import Path
 
-from moerank.exports.deployable import Deployable, Deployment, Node, TemplateFeature, compact_json
+from moerank.exports.deployable import Deployable, Deployment, Node, TemplateFeature, breadth_first, compact_json
 from moerank.exports.elasticsearch import POST, URL, asked, refuse_negative
 from moerank.rankers.model import Forest
-
-__all__ = ["elastic"]
 
 FIRST = (8, 12)
 """The first version with learning to rank of its own."""
@@ -76,8 +74,7 @@ def _ensemble(ranker: Deployable, trees: Forest) -> Node:
 def _tree(absent: float, trees: Forest, root: int) -> list[Node]:
     """Return the nodes of a tree, which are named by their place in the list, the root first."""
     nodes: list[Node] = []
-    order = [root]
-    for place, number in enumerate(order):  # which grows
+    for place, (number, below) in enumerate(breadth_first(trees, root)):
         if number < 0:
             nodes.append({"node_index": place, "leaf_value": trees.leaves[-1 - number]})
             continue
@@ -89,11 +86,10 @@ def _tree(absent: float, trees: Forest, root: int) -> list[Node]:
                 "split_feature": trees.columns[number],
                 "threshold": threshold,
                 "default_left": absent <= threshold,
-                "left_child": len(order),
-                "right_child": len(order) + 1,
+                "left_child": below,
+                "right_child": below + 1,
             }
         )
-        order += [trees.left[number], trees.right[number]]
     return nodes
 
 

@@ -25,8 +25,6 @@ from moerank.exports.deployable import (
 )
 from moerank.rankers.model import Forest
 
-__all__ = ["POST", "URL", "asked", "elasticsearch", "opensearch", "plugin_files", "refuse_negative"]
-
 URL = "http://localhost:9200"
 
 POST = ("curl", "-X", "POST", "-H", "Content-Type: application/json")
@@ -111,13 +109,12 @@ def _named(ranker: Deployable, model: Node) -> Node:
 
 
 def _linear(ranker: Deployable) -> Node:
-    assert ranker.weights is not None
     norms: Node = {}
     weights: Node = {}
-    for place, (name, label) in enumerate(zip(ranker.names, ranker.labels, strict=True)):
-        weights[label] = single(ranker.weights[place], f"the weight of {name!r}")
+    for place, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
+        weights[label] = single(term.weight, f"the weight of {term.name!r}")
         if ranker.scaling is not None:
-            norms[label] = _normaliser(*normaliser(ranker.scaling, place, name))
+            norms[label] = _normaliser(*normaliser(ranker.scaling, place, term.name))
     normalisers = {"feature_normalizers": norms} if norms else {}
     return {"type": "model/linear", **normalisers, "definition": weights}
 

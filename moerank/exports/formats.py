@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from moerank.exports.deployable import Deployable, Deployment, Phase
     from moerank.rankers.model import Model
 
-__all__ = ["FORMATS", "Format", "export", "find_format"]
-
 
 @dataclass(frozen=True)
 class Format:

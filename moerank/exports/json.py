@@ -8,8 +8,6 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment, Node, indented_json
 from moerank.version import VERSION
 
-__all__ = ["plain_json"]
-
 FORMAT = 1
 """Number of the format; it grows when older readers would misread a file."""
 
@@ -25,10 +23,7 @@ def plain_json(ranker: Deployable, path: Path) -> Deployment:
     """Return a model with a sentence that says how to compute its scores."""
     features: list[Node] = [{"name": name} for name in ranker.names]
     if ranker.weights is not None:
-        for place, feature in enumerate(features):
-            feature["weight"] = ranker.weights[place]
-            feature["offset"] = 0.0 if ranker.scaling is None else ranker.scaling.offset[place]
-            feature["scale"] = 1.0 if ranker.scaling is None else ranker.scaling.scale[place]
+        features = [dict(name=t.name, weight=t.weight, offset=t.offset, scale=t.scale) for t in ranker.terms]
     values: Node = {
         "format": FORMAT,
         "moerank": VERSION,

@@ -13,11 +13,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.exports.deployable import Deployable, Deployment, Node, single, single_at_most, single_positive
+from moerank.exports.deployable import (
+    Deployable,
+    Deployment,
+    Node,
+    breadth_first,
+    single,
+    single_at_most,
+    single_positive,
+)
 from moerank.rankers.model import Forest
 from moerank.version import VERSION
-
-__all__ = ["onnx_graph"]
 
 OPSETS = {"": 13, "ai.onnx.ml": 3}
 IR_VERSION = 8
@@ -60,9 +66,7 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
         add("Add", ["sum", add("ReduceSum", [zeros, constant("axes", [1], np.int64)], "nothing")], "score")
     else:
         values = _scaled(ranker, values, add, constant)
-        assert ranker.weights is not None
-        named = zip(ranker.weights, ranker.names, strict=True)
-        weights = [[single(weight, f"the weight of {name!r}")] for weight, name in named]
+        weights = [[single(term.weight, f"the weight of {term.name!r}")] for term in ranker.terms]
         add("MatMul", [values, constant("weights", weights)], "score")
     table = helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, ["n_documents", len(ranker.names)])
     score = helper.make_tensor_value_info("score", onnx.TensorProto.FLOAT, ["n_documents", 1])
@@ -90,9 +94,8 @@ def _scaled(ranker: Deployable, values: str, add: Callable[..., str], constant: 
     """Add (x − offset) / scale to the graph if the model has a scaling."""
     if ranker.scaling is None:
         return values
-    named = list(zip(ranker.scaling.offset, ranker.scaling.scale, ranker.names, strict=True))
-    offsets = constant("offset", [single(offset, f"the offset of {name!r}") for offset, _, name in named])
-    scales = constant("scale", [single_positive(scale, f"the scale of {name!r}") for _, scale, name in named])
+    offsets = constant("offset", [single(term.offset, f"the offset of {term.name!r}") for term in ranker.terms])
+    scales = constant("scale", [single_positive(term.scale, f"the scale of {term.name!r}") for term in ranker.terms])
     return add("Div", [add("Sub", [values, offsets], "moved"), scales], "scaled")
 
 
@@ -101,14 +104,11 @@ def _trees(trees: Forest) -> Node:
     nodes: list[tuple[int, int, int, float, str, int, int]] = []
     targets: list[tuple[int, int, float]] = []
     for tree, root in enumerate(trees.roots):
-        waiting = [root]
-        for number, node in enumerate(waiting):  # the list grows: children are appended
+        for number, (node, below) in enumerate(breadth_first(trees, root)):
             if node < 0:
                 nodes.append((tree, number, 0, 0.0, "LEAF", 0, 0))
                 targets.append((tree, number, single(trees.leaves[-1 - node], "a leaf")))
             else:
-                below = len(waiting)
-                waiting += [trees.left[node], trees.right[node]]
                 threshold = single_at_most(trees.thresholds[node])
                 nodes.append((tree, number, trees.columns[node], threshold, "BRANCH_LEQ", below, below + 1))
     names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from moerank.exports.deployable import Deployable, Deployment
 from moerank.version import VERSION
-
-__all__ = ["python"]
 
 BEGIN = '''\
 """A ranker that moerank {version} wrote."""
@@ -41,6 +38,8 @@ LINEAR = """\
     return total
 """
 
+NUMBERS = ("weight", "offset", "scale")
+
 TREES = """\
     # A split is named by its place in these lists, and a leaf l by -1 - l.
     columns = {columns}
@@ -70,18 +69,10 @@ def python(ranker: Deployable, path: Path) -> Deployment:
         lists = ("columns", "thresholds", "left", "right", "leaves", "roots")
         text += TREES.format(**{name: getattr(trees, name) for name in lists})
     else:
-        assert ranker.weights is not None
-        offsets, scales = (0.0,) * len(ranker.names), (1.0,) * len(ranker.names)
-        if ranker.scaling is not None:
-            offsets, scales = ranker.scaling.offset, ranker.scaling.scale
-        text += LINEAR.format(weights=_plain(ranker.weights), offsets=_plain(offsets), scales=_plain(scales))
+        columns = {f"{kind}s": tuple(float(getattr(term, kind)) for term in ranker.terms) for kind in NUMBERS}
+        text += LINEAR.format(**columns)  # Python's own numbers, because numpy's are printed as calls
     step = (
         f"Import score from {path.name}, and call it with the features of a document, a mapping of names to numbers.\n"
         "Check that it gets raw values, as in the training data before scaling."
     )
     return Deployment({path: text.encode()}, step)
-
-
-def _plain(values: Sequence[float]) -> tuple[float, ...]:
-    """Return Python's own numbers, because numpy's are printed as calls."""
-    return tuple(map(float, values))

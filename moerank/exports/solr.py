@@ -29,8 +29,6 @@ from moerank.exports.deployable import (
 )
 from moerank.rankers.model import Forest
 
-__all__ = ["solr"]
-
 PACKAGE = "org.apache.solr.ltr"
 URL = "http://localhost:8983/solr/COLLECTION"
 
@@ -64,13 +62,12 @@ def _store(ranker: Deployable) -> list[Node]:
 
 def _linear_model(ranker: Deployable) -> Node:
     """Return a linear model, with weights as numbers and parameters of normalisers as text, as Solr reads them."""
-    assert ranker.weights is not None
     features: list[Node] = []
     weights = {}
-    for place, (name, label) in enumerate(zip(ranker.names, ranker.labels, strict=True)):
+    for place, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
         norm = _normaliser(ranker, place)
         features.append({"name": label} if norm is None else {"name": label, "norm": norm})
-        weights[label] = single(ranker.weights[place], f"the weight of {name!r}")
+        weights[label] = single(term.weight, f"the weight of {term.name!r}")
     return {
         "store": ranker.name,
         "name": ranker.name,

@@ -11,8 +11,6 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment, Node, compact_json, nested_trees, single_above
 from moerank.rankers.model import Forest
 
-__all__ = ["vespa"]
-
 PROFILE = """\
 rank-profile {name} inherits {inherits} {{
 {functions}
@@ -79,14 +77,11 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
 
 def _terms(ranker: Deployable, functions: list[str]) -> list[str]:
     """Return the summand of each feature."""
-    assert ranker.weights is not None
     terms = []
-    for place, (weight, function) in enumerate(zip(ranker.weights, functions, strict=True)):
-        value = function
+    for term, value in zip(ranker.terms, functions, strict=True):
         if ranker.scaling is not None:
-            offset, scale = ranker.scaling.offset[place], ranker.scaling.scale[place]
-            value = f"(({function} - {_number(offset)}) / {_number(scale)})"
-        terms.append(f"{_number(weight)} * {value}")
+            value = f"(({value} - {_number(term.offset)}) / {_number(term.scale)})"
+        terms.append(f"{_number(term.weight)} * {value}")
     return terms
 
 

@@ -1,24 +1,95 @@
-"""Notes below figures, titles of objectives, and fronts that several figures share."""
+"""Titles that state findings, notes below figures, titles of objectives, and fronts that several figures share."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from moocore import is_nondominated
 
 from moerank.arrays import Integers, Matrix
 from moerank.figures.figure import View
+from moerank.figures.panels import MOST_LINES
 from moerank.mofsrank.objectives import known_objectives
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
+from moerank.verdict import FEWEST, Verdict
 
-__all__ = ["errors_noted", "fronts_of_fold", "named", "non_dominated", "title_of", "two_of"]
+__all__ = [
+    "beside_first",
+    "errors_noted",
+    "fronts_of_fold",
+    "judged",
+    "named",
+    "non_dominated",
+    "title_of",
+    "two_of",
+]
+
+MOST_NAMES = 4
+"""Largest number of solvers that a sentence names."""
 
 
 def named(why: str, solvers: Collection[str]) -> str:
-    """Return a sentence with the reason why some solvers are not drawn, and their names; "" without any."""
-    return f"{why}: {', '.join(solvers)}." if solvers else ""
+    """Return a sentence with the reason why some solvers are not drawn, and a few names or a number; "" without any.
+
+    Examples
+    --------
+    >>> named("No search", ["gas", "frank"]), named("No search", "abcdefg")
+    ('No search: gas, frank.', 'No search: 7 solvers.')
+    """
+    return f"{why}: {listed(solvers)}." if solvers else ""
+
+
+def listed(solvers: Collection[str], most: int = MOST_NAMES) -> str:
+    """Return a few names, or the number of more."""
+    return ", ".join(solvers) if len(solvers) <= most else f"{len(solvers)} solvers"
+
+
+def judged(verdict: Verdict) -> str:
+    """Return in a few words what a selection costs, with "no difference is shown" where none is."""
+    size = f"{verdict.n_features} of {verdict.n_allowed} features"
+    where = f"on {verdict.n_queries:,} {verdict.part} queries"
+    if verdict.n_differing < FEWEST:
+        return f"{size}, too few queries to tell a difference from all of them"
+    if verdict.finding != "none":
+        return f"{size}, a {verdict.finding} of {abs(verdict.difference):.3f} {verdict.metric} is shown {where}"
+    if verdict.equivalent:
+        return f"{size} rank like all of them within {verdict.margin:g} {where}"
+    return f"{size}, no difference from all of them is shown {where}"
+
+
+Ends = Mapping[str, tuple[float, float, float]]
+"""Quartiles of the last value of each solver."""
+
+
+def beside_first(ends: Ends, *, largest: bool) -> tuple[list[str], str]:
+    """Return the first solver with those whose quartiles do not meet its own, and a sentence that compares them.
+
+    Of many, those that are farthest from the first are returned. Up to `MOST_LINES` solvers are returned as they are.
+
+    Examples
+    --------
+    >>> beside_first({"a": (1, 2, 3), "b": (2, 3, 4), "c": (5, 6, 7)}, largest=True)[1]
+    'By quartiles of runs, c is better than a; 1 other is not apart from it'
+    """
+    first = next(iter(ends))
+    low, middle, high = ends[first]
+    above = [solver for solver, (least, _, _) in ends.items() if least > high]
+    below = [solver for solver, (_, _, most) in ends.items() if most < low]
+    better, worse = (above, below) if largest else (below, above)
+    clauses = [
+        f"{listed(solvers, 2)} {'is' if len(solvers) == 1 else 'are'} {word} than {first}"
+        for word, solvers in (("better", better), ("worse", worse))
+        if solvers
+    ]
+    n_rest = len(ends) - 1 - len(above) - len(below)
+    if n_rest:
+        rest = f"{n_rest} other{' is' if n_rest == 1 else 's are'} not apart from it"
+        clauses.append(rest if clauses else f"no search is apart from {first}")
+    apart = sorted(above + below, key=lambda solver: -abs(ends[solver][1] - middle))[: MOST_LINES - 1]
+    shown = list(ends) if len(ends) <= MOST_LINES else [solver for solver in ends if solver in {first, *apart}]
+    return shown, f"By quartiles of runs, {'; '.join(clauses)}" if clauses else f"Runs of {first}"
 
 
 def errors_noted(results: Results, metric: str) -> str:
@@ -70,6 +141,6 @@ def title_of(objective: str, metric: str) -> str:
 
 
 def non_dominated(points: Matrix) -> Integers:
-    """Return the rows of non-dominated points (n_members, 2), duplicates included, sorted by the first coordinate."""
+    """Return the rows of non-dominated points (n_members, n_objectives), duplicates included, sorted by the first."""
     rows = np.flatnonzero(is_nondominated(points, keep_weakly=True))
     return rows[np.argsort(points[rows, 0], kind="stable")]

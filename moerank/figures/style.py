@@ -12,12 +12,15 @@ from typing import Any, TypeAlias
 
 import matplotlib
 import numpy as np
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from moerank.arrays import Vector
 from moerank.files import replace_file
+from moerank.verdict import MARGIN
 
 __all__ = [
     "CHOSEN",
@@ -31,9 +34,11 @@ __all__ = [
     "fit_height",
     "in_style",
     "limits_of",
-    "put_legend",
+    "put_log_scale",
     "put_note",
+    "put_title",
     "save_figure",
+    "widen",
 ]
 
 WIDTH = 3.4
@@ -63,6 +68,7 @@ _SETTINGS: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
+    "axes.prop_cycle": cycler(color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]),
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "lines.linewidth": 1.0,
@@ -120,30 +126,26 @@ def _reproducible(svg: bytes) -> bytes:
 
 
 LEGEND_SIZE = NOTE_SIZE = 6
-MOST_COLUMNS = 4
-LEGEND_LEFT = 0.25
-"""Inches by which a legend begins left of its panels."""
-
-LEGEND_WIDTH = WIDTH - 0.65 + LEGEND_LEFT
-"""Largest width of a legend in inches."""
-
-NOTE_WIDTH = WIDTH - 0.15
+MOST_COLUMNS = 3
+TEXT_WIDTH = WIDTH - 0.1
+"""Largest width of titles, legends and notes in inches."""
 
 
-def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
-    """Put the legend of the axes `lines` above the axes `place`, in as many columns as fit."""
+def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
+    """Write what the figure shows above it, with the legend of these axes below that, in as many columns as fit."""
+    if lines is None:
+        title = figure.suptitle("", x=0.02, ha="left", fontsize=8, fontweight="bold")
+        _fit(title, finding)
+        return
     handles, labels = lines.get_legend_handles_labels()
-    figure = place.get_figure(root=True)
-    assert figure is not None
-    for columns in range(min(len(labels), MOST_COLUMNS), 0, -1):
-        legend = place.legend(
+    for columns in range(MOST_COLUMNS, 0, -1):
+        figure.legends.clear()
+        legend = figure.legend(
             handles,
-            [fill(label, 44) for label in labels],
-            loc="lower left",
-            bbox_to_anchor=(0.0, 0.0),
-            bbox_transform=place.transAxes + ScaledTranslation(-LEGEND_LEFT, 0.0, figure.dpi_scale_trans),
-            title=title or None,
-            title_fontproperties={"size": 7, "weight": "bold"},
+            [fill(label, 52) for label in labels],
+            loc="outside upper left",
+            title="finding",
+            title_fontproperties={"size": 8, "weight": "bold"},
             alignment="left",
             ncols=columns,
             fontsize=LEGEND_SIZE,
@@ -151,22 +153,39 @@ def put_legend(place: Axes, lines: Axes, title: str = "") -> None:
             handletextpad=0.6,
             labelspacing=0.3,
             columnspacing=0.8,
-            borderaxespad=0.0,
+            borderaxespad=0.2,
             borderpad=0.2,
         )
-        if legend.get_window_extent().width <= LEGEND_WIDTH * figure.dpi:
+        if legend.get_window_extent().width <= TEXT_WIDTH * figure.dpi:
             break
+    _fit(legend.get_title(), finding)
 
 
 def put_note(figure: Figure, text: str) -> None:
     """Write a note below the figure, unless the text is empty."""
-    if not text:
-        return
-    note = figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3")
-    for n_characters in range(100, 40, -2):
-        note.set_text(fill(text, n_characters, break_on_hyphens=False))
-        if note.get_window_extent().width <= NOTE_WIDTH * figure.dpi:
+    if text:
+        _fit(figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3"), text)
+
+
+def _fit(place: Text, text: str) -> None:
+    """Break a text into lines that fit the figure."""
+    figure = place.get_figure(root=True)
+    assert figure is not None
+    for n_characters in range(100, 30, -2):
+        place.set_text(fill(text, n_characters, break_on_hyphens=False))
+        if place.get_window_extent().width <= TEXT_WIDTH * figure.dpi:
             break
+
+
+LEAST_SPAN = 4.0 * MARGIN
+"""Least span of an axis of metric values: differences that do not matter in practice must not fill it."""
+
+
+def widen(axes: Axes) -> None:
+    """Widen the y axis of a metric to at least `LEAST_SPAN`, so that it does not magnify tiny differences."""
+    low, high = axes.get_ylim()
+    if (missing := LEAST_SPAN - (high - low)) > 0:
+        axes.set_ylim(low - missing / 2.0, high + missing / 2.0)
 
 
 def fit_height(figure: Figure, axes: Axes, height: float) -> None:
@@ -186,6 +205,21 @@ def fit_height(figure: Figure, axes: Axes, height: float) -> None:
     high = 4.0 * figure.get_figheight()  # high enough for every layout
     tall, taller = laid_out(high), laid_out(high + 1.0)
     figure.set_figheight(high + (height - tall) / (taller - tall))
+
+
+def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
+    """Make the x axis of these amounts, none of which is negative, logarithmic, with plain numbers at its ticks."""
+    positive = [amount for amount in amounts if amount > 0.0]
+    if not positive:
+        return
+    if len(positive) == len(amounts):
+        axes.set_xscale("log")
+    else:
+        axes.set_xscale("symlog", linthresh=min(positive))
+    if max(positive) < 100.0 * min(positive):  # powers of ten would be one or two ticks
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda amount, _: f"{amount:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 Values = Mapping[str, Vector]

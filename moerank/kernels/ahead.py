@@ -21,8 +21,6 @@ from numba.core.dispatcher import Dispatcher
 
 from moerank.kernels.compiled import KernelCache, is_on_disk
 
-__all__ = ["GROUPS", "called", "compiled_ahead", "missing"]
-
 Entry: TypeAlias = tuple[str, str, float]
 
 GROUPS = ("front", "baselines", "others")
@@ -42,18 +40,9 @@ def compiled_ahead(
 ) -> Iterator[None]:
     """Compile the kernels of `groups` that are not on disk; inside the context those of `later` are compiled, too.
 
-    Parameters
-    ----------
-    groups, later : iterable of str
-        Some of `GROUPS`.
-    n_processes : int
-    progress : callable, optional
-        Returns a context manager, which is entered only if there is work on `groups`; what it gives is called with the
-        share that is done.
-
-    Notes
-    -----
-    The slowest kernel begins first. A kernel that is called while another process compiles it waits for that process.
+    Both are some of `GROUPS`. `progress` returns a context manager, which is entered only if there is work on `groups`;
+    what it gives is called with the share that is done. The slowest kernel begins first. A kernel that is called while
+    another process compiles it waits for that process.
     """
     first, second = missing(groups), missing(later)
     if not first and not second:

@@ -18,8 +18,6 @@ import numpy as np
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 
-__all__ = ["TOLERANCE", "Found", "Tree", "Units", "grow_tree"]
-
 TOLERANCE = 1e-9
 """Share of a loss by which no other subset must be better to count as better."""
 

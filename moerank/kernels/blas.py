@@ -14,8 +14,6 @@ from threadpoolctl import ThreadpoolController
 if TYPE_CHECKING:
     from threadpoolctl import LibController
 
-__all__ = ["one_blas_thread"]
-
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:

@@ -7,8 +7,6 @@ import numpy as np
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 
-__all__ = ["LEAST_PIVOT", "dot", "factorise", "ridge_subsets", "solve"]
-
 # Share of a diagonal entry that replaces a pivot lost in rounding, as with two equal features of large scale.
 LEAST_PIVOT = 1e-15
 

@@ -12,8 +12,6 @@ from moerank.arrays import Floats, Integers, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, least, load_at, spread
 
-__all__ = ["add_extents", "columns_seen", "extremes"]
-
 ABREAST = 8
 """Features whose sums run side by side, which hides the latency of an addition."""
 
@@ -65,8 +63,6 @@ def add_extents(
     O(n_documents · n_features). Where a larger extent appears, the sums so far are scaled down: no square of a number
     overflows.
 
-    Parameters
-    ----------
     flat, stride, first, width : see above; no number is NaN
     offsets : (n_queries + 1,), where the queries begin, from 0
     largest : (n_features,), the largest extent so far, at first 0; exact

@@ -36,8 +36,6 @@ from platformdirs import user_cache_path
 
 from moerank.files import is_private
 
-__all__ = ["is_on_disk", "kernel"]
-
 F = TypeVar("F", bound=Callable[..., object])
 
 HERE = Path(__file__).resolve().parent
@@ -59,13 +57,7 @@ os.register_at_fork(after_in_child=_number_functions_anew)
 
 
 def kernel(function: F) -> F:
-    """Compile `function` with numba when it is called, without the interpreter lock, and keep the code on disk.
-
-    Raises
-    ------
-    ImportError
-        If numba's compiler is switched off.
-    """
+    """Compile `function` with numba when it is called, without the interpreter lock, and keep the code on disk."""
     if numba.config.DISABLE_JIT:
         raise ImportError(
             "the kernels of moerank need numba's compiler, which NUMBA_DISABLE_JIT switches off: unset that variable"
@@ -80,6 +72,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
     """A compiled function that Ctrl-C ends with KeyboardInterrupt, of which numba makes a SystemError."""
 
     def __call__(self, *arguments: object) -> Any:
+        """Call the compiled function."""
         try:
             return super().__call__(*arguments)
         except SystemError as error:

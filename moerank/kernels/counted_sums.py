@@ -9,8 +9,6 @@ import numpy as np
 from moerank.arrays import Integers, Vector
 from moerank.kernels.compiled import kernel
 
-__all__ = ["CountedPairs", "MarginPairs", "add_at", "sum_of_first"]
-
 
 class CountedPairs:
     """All preference pairs of labelled queries: (i, j) of one query with yᵢ > yⱼ.
@@ -19,8 +17,6 @@ class CountedPairs:
     the queries. `n_better` and `n_worse` (n_documents,) count the better and worse documents in each document's query.
     O(m log m) for m documents.
 
-    Examples
-    --------
     >>> pairs = CountedPairs(np.array([2, 0, 1, 1]), np.array([0, 4]))
     >>> pairs.n_pairs, pairs.n_worse.tolist()
     (5, [3, 0, 1, 1])

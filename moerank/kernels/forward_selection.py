@@ -16,8 +16,6 @@ from moerank.kernels.cholesky import dot
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes, load, spread, store
 
-__all__ = ["greedy_rank_rls"]
-
 GROUP = lanes(np.float64)
 
 

@@ -22,9 +22,6 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from moerank.arrays import FloatType
 
-__all__ = ["bits_of", "blend", "first_bit", "fused", "lanes", "least", "load", "load_at", "load_mask", "prefetch"]
-__all__ += ["spread", "store", "store_mask", "sum_four", "word_type"]
-
 Build: TypeAlias = Callable[..., ir.Value | None]
 Lowering: TypeAlias = Callable[[BaseContext, ir.IRBuilder, Signature, Sequence[ir.Value]], ir.Value]
 Intrinsic: TypeAlias = tuple[Signature, Lowering]

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from moerank.arrays import Floats, Integers
 from moerank.kernels.compiled import kernel
 
-__all__ = ["State", "count_ends", "read_lines"]
-
 UNDECIDED = -1.0
 
 
@@ -70,8 +68,6 @@ def read_lines(
 ) -> None:
     """Read whole lines into rows of numbers, up to the end or a line that is no document.
 
-    Parameters
-    ----------
     text : (at least end + 1,), lines; the last before `end` is complete, with its line feed after a carriage return
     values : (n_rows, width), float64 or float32
         Zeros, with a row for each line. A value is the correctly rounded double, or that double rounded to single; -0
@@ -87,8 +83,6 @@ def read_lines(
         Begin and end of a value left to the caller, its row, its column and its line (from 0).
     state : (6,), written, see `State`
 
-    Notes
-    -----
     O(end). Numbers of over 19 digits after leading zeros, of over 53 bits, with a power of ten beyond 22, or infinite
     are left to the caller.
     """

@@ -12,8 +12,6 @@ import numpy as np
 from moerank.arrays import Integers, Vector
 from moerank.kernels.compiled import kernel
 
-__all__ = ["hinge_line_search", "sort_by_label"]
-
 # Share of the objective; the search ends when the next Newton step promises less.
 ROUNDING = 1e-18
 MAX_PASSES = 100
@@ -26,8 +24,6 @@ def sort_by_label(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
     Each row of the runs (n_runs, 4) says of the documents with one label in one query where the query begins, where the
     run begins and ends, and where the query ends.
 
-    Examples
-    --------
     >>> rows, runs = sort_by_label(np.array([0, 0, 1, 0, 2]), np.array([0, 2, 5]))
     >>> rows.tolist(), runs.tolist()
     ([4, 2, 3], [[0, 0, 1, 3], [0, 1, 2, 3], [0, 2, 3, 3]])
@@ -64,8 +60,6 @@ def hinge_line_search(
     φ′ is piecewise linear and increasing, so Newton's method ends at its zero; a bracket keeps it from cycling. The
     breakpoints are neither computed nor sorted. O(n_pairs) a pass; two to four passes where `start` is a good guess.
 
-    Parameters
-    ----------
     runs, scores, change : see `sort_by_label`; scores and change have shape (n_sorted,)
     start : the first step, in [0, longest]
     longest : the largest step, may be infinite if φ has a minimum

@@ -27,8 +27,6 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query, places_of
 
-__all__ = ["FewRanks", "few_ranks", "gain_of_linear", "individuals_share_features", "lane_gain", "linear_gain"]
-
 FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
 """Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
 
@@ -58,8 +56,6 @@ def gain_of_linear(
     The threads share the queries: each goes through its own documents for all individuals, and no value depends on
     their number.
 
-    Parameters
-    ----------
     X : (n_documents, n_features)
     columns : returns the same by columns; called if they are needed
     W : (n_individuals, n_features)
@@ -106,8 +102,6 @@ def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRan
     It is 0 for queries that do not count. O(Σ_individuals k · n_documents) for k features each, and about
     O(n_documents) for ranking one individual.
 
-    Parameters
-    ----------
     columns : (n_features, n_documents) of float32 or float64, C-contiguous
     W : (n_individuals, n_features), weights; rounded to the precision of `columns`
     offsets : (n_queries + 1,)

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.kernels.compiled import kernel
 
-__all__ = ["descend", "logistic_pass", "top_one_probabilities"]
-
 
 @kernel
 def logistic_pass(

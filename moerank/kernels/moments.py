@@ -8,8 +8,6 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, lanes, load, spread, store
 
-__all__ = ["centred_stack", "sums_over_queries"]
-
 ENTRIES, QUERIES = 256, 512
 """A block of as many entries of as many queries stays in the second level of the cache."""
 
@@ -54,8 +52,6 @@ def centred_stack(
 
     Sums are taken document after document. Eight features go side by side to hide the latency of an addition.
 
-    Parameters
-    ----------
     flat : has the value of feature f of document i at ``f · stride + first + i``
     offsets : (n_queries + 1,), where the block's queries begin, from 0
     run : (n_documents,), the run of each document, from 0 to ``n_runs - 1``

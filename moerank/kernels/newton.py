@@ -27,8 +27,6 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, project, pull_back, transpose, used_features
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS
 
-__all__ = ["MAX_STEPS", "Newton", "advance", "begin", "newton_lanes"]
-
 MAX_STEPS = 60
 """Newton steps after which an individual of a population stops; a few are usual."""
 
@@ -90,8 +88,6 @@ def advance(
 
     An individual that becomes idle with more than ``most_steps`` Newton steps is not at its minimum.
 
-    Parameters
-    ----------
     served : (n,), none of them idle
     pulled : (n, n_features), the sums of the pass over differences of documents
     slack : (n,), Σ t d of the pairs with targets t; read for `RESIDUALS`
@@ -182,8 +178,6 @@ def newton_lanes(
     Lanes go from pass to pass together: lanes that need residuals wait for the conjugate gradients of the others. A
     lane that did not converge stopped at `MAX_STEPS`.
 
-    Parameters
-    ----------
     X : (n_documents, n_features), the precision of the passes
     first, winner, worse : the pairs, see `moerank.kernels.pair_pass`
     kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.

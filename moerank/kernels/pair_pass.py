@@ -9,8 +9,6 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_mask
 
-__all__ = ["curvature_pass", "enumerate_pairs", "hinge_pass", "pack_lanes", "project", "pull_back"]
-
 
 @kernel
 def enumerate_pairs(y: Integers, offsets: Integers, n_pairs: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -12,8 +12,6 @@ from moerank.arrays import Matrix
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import fused, lanes, load, spread, store
 
-__all__ = ["product", "square"]
-
 WIDTH = lanes(np.float64)
 """Features of a vector."""
 

@@ -22,8 +22,6 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import hinge_pass, project, pull_back, transpose, used_features
 
-__all__ = ["GRADIENT", "IDLE", "VALUE", "Proximal", "Terms", "advance", "begin", "proximal_lanes", "subgradient_lanes"]
-
 IDLE, GRADIENT, VALUE = 0, 1, 2
 """Tasks of a pass for an individual: nothing; ℓ and its gradient at the point z; ℓ at the trial step."""
 
@@ -80,8 +78,6 @@ def advance(
 
     An individual ends after `max_iter` steps or when F changes by at most ``tol · F`` in one.
 
-    Parameters
-    ----------
     served : (n,), none of them idle
     pulled : (n, n_features), Σ d (xᵢ − xⱼ) over the pairs, with d = max(0, 1 − (u − v)ᵀ(xᵢ − xⱼ)); read for `GRADIENT`
     squares : (n,), Σ d²
@@ -145,8 +141,6 @@ def proximal_lanes(
     the scores of the extrapolated point z come from the scores of the last two w. So a step takes one product with X
     for w, one back from the documents for the gradient at z, and two passes over the pairs.
 
-    Parameters
-    ----------
     X : (n_documents, n_features)
     first, winner, worse : the pairs, see `moerank.kernels.pair_pass`
     kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.

@@ -22,8 +22,6 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.tiles import longest_query
 
-__all__ = ["average_precision", "mean_over_queries", "most_violated_rankings", "normalised_gain", "sum_over_queries"]
-
 LANES = 16
 """Individuals per block. Loops over them have this constant length, which the compiler turns into vectors."""
 
@@ -44,8 +42,6 @@ def normalised_gain(
     Shape (n_queries, n_individuals), 0 where a query does not count. O(n_individuals · Σ_q n_relevant · n_documents) at
     worst, O(n_individuals · Σ_q n_documents) where the individuals of a block rank alike and `depth` is small.
 
-    Parameters
-    ----------
     scores : (n_documents, n_individuals), C-contiguous, finite
     offsets : (n_queries + 1,); query q has the rows ``offsets[q]`` to ``offsets[q + 1]``
     query : (n_counted,), the queries that can have a value other than 0

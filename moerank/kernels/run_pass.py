@@ -20,8 +20,6 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query
 
-__all__ = ["CURVATURE", "IDLE", "RESIDUALS", "centres", "rows_by_run", "run_pass"]
-
 
 @kernel
 def _add_pairs(
@@ -171,8 +169,6 @@ def run_pass(
     Only pairs with d = t − wᵀ(xᵢ − xⱼ) > 0 count with the `hinge`, else all. The task of an individual is `RESIDUALS`
     for Σ d (xᵢ − xⱼ) and Σ t d, or `CURVATURE` for Σ vᵀ(xᵢ − xⱼ) (xᵢ − xⱼ).
 
-    Parameters
-    ----------
     columns : (n_features, n_documents), C-contiguous, in any precision
     centre : (n_features, n_queries), subtracted in each query
     offsets : (n_queries + 1,)

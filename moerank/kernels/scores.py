@@ -11,8 +11,6 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes
 from moerank.kernels.pair_pass import project, used_features
 
-__all__ = ["linear_scores", "values_by_blocks"]
-
 
 def linear_scores(X: Floats, W: Matrix) -> Matrix:
     """Return the scores (n_documents, n_individuals) of the rankers in the rows of W (n_individuals, n_features).
@@ -36,8 +34,6 @@ def values_by_blocks(
 ) -> Matrix:
     """Return the value (n_queries, n_individuals) of each query under linear rankers, scored block by block.
 
-    Parameters
-    ----------
     measure : a kernel of `moerank.kernels.ranks`
     plan : its arguments after scores and offsets, for all queries
     X, W : as in `linear_scores`; X in any order of memory

@@ -8,8 +8,6 @@ from moerank.arrays import Integers, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.counted_sums import add_at, sum_of_first
 
-__all__ = ["concordance", "gaussian_density"]
-
 
 @kernel
 def concordance(X: Matrix, offsets: Integers) -> Matrix:

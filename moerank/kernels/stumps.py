@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Mask, Vector
 from moerank.kernels.compiled import kernel
 
-__all__ = ["best_stump", "pair_weights", "split_weight"]
-
 Documents = NDArray[np.int32]
 
 # Gains within this share of the total weight are equal but for rounding: the first stump is taken.

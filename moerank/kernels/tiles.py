@@ -13,8 +13,6 @@ from moerank.arrays import Floats, Integers, Mask
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import load_at, prefetch, spread, store
 
-__all__ = ["BLOCK", "TILE", "copy_to_tiles", "cut_block", "longest_query", "places_of"]
-
 TILE = 4
 """Vectors of a tile: as many sums run side by side, which hides the latency of an addition."""
 
@@ -98,8 +96,6 @@ def places_of(mask: Mask) -> tuple[Integers, Integers]:
 
     ``values[mask]`` has the same order. Both are contiguous, or kernels would be compiled twice.
 
-    Examples
-    --------
     >>> begin, place = places_of(np.array([[True, False, True], [False, True, False]]))
     >>> begin.tolist(), place.tolist()
     ([0, 2, 3], [0, 2, 1])

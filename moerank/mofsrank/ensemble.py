@@ -25,8 +25,6 @@ from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import FitnessBackend, LinearPopulation
 
-__all__ = ["Counted", "Ensemble"]
-
 Counted: TypeAlias = Literal["weights", "bits"]
 
 

@@ -53,8 +53,6 @@ from moerank.verdict import LEVEL, MARGIN, Part, Verdict, judge
 if TYPE_CHECKING:  # matplotlib takes long to load
     from matplotlib.axes import Axes
 
-__all__ = ["MOFSRank", "tuned_backend"]
-
 
 def tuned_backend(backend: FitnessBackend, train: AnyData, validation: RankingData | None) -> FitnessBackend:
     """Return a copy of the backend with parameters chosen by validation MAP from its published grid, if it has one."""

@@ -47,8 +47,6 @@ from moerank.rankers.rank_rls import TARGETS
 from moerank.training.losses import UNIT
 from moerank.training.moments import Order, PairMoments, backward_path, forward_path
 
-__all__ = ["FeatureSelection"]
-
 MOST_BACKWARD = 1_000
 """Largest number of features for the backward path, which takes seconds then."""
 

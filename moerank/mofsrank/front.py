@@ -18,24 +18,16 @@ from moerank.mofsrank.objectives import FRONT, Objective, errors_of
 from moerank.rankers import Population, SelectionPath, on_all_columns
 from moerank.statistics import mean_and_error, smallest_within_error
 
-__all__ = ["Final", "Front", "FrontTable", "advice_against", "best_of_each_size", "choose_member", "knee"]
-
 Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee", "guaranteed"]
 """Rules for the final member of the front; see `MOFSRank`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Members of a front.
+    """Members of a front: objectives (n_members, n_objectives), features (n_members, n_features) and their rankers.
 
-    Attributes
-    ----------
-    F : ndarray, shape (n_members, n_objectives)
-    feature_mask : ndarray of bool, shape (n_members, n_features)
-    population : Population
-        Their rankers.
-    trained_on : ndarray of bool, shape (n_members, n_subsets), optional
-        The instance subsets that their rankers, or those of their sums, were trained on; None for all pairs.
+    `trained_on` (n_members, n_subsets) has the instance subsets that the rankers, or those of their sums, were trained
+    on; None stands for all pairs.
     """
 
     F: Matrix
@@ -97,8 +89,6 @@ def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Callab
     metric of each query, shape (n_queries, n_members); it is called for "one-se" alone. For
     "guaranteed" this is the first member to be tested.
 
-    Examples
-    --------
     >>> sizes, per_query = np.array([1, 2, 6, 9]), np.array([[0.1, 0.6, 0.7, 0.5], [0.3, 0.6, 0.6, 0.9]])
     >>> means, rules = per_query.mean(axis=0), ("validation", "one-se", "knee")
     >>> [choose_member(rule, sizes, means, lambda: per_query) for rule in rules]
@@ -112,8 +102,6 @@ def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Callab
 def best_of_each_size(feature_mask: Mask, rankers: Population, means: Vector) -> SelectionPath:
     """Return for each k the member of at most k features with the largest mean metric, the first of equals.
 
-    Examples
-    --------
     >>> from moerank.rankers import LinearPopulation
     >>> W = np.array([[0.0, 0.5, 0.0], [0.3, 0.5, 0.1]])
     >>> best_of_each_size(W != 0, LinearPopulation(W), np.array([0.6, 0.7])).feature_mask.sum(axis=1).tolist()
@@ -130,13 +118,9 @@ def knee(sizes: Integers, means: Vector) -> int:
 
     Size and metric are scaled to [0, 1] between these two.
 
-    References
-    ----------
     I. Das: On characterizing the "knee" of the Pareto curve based on normal-boundary intersection. Structural
     Optimization 18, 1999.
 
-    Examples
-    --------
     >>> knee(np.array([1, 2, 6, 9]), np.array([0.2, 0.6, 0.65, 0.7]))
     1
     >>> knee(np.array([1, 5, 9]), np.array([0.2, 0.4, 0.6]))
@@ -178,8 +162,6 @@ PLAIN_WIDTH = 120
 class FrontTable(pd.DataFrame):
     """A DataFrame that prints all columns, in several blocks if they exceed the width of the terminal.
 
-    Examples
-    --------
     >>> table = FrontTable({"n_features": [1, 2], "error": [0.5, 0.25], "features": [(7,), (3, 7)]})
     >>> print(table)
        n_features  error features

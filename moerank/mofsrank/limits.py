@@ -125,24 +125,13 @@ class FeatureStrings:
     feature. A ValueError refuses limits that no string can keep, unknown features and groups, `max_cost` for data
     without costs, and limits of groups or `by_group` for data without groups.
 
-    Attributes
-    ----------
-    bit_of : ndarray of int64, shape (n_features,)
-        The bit that stands for each feature. Bits are in the order of their first features.
-    n_bits : int
-    included : ndarray of bool, shape (n_features,)
-        Features that belong to every selection, with those that they require; with `by_group`, all features of their
-        groups.
-    most_ones : int
-        Number of ones that fit when the smallest or cheapest bits are set first.
+    `bit_of` (n_features,) is the bit that stands for each feature, in the order of first features. `included`
+    (n_features,) are the features that belong to every selection, with those that they require and, with `by_group`,
+    their groups. `most_ones` ones fit when the smallest or cheapest bits are set first.
 
-    Notes
-    -----
     All limits but those of `include` and `requires` are bounds of sums over the bits. The shared cost of a group is
     that of a mark, a further bit that each bit of the group requires.
 
-    Examples
-    --------
     >>> from moerank.data import RankingData
     >>> data = RankingData([[0.1, 0.5, 0.2], [0.9, 0.4, 0.3]], [0, 1], costs=[1.0, 5.0, 3.0])
     >>> strings = FeatureStrings(data, FeatureLimits(max_cost=4.0, include=[2]))
@@ -454,8 +443,6 @@ def allowed_features(
     may not be selected is a change. Raises a ValueError if no feature is left, for an unknown feature, and for limits
     that need an excluded one.
 
-    Examples
-    --------
     >>> from moerank.data import RankingData
     >>> train = RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc")
     >>> kept, limits = allowed_features(train, FeatureLimits(include="c"), exclude=[0])
@@ -505,8 +492,6 @@ def with_costs(
 
     Raises a ValueError for groups beside a `FeatureCosts`, which has groups itself, and for costs that do not fit.
 
-    Examples
-    --------
     >>> from moerank.data import RankingData
     >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1])
     >>> with_costs(data, groups=["top", "top"], group_costs={"top": 3.0}).costs.total

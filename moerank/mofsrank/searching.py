@@ -39,8 +39,6 @@ from moerank.mofsrank.settings import STAGES, FeatureSelectionSettings, Settings
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import FitnessBackend, LinearPopulation, require_weights
 
-__all__ = ["REFIT_SEARCH", "StagedSearch", "digest_of_data", "search_arguments", "watching"]
-
 LOGGER = logging.getLogger("moerank")
 
 REFIT_SEARCH = "refit_search"

@@ -421,8 +421,6 @@ def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
     A ranker without a seed is given `random_state`. Raises a ValueError for an unknown name, an object without ``fit``
     or ``predict``, and a wrong mapping.
 
-    Examples
-    --------
     >>> read_refit("lambdamart")
     RefitPlan(ranker=LambdaMART(), named=True, evaluations=0)
     >>> read_refit({"ranker": "lambdamart", "evaluation": 200})
@@ -459,8 +457,6 @@ def _ranker(text: str) -> Any:
 def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
     """Return the settings of all stages that run, given ones and defaults, by their nested names.
 
-    Examples
-    --------
     >>> stages = {"instance_selection": False, "feature_selection": {"generations": 5}, "ensemble": False}
     >>> {name: value for name, value in listed_settings(stages).items() if "generations" in name}
     {'feature_selection__generations': 5}
@@ -478,8 +474,6 @@ def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, obje
 
     Raises a ValueError for unknown settings, settings of a stage that is left out, and parameters of None.
 
-    Examples
-    --------
     >>> merged_settings({"ensemble": {"population": 50}}, {"ensemble__generations": 5, "final": "knee"})
     {'final': 'knee', 'ensemble': {'population': 50, 'generations': 5}}
     """

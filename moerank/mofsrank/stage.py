@@ -19,8 +19,6 @@ from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
 from moerank.rankers import FitnessBackend
 
-__all__ = ["Stage"]
-
 T = TypeVar("T")
 
 PIECE = 16
@@ -28,26 +26,13 @@ PIECE = 16
 
 
 class Stage(Problem):  # type: ignore[misc]
-    """A pymoo problem that minimises objectives over strings.
+    """A pymoo problem that minimises objectives over strings of `n_var` entries.
 
     A subclass trains the rankers of the strings (`_candidates`) and gives the operators that suit them (`operators`).
-
-    Parameters
-    ----------
-    train, backend, metric, objectives
-        See the subclasses.
-    n_var : int
-        Length of an individual.
-    crossover : float, default 0.9
-        Probability p_c that two parents are crossed.
-    mutation : float, optional
-        Probability p_m that an entry of a string changes; by default 1 / n_var.
-    workers : int, default 1
-        Threads that share a batch. The objective values are the same to the bit for any number.
-    n_counted : int, optional
-        Largest count of an objective, by default `n_var`.
-    **settings
-        Passed on to pymoo, as ``vtype`` or bounds.
+    `crossover` is the probability p_c that two parents are crossed, `mutation` the probability p_m that an entry of a
+    string changes, by default 1 / n_var. `workers` threads share a batch; the objective values are the same to the bit
+    for any number. `n_counted` is the largest count of an objective, by default `n_var`. `settings` are passed on to
+    pymoo, as ``vtype`` or bounds.
     """
 
     def __init__(

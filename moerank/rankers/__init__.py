@@ -1,7 +1,6 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
 from moerank.rankers.ada_rank import AdaRank as AdaRank
-from moerank.rankers.adapter import ForeignRanker as ForeignRanker
 from moerank.rankers.adapter import RankerAdapter as RankerAdapter
 from moerank.rankers.adapter import as_backend as as_backend
 from moerank.rankers.adapter import train_on as train_on
@@ -10,12 +9,7 @@ from moerank.rankers.adapter import varying_for as varying_for
 from moerank.rankers.adapter import with_features as with_features
 from moerank.rankers.arguments import ConstantFeatureWarning as ConstantFeatureWarning
 from moerank.rankers.arguments import ScaleWarning as ScaleWarning
-from moerank.rankers.arguments import Validation as Validation
-from moerank.rankers.arguments import as_feature_table as as_feature_table
-from moerank.rankers.arguments import as_ranking_data as as_ranking_data
-from moerank.rankers.arguments import as_validation_data as as_validation_data
 from moerank.rankers.arguments import varying_in_queries as varying_in_queries
-from moerank.rankers.base import LinearBackend as LinearBackend
 from moerank.rankers.base import LinearRanker as LinearRanker
 from moerank.rankers.base import Ranker as Ranker
 from moerank.rankers.base import RankingEstimator as RankingEstimator
@@ -36,9 +30,7 @@ from moerank.rankers.population import FitnessBackend as FitnessBackend
 from moerank.rankers.population import FittedPopulation as FittedPopulation
 from moerank.rankers.population import LinearPopulation as LinearPopulation
 from moerank.rankers.population import Population as Population
-from moerank.rankers.population import Scorer as Scorer
 from moerank.rankers.population import on_all_columns as on_all_columns
-from moerank.rankers.population import population_of as population_of
 from moerank.rankers.population import require_weights as require_weights
 from moerank.rankers.population import side_by_side as side_by_side
 from moerank.rankers.population import train_population as train_population
@@ -46,7 +38,6 @@ from moerank.rankers.query_sample import QuerySample as QuerySample
 from moerank.rankers.rank_rls import RankRLS as RankRLS
 from moerank.rankers.rank_svm import RankSVM as RankSVM
 from moerank.rankers.rank_svm import RankSVMTRON as RankSVMTRON
-from moerank.rankers.selection import LargestWeightsPath as LargestWeightsPath
 from moerank.rankers.selection import Selection as Selection
 from moerank.rankers.selection import SelectionPath as SelectionPath
 from moerank.rankers.selection import nested_masks as nested_masks

@@ -16,8 +16,6 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, Metric, as_metric
 from moerank.rankers.base import Grid, LinearRanker
 
-__all__ = ["AdaRank"]
-
 MEASURES = {"map": MAP(), "ndcg": NDCG(10, convention="letor", short_queries="own_length")}
 Reweighting = Literal["combined", "cumulative", "weak"]
 # Σ P (1 − E) counts as at least this: α of a feature that ranks every query perfectly would be infinite.
@@ -25,18 +23,7 @@ LEAST_ERROR = 1e-10
 
 
 class Round(NamedTuple):
-    """A round of boosting.
-
-    Attributes
-    ----------
-    query_weights : ndarray, shape (n_queries,)
-        P, by which the feature was chosen.
-    feature : int
-        Its column, plus the number of columns if it was turned round.
-    alpha : float
-    values : ndarray, shape (n_queries,)
-        The measure of the ranker with this round.
-    """
+    """A round of boosting."""
 
     query_weights: Matrix
     feature: int

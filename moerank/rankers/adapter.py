@@ -28,18 +28,6 @@ from moerank.rankers.population import (
 )
 from moerank.rankers.rank_rls import RankRLS
 
-__all__ = [
-    "ForeignRanker",
-    "RankerAdapter",
-    "RankerOrNone",
-    "as_backend",
-    "check_ranker",
-    "train_on",
-    "train_on_subsets",
-    "varying_for",
-    "with_features",
-]
-
 THREADS = ("n_jobs", "thread_count")
 """What libraries call the number of threads of a ranker."""
 
@@ -111,19 +99,9 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
 class ForeignRanker(RankingEstimator):
     """A ranker or selector of another package as an estimator of this one.
 
-    Parameters
-    ----------
-    ranker : object
-        With ``fit`` and ``predict``, as for `RankerAdapter`. It uses the features that its ``get_support()`` returns,
-        or all; a pipeline those that its selectors leave, up to a step that mixes features. It is linear if it has a
-        ``coef_`` of one number per feature.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> data = RankingData([[0.1], [0.9], [0.5]], y=[0, 2, 1])
-    >>> ForeignRanker(Ridge()).fit(data).predict([[0.0], [1.0]]).argmax()
-    np.int64(1)
+    It has ``fit`` and ``predict``, as for `RankerAdapter`. It uses the features that its ``get_support()`` returns, or
+    all; a pipeline those that its selectors leave, up to a step that mixes features. It is linear if it has a ``coef_``
+    of one number per feature.
     """
 
     _additive = False
@@ -175,22 +153,10 @@ def train_on_subsets(
 ) -> Population:
     """Train a ranker on the features of each row of `feature_mask`; equal rows are trained once.
 
-    Parameters
-    ----------
-    ranker : estimator or FitnessBackend
-        A fitness backend trains all subsets at once.
-    train : RankingData
-    feature_mask : ndarray of bool, shape (n_subsets, n_features)
-        A subset of no features, or of constant ones alone, scores every document alike.
-    validation : RankingData, optional
-        They choose the number of trees of `LambdaMART`, see `LambdaMART.stopped`.
-    workers : int, default 1
-        Threads; the rankers are the same for any number.
-    progress : callable, optional
-        Called as ``progress(fraction, n_trained)``.
+    A fitness backend trains all subsets at once, others one by one in `workers` threads with the same result. A subset
+    of no features, or of constant ones alone, scores every document alike. `validation` chooses the number of trees of
+    `LambdaMART`, see `LambdaMART.stopped`; `progress` is called with the share that is done and the number of rankers.
 
-    Examples
-    --------
     >>> from moerank.rankers import RankBoost
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
     >>> population = train_on_subsets(RankBoost(n_rounds=5), train, np.array([[True, False], [True, True]]))
@@ -264,13 +230,9 @@ def varying_for(ranker: object, train: RankingData) -> Mask:
 def as_backend(ranker: FitnessBackend | AnyRanker | None) -> FitnessBackend:
     """Return a ranker as the fitness backend that it is, or else in a `RankerAdapter`; None stands for RankRLS.
 
-    Raises
-    ------
-    ValueError
-        For an object that can neither train a population nor be fitted and predict; the message says what to do.
+    Raises a ValueError for an object that can neither train a population nor be fitted and predict; the message says
+    what to do.
 
-    Examples
-    --------
     >>> from moerank.rankers import ListNet, RankRLS
     >>> as_backend(RankRLS()), as_backend(ListNet(n_epochs=5))
     (RankRLS(), RankerAdapter(ranker=ListNet(n_epochs=5)))

@@ -48,10 +48,8 @@ def as_ranking_data(
     A RankingData is returned as it is, with its names and all that is remembered there. The columns of a DataFrame
     keep their names.
 
-    Raises
-    ------
-    ValueError
-        If y is missing, or given beside a RankingData, for malformed data, and for values too large to train on.
+    Raises a ValueError if y is missing, or given beside a RankingData, for malformed data, and for values too large to
+    train on.
     """
     data: AnyData
     if isinstance(X, AnyData):
@@ -70,13 +68,7 @@ def as_ranking_data(
 
 
 def trainable(train: AnyData, ranker: object) -> RankingData:
-    """Return the data on which a ranker is trained; if they are in shards, all its methods have to take `AnyData`.
-
-    Raises
-    ------
-    ValueError
-        For data in shards and a ranker that does not say ``on_shards``.
-    """
+    """Return the data to train a ranker on; a ValueError for shards if the ranker does not say ``on_shards``."""
     if train.in_shards and not getattr(ranker, "on_shards", False):
         raise ValueError(f"{type(ranker).__name__} {NOT_ON_SHARDS}")
     return cast(RankingData, train)
@@ -85,13 +77,7 @@ def trainable(train: AnyData, ranker: object) -> RankingData:
 def one_validation(
     validation: Validation | None, X_val: ArrayLike | None, y_val: ArrayLike | None, qid_val: ArrayLike | None
 ) -> Validation | None:
-    """Return the validation data of a `fit`, which may be given in one piece or in three.
-
-    Raises
-    ------
-    ValueError
-        If they are given both ways, or some piece is missing.
-    """
+    """Return the validation data of a `fit`, given in one piece or in three; a ValueError for both ways or a part."""
     if X_val is None and y_val is None and qid_val is None:
         return validation
     if validation is not None:
@@ -102,13 +88,7 @@ def one_validation(
 
 
 def labelled(X: AnyData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
-    """Return test data for a metric: X if it is a RankingData, else labels and queries beside a feature that is 0.
-
-    Raises
-    ------
-    ValueError
-        As `as_ranking_data`, but for data without a preference pair.
-    """
+    """Return test data for a metric: X if it is a RankingData, else labels and queries beside a feature that is 0."""
     if isinstance(X, AnyData):
         _refuse_beside(y, qid)
         return in_one_piece(X)
@@ -123,12 +103,9 @@ def as_validation_data(validation: Validation | None, train: AnyData) -> Ranking
     What comes unscaled is scaled as the training data are, but for arrays beside data scaled per query, which are
     scaled already; what is missing in arrays follows the rule of the training data.
 
-    Raises
-    ------
-    ValueError
-        For anything but RankingData, (X, y), (X, y, qid) or None, malformed data, values too large to score, other
-        features, another scaling or rule for missing values, and one query for want of a qid where the training data
-        have several.
+    Raises a ValueError for anything but RankingData, (X, y), (X, y, qid) or None, malformed data, values too large to
+    score, other features, another scaling or rule for missing values, and one query for want of a qid where the
+    training data have several.
     """
     if validation is None:
         return None
@@ -167,30 +144,11 @@ def as_feature_table(
 ) -> Matrix:
     """Check the argument of a `predict`, and return it as the table that the fit has seen: complete and scaled.
 
-    Parameters
-    ----------
-    X : RankingData or array-like, shape (n_documents, n_features)
-        With the columns of the fit. Raw values are scaled by fitted values; unscaled RankingData are scaled per query
-        if the training data were, but an array, which has no queries, is taken for scaled then.
-    n_features : int
-    names : sequence of str, optional
-        The columns of the fit.
-    scaling, missing
-        Those of the training data.
-    estimator : str
-        What a message calls the one that was fitted.
-
-    Returns
-    -------
-    ndarray of float64 or float32, shape (n_documents, n_features), C-contiguous
-
-    Raises
-    ------
-    ValueError
-        For other columns than those of the fit, by number or by name, for values that are infinite, too large, or
-        missing without a rule that can be followed, and for data or tables that are scaled in another way.
-    TypeError
-        For tables of objects that no number can be made of.
+    The table is C-contiguous, float64 or float32. Raw values are scaled by fitted values; unscaled RankingData are
+    scaled per query if the training data were, but an array, which has no queries, is taken for scaled then. Refuses
+    other columns than those of the fit, by number or by name, values that are infinite, too large, or missing without a
+    rule that can be followed, data that are scaled in another way, and with a TypeError tables of objects that no
+    number can be made of.
     """
     known = None if names is None else list(names)
     if isinstance(X, AnyData):
@@ -291,19 +249,9 @@ def read_masks(
 ) -> tuple[Mask | None, Mask | None, Mask]:
     """Check the masks of a population and say what each individual has of its own.
 
-    Returns
-    -------
-    subset : ndarray of bool, shape (n_pairs,), or None
-        The pairs shared by all individuals; None where all pairs are.
-    pairs : ndarray of bool, shape (n_individuals, n_pairs), or None
-        Each individual's own pairs.
-    features : ndarray of bool, shape (n_individuals, n_features)
-
-    Raises
-    ------
-    ValueError
-        For a wrong shape or type, an individual without a feature or without a pair, and values too large to train on;
-        the message names the row.
+    Returns the pairs (n_pairs,) that all individuals share, None where these are all pairs; the pairs (n_individuals,
+    n_pairs) of each individual or None; and the features (n_individuals, n_features). Raises a ValueError that names
+    the row for a wrong shape or type, and for an individual without a feature or without a pair.
     """
     train.require_pairs()
     train.require_moderate_values()
@@ -321,12 +269,9 @@ def read_masks(
 
 
 def read_features(train: AnyData, feature_mask: Mask | None, unit_mask: Mask) -> Mask:
-    """Return the features of each individual whose documents or queries `unit_mask` keeps; errors as in `read_masks`.
+    """Return the features (n_individuals, n_features) of individuals whose documents or queries `unit_mask` keeps.
 
-    Returns
-    -------
-    ndarray of bool, shape (n_individuals, n_features)
-        Without a `feature_mask` all features, in a row for each of `unit_mask`, or one if that has no first axis.
+    Without a `feature_mask` all features, in a row for each of `unit_mask`, or one if that has no first axis.
     """
     features = read_masks(train, None, feature_mask)[2]
     return features if feature_mask is not None else features.repeat(len(np.atleast_2d(unit_mask)), axis=0)
@@ -375,8 +320,6 @@ def features_apart(train: AnyData) -> Apart | None:
     The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
     that vary in some query count.
 
-    Notes
-    -----
     O(n_documents · n_features).
     """
     return train.remember("features far apart", lambda: _compare(train))

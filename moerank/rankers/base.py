@@ -40,8 +40,6 @@ from moerank.training.listed import PairProblem
 from moerank.training.losses import PairLoss
 from moerank.training.newton import QuadraticModel
 
-__all__ = ["CountedBackend", "Grid", "LinearBackend", "LinearRanker", "PairBackend", "Ranker", "RankingEstimator"]
-
 SCORED_ROWS = 1 << 16
 """Rows of single precision that are turned into double precision at once to be scored."""
 
@@ -477,15 +475,7 @@ class Ranker(RankingEstimator):
 
 
 class LinearRanker(Ranker):
-    """Base of the rankers that score a document by wᵀx.
-
-    A subclass implements `_weights`.
-
-    Attributes
-    ----------
-    coef_ : ndarray, shape (n_features,)
-        The weights, after `fit`.
-    """
+    """Base of the rankers that score a document by wᵀx with the weights ``coef_``; a subclass implements `_weights`."""
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self._everywhere(self._weights(train.with_features(self.varying_))))
@@ -510,16 +500,8 @@ class LinearBackend(LinearRanker):
 
     _trained_together = None
 
-    def fit_population(
-        self,
-        train: AnyData,
-        *,
-        pair_mask: Mask | None = None,
-        feature_mask: Mask | None = None,
-        start: Matrix | None = None,
-    ) -> Matrix:
-        """Train one ranker for each row of the masks; see `FitnessBackend`."""
-        raise TypeError(f"{type(self).__name__} does not implement fit_population")
+    fit_population: Callable[..., Matrix]
+    """Method that trains one ranker for each row of the masks; see `FitnessBackend`."""
 
     def _fit(self, train: AnyData, validation: RankingData | None) -> None:
         self._set_weights(self.fit_population(train)[0])
@@ -561,16 +543,8 @@ class CountedBackend(LinearBackend):
     def fit_queries(self, train: AnyData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
 
-        Parameters
-        ----------
-        train : RankingData
-        query_mask : ndarray of bool, shape (n_individuals, n_queries) or (n_queries,)
-            Each row keeps a query with a preference pair; without the first axis, shared by all.
-        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-        Returns
-        -------
-        ndarray, shape (n_individuals, n_features)
+        As `fit_documents`, with a `query_mask` (n_individuals, n_queries) or (n_queries,), of which each row keeps a
+        query with a preference pair.
         """
         self._check_parameters()
         features, shared = read_features(train, feature_mask, query_mask), query_mask.ndim == 1

@@ -18,8 +18,6 @@ from moerank.metrics import Metric
 from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.model import Forest
 
-__all__ = ["FRank", "RankBoost", "StumpBoosting", "TrailingMean", "steadied"]
-
 REACH = 10
 """Neighbours on each side that count; fewer where there are less than ten times as many values."""
 
@@ -31,8 +29,6 @@ def steadied(values: Vector) -> Vector:
     single round moves many documents at once. Near the ends only the neighbours that there are count, so that an end
     weighs no more than any other value.
 
-    Examples
-    --------
     >>> values = np.array([0.9, 0.1, 0.1, 0.5, 0.6, 0.5, 0.1, 0.1, 0.1, 0.1])
     >>> int(values.argmax()), int(steadied(values).argmax())
     (0, 4)

@@ -21,8 +21,6 @@ from moerank.training.losses import DIFFERENCE
 from moerank.training.moments import PairMoments
 from moerank.training.newton import dense_newton, solve_positive_definite
 
-__all__ = ["CombinedRegressionRanking"]
-
 Loss = Literal["squared", "logistic"]
 
 

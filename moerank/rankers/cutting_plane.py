@@ -19,8 +19,6 @@ from moerank.rankers.arguments import varying_in_queries
 from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.cutting_plane import CuttingPlanes, Separation
 
-__all__ = ["SVMMAP", "CuttingPlaneRanker", "RankSVMStruct"]
-
 
 @dataclass(eq=False, repr=False)
 class CuttingPlaneRanker(LinearRanker):

@@ -29,8 +29,6 @@ from moerank.training.counted import LONGEST_LIST, CountedProblem, minimise_by_p
 from moerank.training.listed import LanePairs, PairProblem, lane_groups
 from moerank.training.losses import SQUARED_HINGE
 
-__all__ = ["FSMRank", "weights_of"]
-
 NO_HISTORY = np.empty((0, lanes(np.float64)))
 
 

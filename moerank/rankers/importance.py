@@ -19,16 +19,6 @@ from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import Metric, as_metric, make_metric
 
-__all__ = [
-    "FeatureImportance",
-    "FeatureSimilarity",
-    "feature_importance",
-    "feature_similarity",
-    "kendall_tau",
-    "single_feature_values",
-    "spearman",
-]
-
 # An importance below this is the rounding error of none.
 NONE = 1e-12
 
@@ -79,21 +69,12 @@ FeatureSimilarity: TypeAlias = Annotated[
 def feature_importance(data: AnyData, importance: FeatureImportance = "pearson") -> Vector:
     """Return the importance of each feature, shape (n_features,), 0 or more, remembered with the data.
 
-    Parameters
-    ----------
-    data : AnyData
-    importance : str, Metric, array-like or callable, default "pearson"
-        "pearson", "spearman" and "kendall" are the absolute correlation of a feature with the relevance label over all
-        documents, whatever their query, and 0 for a constant feature; Kendall's is τ-b. "ones" is 1. A metric or its
-        name, such as "NDCG@10", is its value of ranking by the feature alone, in the better direction. Or the numbers
-        themselves, or a function of the data that returns them.
+    "pearson", "spearman" and "kendall" are the absolute correlation of a feature with the relevance label over all
+    documents, whatever their query, and 0 for a constant feature; Kendall's is τ-b. "ones" is 1. A metric or its name,
+    such as "NDCG@10", is its value of ranking by the feature alone, in the better direction. Or the numbers themselves,
+    or a function of the data that returns them. O(n_documents · n_features), for ranks and metrics times log
+    n_documents.
 
-    Notes
-    -----
-    O(n_documents · n_features), for ranks and metrics times log n_documents.
-
-    Examples
-    --------
     >>> data = RankingData([[0.0, 5.0], [1.0, 5.0], [3.0, 5.0]], y=[2, 1, 0])
     >>> feature_importance(data, "kendall").tolist(), feature_importance(data, "ones").tolist()
     ([1.0, 0.0], [1.0, 1.0])
@@ -114,19 +95,10 @@ def feature_importance(data: AnyData, importance: FeatureImportance = "pearson")
 def feature_similarity(data: AnyData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True) -> Matrix:
     """Return the similarity of each two features, shape (n_features, n_features), remembered with the data.
 
-    Parameters
-    ----------
-    data : AnyData
-    similarity : str, array-like or callable, default "pearson"
-        "pearson", "spearman" and "kendall" are the absolute correlation over all documents, whatever their query, and
-        0 for a constant feature; Kendall's is τ-b. "identity" is 1 for a feature with itself and otherwise 0. Or the
-        symmetric matrix itself, 0 or more, or a function of the data that returns it.
-    convex : bool, default True
-        Whether negative eigenvalues are set to 0. Absolute correlations need not be positive semidefinite.
-
-    Notes
-    -----
-    O(n_documents · n_features² + n_features³), for "kendall" times log n_documents.
+    "pearson", "spearman" and "kendall" are as for `feature_importance`. "identity" is 1 for a feature with itself and
+    otherwise 0. Or the symmetric matrix itself, 0 or more, or a function of the data that returns it. With `convex`
+    negative eigenvalues are set to 0, as absolute correlations need not be positive semidefinite. O(n_documents ·
+    n_features² + n_features³), for "kendall" times log n_documents.
     """
 
     def compute() -> Matrix:
@@ -165,8 +137,6 @@ def single_feature_values(data: AnyData, metric: Metric) -> Matrix:
 
     Remembered with the data. The values are those of the weights ±1 on one feature.
 
-    Examples
-    --------
     >>> from moerank.metrics import NDCG
     >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
     >>> single_feature_values(data, NDCG(1)).tolist()

@@ -29,8 +29,6 @@ from moerank.training.sorted import (
     solve_with_kernel,
 )
 
-__all__ = ["KernelRankSVM", "KernelRanker", "RankFourier", "RankNystrom"]
-
 SCORED_ROWS = 1024
 
 Solution: TypeAlias = tuple[Vector, int, bool]

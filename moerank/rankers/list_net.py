@@ -13,8 +13,6 @@ from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.sorted import PairedDocuments
 
-__all__ = ["ListNet"]
-
 
 @dataclass(eq=False, repr=False)
 class ListNet(LinearRanker):

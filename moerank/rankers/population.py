@@ -83,13 +83,7 @@ class FitnessBackend(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LinearPopulation:
-    """Linear rankers.
-
-    Attributes
-    ----------
-    coefs : ndarray, shape (n_individuals, n_features)
-        Their weights.
-    """
+    """Linear rankers, by their weights (n_individuals, n_features)."""
 
     coefs: Matrix
 
@@ -109,13 +103,9 @@ class LinearPopulation:
 
 @dataclass(frozen=True, eq=False)
 class FittedPopulation:
-    """Fitted rankers that have no weights, so that scores are all one can ask of them.
+    """Fitted rankers without weights, each trained on the columns in its row of `feature_mask`.
 
-    Attributes
-    ----------
-    rankers : tuple of fitted estimators, each trained on its own columns
-    feature_mask : ndarray of bool, shape (n_individuals, n_features)
-        The columns of each. An individual without any, whose ranker may be None, scores 0.
+    An individual without columns, whose ranker may be None, scores 0.
     """
 
     rankers: tuple[AnyRanker | None, ...]
@@ -144,13 +134,7 @@ class FittedPopulation:
         return FittedPopulation(tuple(self.rankers[row] if row >= 0 else None for row in rows), feature_mask)
 
     def forest(self, individual: int) -> Forest:
-        """Return the trees of an individual, over all columns of the training table.
-
-        Raises
-        ------
-        AttributeError
-            If its ranker has none.
-        """
+        """Return the trees of an individual, over all columns of the training table; an AttributeError without."""
         ranker: Any = self.rankers[individual]
         forest: Forest = ranker.forest_
         return forest.over(np.flatnonzero(self.feature_mask[individual]))
@@ -161,8 +145,6 @@ def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> Li
 
     Each was trained on its row of `feature_mask`; None stands for an individual without features.
 
-    Examples
-    --------
     >>> from moerank.rankers.rank_rls import RankRLS
     >>> ranker = RankRLS().fit([[0.1], [0.9], [0.5]], y=[0, 2, 1])
     >>> population = population_of([ranker, None], np.array([[False, True], [False, False]]))
@@ -178,7 +160,7 @@ def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> Li
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
+class ScoredPopulation:
     """Individuals of a function that scores: column `rows[i]` of its scores, 0 for −1."""
 
     scorer: Callable[[Matrix], Matrix]
@@ -186,12 +168,14 @@ class _Scored:
 
     @property
     def coefs(self) -> None:
+        """None: there are no weights."""
         return
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def scores(self, X: Matrix) -> Matrix:
+        """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         found = np.asarray(self.scorer(X), dtype=np.float64)
         n_least = int(self.rows.max(initial=-1)) + 1
         if found.ndim != 2 or len(found) != len(X) or found.shape[1] < n_least:
@@ -202,8 +186,9 @@ class _Scored:
             )
         return np.column_stack([np.zeros(len(X)), found])[:, self.rows + 1].copy(order="C")
 
-    def take(self, rows: Integers) -> _Scored:
-        return _Scored(self.scorer, np.append(self.rows, -1)[rows])  # −1 finds the −1 at the end
+    def take(self, rows: Integers) -> ScoredPopulation:
+        """Return the individuals of these numbers; see `Population`."""
+        return ScoredPopulation(self.scorer, np.append(self.rows, -1)[rows])  # −1 finds the −1 at the end
 
 
 def _scores_side_by_side(populations: Sequence[Population], X: Matrix) -> Matrix:
@@ -223,20 +208,12 @@ def side_by_side(populations: Iterable[Population]) -> Population:
     linear = [W for W in weights if W is not None]
     if len(linear) == len(weights):
         return LinearPopulation(np.concatenate(linear))
-    return _Scored(partial(_scores_side_by_side, populations), np.arange(sum(map(len, populations))))
+    return ScoredPopulation(partial(_scores_side_by_side, populations), np.arange(sum(map(len, populations))))
 
 
 def on_all_columns(population: Population, kept: Mask) -> Population:
-    """Return rankers of some columns as rankers of all of them, which look at no other.
+    """Return rankers of the columns in `kept` (n_features,) as rankers of all columns, which look at no other.
 
-    Parameters
-    ----------
-    population : Population
-        Trained on the columns in `kept`.
-    kept : ndarray of bool, shape (n_features,)
-
-    Examples
-    --------
     >>> on_all_columns(LinearPopulation(np.array([[0.5, 2.0]])), np.array([True, False, True])).coefs.tolist()
     [[0.5, 0.0, 2.0]]
     """
@@ -247,7 +224,7 @@ def on_all_columns(population: Population, kept: Mask) -> Population:
         feature_mask[:, kept] = population.feature_mask
         return FittedPopulation(population.rankers, feature_mask)
     if population.coefs is None:
-        return _Scored(partial(_scores_on_columns, population, kept), np.arange(len(population)))
+        return ScoredPopulation(partial(_scores_on_columns, population, kept), np.arange(len(population)))
     W = np.zeros((len(population), len(kept)))
     W[:, kept] = population.coefs
     return LinearPopulation(W)
@@ -263,20 +240,8 @@ def train_population(
 ) -> Population:
     """Let a backend train one ranker for each row of the masks; arguments as in `FitnessBackend.fit_population`.
 
-    Raises
-    ------
-    TypeError
-        If the backend returns neither an array nor an object with a method ``scores``.
-    ValueError
-        If it returns weights of a wrong shape; and what the backend itself refuses.
-
-    Examples
-    --------
-    >>> from moerank.rankers.rank_rls import RankRLS
-    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
-    >>> population = train_population(RankRLS(), train, feature_mask=np.array([[True, False], [True, True]]))
-    >>> len(population), population.scores(train.X).shape, population.take(np.array([1, -1])).coefs.shape
-    (2, (3, 2), (2, 2))
+    Raises a TypeError if the backend returns neither an array nor an object with a method ``scores``, and a ValueError
+    for weights of a wrong shape.
     """
     given: Parameters = {"pair_mask": pair_mask, "feature_mask": feature_mask, "start": start}
     found = backend.fit_population(
@@ -301,17 +266,11 @@ def train_population(
             f"{type(backend).__name__}.fit_population must return an array of weights or an object with a method "
             f"scores(X), not {type(found).__name__}"
         )
-    return _Scored(found.scores, np.arange(size))
+    return ScoredPopulation(found.scores, np.arange(size))
 
 
 def require_weights(population: Population, backend: object) -> Matrix:
-    """Return the weights (n_individuals, n_features) of a population that `backend` trained.
-
-    Raises
-    ------
-    ValueError
-        If its rankers have none.
-    """
+    """Return the weights (n_individuals, n_features) that `backend` trained; a ValueError if there are none."""
     if population.coefs is None:
         name = type(getattr(backend, "ranker", backend)).__name__
         raise ValueError(

@@ -12,8 +12,6 @@ from moerank.arrays import Vector
 from moerank.data.ranking_data import in_one_piece
 from moerank.rankers.arguments import as_ranking_data
 
-__all__ = ["QuerySample"]
-
 
 class QuerySample(BaseEstimator):  # type: ignore[misc]
     """Train a ranker on a random sample of whole queries.

@@ -24,8 +24,6 @@ from moerank.training.moments import PairMoments, QueryMoments, centred
 from moerank.training.newton import solve_positive_definite
 from moerank.training.weighted import pairs_of, solve_weighted
 
-__all__ = ["RankRLS"]
-
 Loss = Literal["pair", "query"]
 Target = Literal["unit", "difference"]
 

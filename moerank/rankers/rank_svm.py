@@ -22,8 +22,6 @@ from moerank.training.newton import MAX_STEPS
 from moerank.training.sorted import PairedDocuments, no_convergence, solve_with_features
 from moerank.training.weighted import pairs_of, solve_weighted
 
-__all__ = ["RankSVM", "RankSVMTRON"]
-
 SHORT_LIST = 16
 """Pairs per document up to which they are listed for a population: in short queries documents fill no vector."""
 

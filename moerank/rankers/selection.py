@@ -18,8 +18,6 @@ from moerank.rankers.population import LinearPopulation, Population
 from moerank.rankers.rank_svm import RankSVM
 from moerank.verdict import MARGIN, Verdict, judge
 
-__all__ = ["LargestWeightsPath", "Selection", "SelectionPath", "nested_masks"]
-
 
 class Selection(Ranker):
     """Base of the rankers that leave features out, and can be judged for it.

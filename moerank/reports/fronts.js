@@ -195,9 +195,10 @@ class Explorer {
     }
     this.ring = make("circle", { r: 9, class: "ring", visibility: "hidden" }, this.svg);
     this.listen(points.sort((a, b) => a.px - b.px || a.py - b.py));
-    // At first a chosen member, else the best one.
+    // A chosen member, else the best one, until a reader points at another.
     const best = points.reduce((found, point) => (point.y > found.y ? point : found));
     this.show(points, points.indexOf(points.find((point) => point.row === point.run[3]) ?? best));
+    this.at = null;
   }
 
   // Show the runs as they are now, with the member that was pointed at while it is there.
@@ -228,7 +229,8 @@ class Explorer {
       if (!step) return;
       event.preventDefault();
       this.pointed = true;
-      this.show(points, Math.min(points.length - 1, Math.max(0, this.at + step)));
+      const next = this.at === null ? 0 : this.at + step;
+      this.show(points, Math.min(points.length - 1, Math.max(0, next)));
     });
   }
 

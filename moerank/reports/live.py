@@ -30,8 +30,6 @@ from moerank.mofsrank.searching import watching
 from moerank.reports.page import POLICY, a_member, as_script, document, of_members
 from moerank.studies.result import Result
 
-__all__ = ["LiveView", "live", "opened", "written_to"]
-
 EVERY, EVERY_IN_NOTEBOOK = 0.5, 2.0
 """Least number of seconds between two states."""
 

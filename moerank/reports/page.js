@@ -1,19 +1,19 @@
 "use strict";
-// Tables: a click on a head sorts by its column, a second one turns the order round.
+// Tables: a click on a head sorts by its column with the best first, a second one turns the order round.
 for (const table of document.querySelectorAll("table")) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => head.firstChild.addEventListener("click", () => {
-    const down = head.getAttribute("aria-sort") === "ascending";
+    const before = head.getAttribute("aria-sort");
+    const down = before ? before === "ascending" : head.hasAttribute("data-largest");
     heads.forEach((other) => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
     const key = (row) => row.cells[column].dataset.value;
     const rows = [...table.tBodies[0].rows].sort((a, b) => {
       const [x, y] = [key(a), key(b)];
-      if (x !== undefined && y !== undefined) return x - y;
+      if (x !== undefined && y !== undefined) return down ? y - x : x - y;
       if (x !== undefined || y !== undefined) return x === undefined ? 1 : -1; // what has no value comes after
-      return a.cells[column].textContent.localeCompare(b.cells[column].textContent);
+      return (down ? -1 : 1) * a.cells[column].textContent.localeCompare(b.cells[column].textContent);
     });
-    if (down) rows.reverse();
     table.tBodies[0].append(...rows);
   }));
 }

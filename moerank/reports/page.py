@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from importlib.resources import files
 
 import matplotlib
 from matplotlib.figure import Figure
 
-from moerank.figures.panels import family_of
+from moerank.figures.panels import best_of_families
 from moerank.figures.style import encode
 from moerank.reports.report import Entry, Illustration, Report, Section, Table
 from moerank.reports.sections import sections
@@ -20,8 +20,6 @@ from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Result
 from moerank.studies.summary import by_validation
 
-__all__ = ["POLICY", "a_member", "as_script", "document", "fronts_of", "html_report", "of_members", "run_lengths"]
-
 DIGITS = 4
 """Decimals of scores, as in tables."""
 
@@ -29,23 +27,22 @@ DIGITS = 4
 def fronts_of(report: Report, problem: Problem) -> dict[str, object]:
     """Return the data of the explorer of fronts for a problem.
 
-    ``shown`` has the numbers of the solvers to show at first, the best of each family by validation. A run is its
+    ``shown`` has the numbers of the solvers to show at first, see `best_of_families`. A run is its
     number of the solver, fold, seed, number of the chosen member, its file, and members. A member is its
     features as `run_lengths`, its scores in units of 10⁻⁴ by part and metric, and its further objectives.
     """
     results = report.results.of(problem.name)
     metrics, further, solvers = results.metrics, results.further_objectives, results.solvers
     cells = [cell for cell in report.study.cells() if cell.problem.name == problem.name]
+    liked = best_of_families(results, by_validation(results) or solvers)
     keys = {(cell.fold, cell.solver.label, cell.seed): cell.key for cell in cells}
-    liked = by_validation(results) or solvers
-    firsts = {family_of(solver): solver for solver in reversed(liked)}
     return {
         "metrics": metrics,
         "names": results[0].feature_names,
         "further": further,
         "solvers": solvers,
         "place": "the folder of the study",
-        "shown": sorted(solvers.index(solver) for solver in firsts.values()),
+        "shown": [solvers.index(solver) for solver in solvers if solver in liked],
         "runs": [
             [
                 solvers.index(run.solver),
@@ -106,6 +103,11 @@ POLICY = (
     "script-src 'unsafe-inline'; img-src data:\">"
 )
 
+LEAST = frozenset(
+    ("features", "IGD+", "p", "Holm", "training (s)", "tuning (s)", "given up", "worst", "worse", "loss", "fold")
+)
+"""Columns of numbers whose least value is the best; the first click on another one sorts the largest value first."""
+
 LONG = 40
 """Number of characters beyond which a cell gets a minimum width."""
 
@@ -117,9 +119,10 @@ def html_report(report: Report, progress: Progress | None = None) -> str:
     """
     shown = sections(report, progress)
     contents = "".join(f'<li><a href="#s{i}">{escape(s.title)}</a></li>' for i, s in enumerate(shown) if i)
+    least = LEAST.union(*(report.results.of(problem.name).further_objectives for problem in report.problems))
     parts = []
     for i, section in enumerate(shown):
-        parts.append(_section(i, section))
+        parts.append(_section(i, section, least))
         if progress is not None:
             progress("page", (i + 1) / len(shown), section.title)
     explored = {section.explored for section in shown}
@@ -147,12 +150,12 @@ def as_script(data: object) -> str:
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
 
 
-def _section(number: int, section: Section) -> str:
+def _section(number: int, section: Section, least: Collection[str]) -> str:
     parts = [f'<section id="s{number}"><h2>{escape(section.title)}</h2>\n']
     parts += [f"<p>{escape(paragraph)}</p>\n" for paragraph in section.paragraphs]
     if section.code:
         parts.append(f"<pre>{escape(section.code)}</pre>\n")
-    parts += [_table(table) for table in section.tables]
+    parts += [_table(table, least) for table in section.tables]
     if section.explored:
         parts.append(f'<div class="explorer" data-problem="{escape(section.explored)}"></div>\n')
     if section.figures:
@@ -166,13 +169,14 @@ def _figure(name: str, shown: Illustration) -> str:
     return f'<figure data-name="{escape(name)}">{_svg(name, shown.figure)}{caption}</figure>\n'
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, least: Collection[str]) -> str:
     heads = "".join(
-        f'<th{" class=number" if numeric else ""}><button type="button">{escape(column)}</button></th>'
+        f"<th{' class=number' if numeric else ''}{' data-largest' if numeric and column not in least else ''}>"
+        f'<button type="button">{escape(column)}</button></th>'
         for column, numeric in zip(table.columns, table.numeric(), strict=True)
     )
     rows = "".join("<tr>" + "".join(_cell(entry) for entry in row) + "</tr>\n" for row in table.rows)
-    note = f"<p class=note>{escape(table.note)}</p>" if table.marked() else ""
+    note = f"<p class=note>{escape(table.note)}</p>" if table.note else ""
     return (
         f'<div class="table" id="{escape(table.name)}"><p class="caption" id="{escape(table.name)}-caption">'
         f'{escape(table.caption)}</p><table aria-describedby="{escape(table.name)}-caption">'

@@ -153,7 +153,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """Table with a name for links, a caption, column heads, rows, and a note on the meaning of marks."""
+    """Table with a name for links, a caption of one sentence, column heads, rows, and a note on what they mean."""
 
     name: str
     caption: str
@@ -164,10 +164,6 @@ class Table:
     def numeric(self) -> list[bool]:
         """Whether each column holds numbers, which are aligned to the right."""
         return [any(row[column].value is not None for row in self.rows) for column in range(len(self.columns))]
-
-    def marked(self) -> bool:
-        """Whether any entry has a mark, which `note` explains."""
-        return any(entry.mark for row in self.rows for entry in row)
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def verdict(report: Report) -> Section:
         except NoResultsError as error:
             section.paragraphs.append(f"{problem.name}: no verdict, because {error}.")
             continue
-        section.paragraphs += [_answer(problem, choice), _grounds(choice, results.metric)]
+        section.paragraphs += [_answer(report, problem, choice), _grounds(choice, results.metric)]
     if report.n_missing:
         section.paragraphs.append(
             f"{len(report.results)} of {len(report.study.cells())} runs are finished; others may change the verdict."
@@ -99,15 +99,29 @@ def verdict(report: Report) -> Section:
     return section
 
 
-def _answer(problem: Problem, choice: Choice) -> str:
+def _answer(report: Report, problem: Problem, choice: Choice) -> str:
     """Return which solver, how many features, against what, and how sure."""
     found: Verdict = choice.loss["verdict"]
     outcome = found.model_copy(update={"against": ""}).outcome
+    size = f"{choice.n_features:.1f} of {found.n_allowed} features{_chosen(report, problem, choice)}"
     return (
-        f"{problem.name}: {choice.solver}, with {choice.n_features:.1f} of {found.n_allowed} features. Against "
+        f"{problem.name}: {choice.solver}, with {size}. Against "
         f"{found.against or 'the same ranker'} with all of them: {outcome}. The test of no difference has "
         f"{_p(found.p)}, that of a difference beyond the margin {_p(found.p_equivalent)}."
     )
+
+
+def _chosen(report: Report, problem: Problem, choice: Choice) -> str:
+    """Return the names of the features that more than half of the runs of the chosen solver choose."""
+    runs = [run for run in report.results.of(problem.name).among([choice.solver]) if run.fold in choice.folds]
+    names = runs[0].feature_names
+    count = Counter(names[feature] for run in runs for feature in run.best.features)
+    often = [name for name, n in count.most_common() if n > len(runs) / 2]
+    if not often:
+        return " (no feature in most runs)"
+    listed, more = often[:MOST_NAMES], len(often) - MOST_NAMES
+    where = f"in most of its {len(runs)} runs: " if len(runs) > 1 else ""
+    return f" ({where}{enumeration([*listed, f'{more} more'] if more > 0 else listed)})"
 
 
 def _grounds(choice: Choice, metric: str) -> str:
@@ -209,24 +223,24 @@ def _means(report: Report, problem: Problem) -> Table:
     mine = report.results.of(problem.name)
     metrics, further = report.metrics(problem), mine.further_objectives
     published = any(entry.solver for entry in problem.published)
-    columns = ["solver", "runs", "features", *further]
+    columns = ["solver", "features"]
     for metric in metrics:
         columns += [metric, *(["published"] if published else [])]
     on_training = f" {', '.join(further)}: on the training data." if further else ""
+    significant = {metric: _significant(report, problem, metric) for metric in metrics}
+    test = f"paired t test on the same queries, Holm, {ALPHA:.0%}"
+    marks = f"* differs from {report.reference} ({test}). " if any(significant.values()) else ""
     comparable = _have_the_same_folds(mine)
     best = "the best of a column is bold" if comparable else "no best is marked, because solvers have different folds"
     table = Table(
         f"results-{problem.name}",
-        f"{problem.name}: test queries, means over folds, after seeds, ± standard error; {best}. "
-        "Compared: settings and members that validation queries compared. Times are processor "
+        f"{problem.name}: test queries, means over folds, after seeds, ± standard error; {best}.",
+        [*columns, *further, "runs", "compared", "training (s)", "tuning (s)"],
+        note=f"{marks}Compared: settings and members that validation queries compared. Times are processor "
         f"seconds.{on_training}{' Published values are means over all folds.' if published else ''}",
-        [*columns, "compared", "training (s)", "tuning (s)"],
-        note=f"* differs from {report.reference} on the same queries (paired t test, Holm, {ALPHA:.0%})",
     )
-    significant = {metric: _significant(report, problem, metric) for metric in metrics}
     for solver, means in mine.means().items():
-        entries = [text(solver), number(means.n_runs, 0), with_error(*means.mean("n_features"), digits=1)]
-        entries += [with_error(*means.mean(objective)) for objective in further]
+        entries = [text(solver), with_error(*means.mean("n_features"), digits=1)]
         for metric in metrics:
             entry = with_error(*means.mean(f"test {metric}"))
             entry.mark = "*" if solver in significant[metric] else ""
@@ -234,7 +248,8 @@ def _means(report: Report, problem: Problem) -> Table:
             if published:
                 theirs = problem.published_value(solver, metric)
                 entries.append(number(np.nan if theirs is None else theirs))
-        entries.append(number(means.mean("compared")[0], 0))
+        entries += [with_error(*means.mean(objective)) for objective in further]
+        entries += [number(means.n_runs, 0), number(means.mean("compared")[0], 0)]
         entries += [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
         table.rows.append(entries)
     for metric in metrics if comparable else ():
@@ -271,9 +286,9 @@ def _fronts(report: Report, problem: Problem) -> Table:
     objectives = report.results.of(problem.name).objectives
     table = Table(
         f"fronts-{problem.name}",
-        f"{problem.name}: quality of the fronts on the training data. Hypervolume as a share of the "
-        f"{_box(objectives)}; IGD+ to the joint front of all solvers.",
+        f"{problem.name}: quality of the fronts on the training data.",
         ["solver", "hypervolume", "IGD+"],
+        note=f"Hypervolume is a share of the {_box(objectives)}; IGD+ is measured to the joint front of all solvers.",
     )
     for solver, rows in quality.groupby("solver", sort=False):
         folds = rows.groupby("fold").mean(numeric_only=True)
@@ -327,10 +342,10 @@ def _against_reference(report: Report, problem: Problem) -> Table:
     results = report.results.of(problem.name)
     table = Table(
         f"tests-{problem.name}",
-        f"{problem.name}: {results.metric} of each solver minus that of {report.reference}, query by query; wins, ties "
-        "and losses count queries. p is that of the paired t test, adjusted by Holm's method for the number of rows; "
-        f"values up to {ALPHA} are bold.",
+        f"{problem.name}: {results.metric} of each solver minus that of {report.reference}, query by query.",
         ["solver", "difference", "wins / ties / losses", "p", "Holm"],
+        note="Wins, ties and losses count queries. p is that of the paired t test, and Holm is p adjusted for the "
+        f"number of rows; values up to {ALPHA} are bold.",
     )
     for row in against_reference(results, report.reference, results.metric).itertuples():
         table.rows.append(
@@ -350,13 +365,13 @@ def _verdicts(report: Report, problem: Problem) -> Table:
     results = report.results.of(problem.name)
     table = Table(
         f"verdicts-{problem.name}",
-        f"{problem.name}: what selection costs. {results.metric} of the chosen features minus that of the same ranker "
-        "on all features, over the test queries of all folds that can differ, with its standard error; and the number "
-        f"of runs in which a loss or a gain is detected at the level {LEVEL}, or the difference is shown to lie within "
-        "the margin. The same ranker is the backend of a search, the own ranker of a filter or "
-        "wrapper, and RankSVM beside the embedded methods that have none; validation chose its parameters with all "
-        "features.",
+        f"{problem.name}: {results.metric} of the chosen features minus that of the same ranker on all features, over "
+        "the test queries of all folds that can differ.",
         ["solver", "against", "features", "difference", "queries", "runs", "loss", "gain", "equivalent"],
+        note=f"Loss, gain and equivalent count the runs in which a loss or a gain is detected at the level {LEVEL}, or "
+        "the difference is shown to lie within the margin. The same ranker is the backend of a search, the own ranker "
+        "of a filter or wrapper, and RankSVM beside the embedded methods that have none; validation chose its "
+        "parameters with all features.",
     )
     for row in verdicts(results).itertuples():
         found = row.verdict
@@ -381,12 +396,12 @@ def certificates(report: Report) -> Section:
     """Return what is proved about the fronts that have a certificate."""
     table = Table(
         "certificates",
-        "Certified fronts, for RankRLS on all preference pairs of the training part. Given up: the largest possible "
-        "share of the reduction of the loss by all features that a member lacks of the best subset of its size, of the "
-        "chosen member and of the worst one. Proved: sizes whose best loss is proved. Enumerated: the largest number "
-        "of features of which all subsets are ranked by. Hypervolume: share of that of the front by members on which "
-        "none of these subsets improves.",
+        "Certified fronts, for RankRLS on all preference pairs of the training part.",
         ["problem", "fold", "solver", "features", "given up", "worst", "proved", "enumerated", "hypervolume"],
+        note="Given up: the largest possible share of the reduction of the loss by all features that a member lacks of "
+        "the best subset of its size, of the chosen member and of the worst one. Proved: sizes whose best loss is "
+        "proved. Enumerated: the largest number of features of which all subsets are ranked by. Hypervolume: share of "
+        "that of the front by members on which none of these subsets improves.",
     )
     for result in report.results:
         if (found := result.certificate) is not None:
@@ -424,13 +439,16 @@ def _of_queries(report: Report, problem: Problem, found: pd.DataFrame) -> Table:
     """Return the standings of all solvers on test queries."""
     results = report.results.of(problem.name)
     caption = (
-        f"{problem.name}: {len(results.solvers)} solvers by {results.metric}, means over folds, after seeds, and their "
-        f"differences. {_tests(found)}: two-sided paired t tests over the {_span(found)} test queries of all common "
+        f"{problem.name}: {len(results.solvers)} solvers by {results.metric}, means over folds, after seeds; "
+        f"{_tests(found)}."
+    )
+    note = (
+        f"Two-sided paired t tests over the {_span(found)} test queries of all common "
         "folds, each query with its mean over the seeds. The rankers of a fold are trained on the same data, so the "
         "tests generalise to other queries, but not to other training data."
     )
     values = {solver: means.mean(f"test {results.metric}")[0] for solver, means in results.means().items()}
-    return _standings(f"pairs-{problem.name}", caption, results.metric, found, values)
+    return _standings(f"pairs-{problem.name}", caption, note, results.metric, found, values)
 
 
 def _of_hypervolumes(report: Report, problem: Problem, found: pd.DataFrame) -> Table:
@@ -443,20 +461,30 @@ def _of_hypervolumes(report: Report, problem: Problem, found: pd.DataFrame) -> T
     searches = report.results.of(problem.name).searches
     caption = (
         f"{problem.name}: {len(searches)} searches by the hypervolume of their last fronts on the training data, means "
-        f"over folds, after seeds, and their differences. {_tests(tested)}: two-sided signed-rank tests over the "
+        f"over folds, after seeds; {_tests(tested)}."
+    )
+    note = (
+        "Two-sided signed-rank tests over the "
         f"{_span(tested)} common cells, each a fold and a seed.{left} The seeds of a fold share its data, so the tests "
         "generalise to other draws of the searches on these folds, but not to other data. A larger hypervolume means a "
         "better search; the table above tells whether it ranks other queries better."
     )
     folds = report.quality(problem).groupby(["solver", "fold"])["hypervolume"].mean()
     return _standings(
-        f"pairs-hypervolume-{problem.name}", caption, "hypervolume", tested, folds.groupby("solver").mean().to_dict()
+        f"pairs-hypervolume-{problem.name}",
+        caption,
+        note,
+        "hypervolume",
+        tested,
+        folds.groupby("solver").mean().to_dict(),
     )
 
 
-def _standings(name: str, caption: str, measure: str, found: pd.DataFrame, values: dict[str, float]) -> Table:
+def _standings(
+    name: str, caption: str, note: str, measure: str, found: pd.DataFrame, values: dict[str, float]
+) -> Table:
     """Return a table of the solvers, the best mean first, with the solvers that each of them beats."""
-    table = Table(name, caption, ["solver", measure, "better", "worse", "undecided", "better than"])
+    table = Table(name, caption, ["solver", measure, "better", "worse", "undecided", "better than"], note=note)
     ahead = standings(found, ALPHA)
     ranked = sorted(ahead, key=lambda solver: -values[solver])
     for solver in ranked:
@@ -530,9 +558,9 @@ def _differences(report: Report, problem: Problem, full: str) -> Table | None:
     table = Table(
         f"ablations-{problem.name}" if full == BASES[0] else f"ablations-{full}-{problem.name}",
         f"{problem.name}: {full} without one of its parts minus {full} with all parts, on the same folds with the same "
-        "draws: means over folds, after seeds, ± standard error; p of the paired t test over the folds, adjusted by "
-        f"Holm's method within a column. {KEPT[full]}",
+        "draws, means over folds, after seeds, ± standard error.",
         ["without", *(head for name in measures for head in (name, "p"))],
+        note="p is that of the paired t test over the folds, adjusted by Holm's method within a column. " + KEPT[full],
     )
     columns = [[compare_runs(series, name, full) for name in names] for series in measures.values()]
     adjusted = [holm([test.p for test in column]) for column in columns]
@@ -549,7 +577,7 @@ def _instances(report: Report, problem: Problem) -> Table | None:
     """Return how many instances the chosen members were trained on; None without a solver that selects instances."""
     table = Table(
         f"instances-{problem.name}",
-        f"{problem.name}: instances in the training data, and those that the chosen member was trained on: means over "
+        f"{problem.name}: instances in the training data, and those that the chosen member was trained on, means over "
         "folds, after seeds, ± standard error.",
         ["solver", "instances", "in the training data", "trained on", "share"],
     )
@@ -587,9 +615,9 @@ def _most_chosen(report: Report, problem: Problem) -> Table:
     means = results.means()
     table = Table(
         f"features-{problem.name}",
-        f"{problem.name}: the features chosen most often over folds and seeds, with the share of the runs. Stability "
-        "is the mean pairwise Jaccard index of the choices, also corrected for chance.",
+        f"{problem.name}: the features chosen most often over folds and seeds, with the share of the runs.",
         ["solver", "features", "stability", "corrected", "most chosen"],
+        note="Stability is the mean pairwise Jaccard index of the choices, also corrected for chance.",
     )
     for solver, folds in results.by_solver().items():
         if not offers_sizes(folds):

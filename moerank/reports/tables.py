@@ -34,7 +34,7 @@ def _markdown_table(table: Table) -> list[str]:
     rows = [[_markdown_entry(entry) for entry in row] for row in table.rows]
     lines = [_markdown(table.caption), ""]
     lines += ["| " + " | ".join(cells) + " |" for cells in (map(_markdown, table.columns), rule, *rows)]
-    return [*lines, "", _markdown(table.note)] if table.marked() else lines
+    return [*lines, "", _markdown(table.note)] if table.note else lines
 
 
 def _markdown_entry(entry: Entry) -> str:
@@ -123,7 +123,7 @@ def _latex_table(table: Table) -> str:
         environment="longtable",
         hrules=True,
         column_format=columns,
-        caption=latex(table.caption + (f" {table.note}." if table.marked() else "")),
+        caption=latex(f"{table.caption} {table.note}".strip()),
         label=f"tab:{table.name}",
     )
     return rf"{{{size}\setlength{{\tabcolsep}}{{3pt}}" + "\n" + text + "}"

@@ -15,8 +15,6 @@ from moerank.kernels.line_search import hinge_line_search, sort_by_label
 from moerank.rankers.base import Grid
 from moerank.rankers.selection import LargestWeightsPath
 
-__all__ = ["FenchelRank"]
-
 
 @dataclass(eq=False, repr=False)
 class FenchelRank(LargestWeightsPath):

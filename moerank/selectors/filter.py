@@ -23,8 +23,6 @@ from moerank.rankers.population import Population
 from moerank.rankers.rank_svm import RankSVM
 from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
-__all__ = ["Filter", "Order", "SingleFeatures"]
-
 T = TypeVar("T")
 
 

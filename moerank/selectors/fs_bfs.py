@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -16,12 +17,9 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
-from moerank.rankers.population import LinearPopulation, Population
+from moerank.rankers.population import LinearPopulation, Population, ScoredPopulation
 from moerank.rankers.selection import SelectionPath, nested_masks
 from moerank.selectors.filter import Filter, MetricOrNone, Order
-
-__all__ = ["FSBFS", "best_first", "coordinate_ascent", "partition"]
-
 
 FIRST_STEP = 0.001
 FIRST_SHARE = 0.05
@@ -42,13 +40,9 @@ def coordinate_ascent(
     where 0.001 is more than half of it. A search ends with a pass that gains less than `tolerance`, or nothing. There
     is one search for each of the first `restarts` features, which begins its passes with this feature.
 
-    Notes
-    -----
     A search along a feature is one evaluation of the metric for 51 individuals. The constants are those of RankLib,
     which tries the decreases only where no increase helps, and shuffles the features for each restart.
 
-    References
-    ----------
     D. Metzler, W. B. Croft: Linear feature-based models for information retrieval. Information Retrieval 10, 2007.
     """
     X = data.X64 if features is None else np.ascontiguousarray(data.X64[:, features])
@@ -91,34 +85,6 @@ def _changes(w: Vector, f: int) -> Vector:
 
 
 Subset: TypeAlias = tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class CombinedPopulation:
-    """Rankers of combined features.
-
-    Attributes
-    ----------
-    rankers : Population
-        Rankers without weights, over the new features.
-    combinations : ndarray, shape (n_new, n_features)
-        The weights of each new feature.
-    """
-
-    rankers: Population
-    combinations: Matrix
-    coefs: None = None
-
-    def __len__(self) -> int:
-        return len(self.rankers)
-
-    def scores(self, X: Matrix) -> Matrix:
-        """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
-        return self.rankers.scores(linear_scores(X, self.combinations))
-
-    def take(self, rows: Order) -> CombinedPopulation:
-        """Return the individuals of these numbers; see `Population`."""
-        return CombinedPopulation(self.rankers.take(rows), self.combinations)
 
 
 class EvaluationsSpent(Exception):  # noqa: N818
@@ -262,8 +228,13 @@ class FSBFS(Filter):
         population = train_on_subsets(self._chosen_ranker(), new, masks)
         members = (masks[:, :, None] & (self.combinations_ != 0)).any(axis=1)
         if population.coefs is None:
-            return members, CombinedPopulation(population, self.combinations_)
+            scores = partial(_scores_of_new_features, population, self.combinations_)
+            return members, ScoredPopulation(scores, np.arange(len(masks)))
         return members, LinearPopulation(population.coefs @ self.combinations_)
+
+
+def _scores_of_new_features(population: Population, combinations: Matrix, X: Matrix) -> Matrix:
+    return population.scores(linear_scores(X, combinations))
 
 
 def partition(

@@ -17,8 +17,6 @@ from moerank.rankers.cutting_plane import RankSVMStruct
 from moerank.rankers.importance import single_feature_values
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
-__all__ = ["FSED", "divergence", "expected_divergence"]
-
 FLOOR = 1e-12
 """Smallest probability of a point: the logarithm of less would be noise."""
 LEAST_QUARTILE_SHARE = 1e-100

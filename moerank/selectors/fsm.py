@@ -24,8 +24,6 @@ from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
 from moerank.training.listed import LaneGroup, PairProblem, lane_groups
 
-__all__ = ["FSMSVM", "FSMRankSubgradient"]
-
 
 @dataclass(eq=False, repr=False)
 class FSMRankSubgradient(LargestWeightsPath):

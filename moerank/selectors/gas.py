@@ -20,8 +20,6 @@ from moerank.rankers.importance import single_feature_values, spearman
 from moerank.rankers.lambda_mart import LambdaMART
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
-__all__ = ["GAS", "HCAS", "NGAS", "XGAS"]
-
 Importance = Literal["measure", "loss"]
 Similarity = Literal["kendall", "spearman"]
 Over = Literal["queries", "documents"]

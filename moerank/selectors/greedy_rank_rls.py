@@ -18,8 +18,6 @@ from moerank.metrics import Metric, as_metric
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
 from moerank.rankers.base import Grid
 
-__all__ = ["GreedyRankRLS"]
-
 SQUARED = "squared"
 
 # Documents with equal features have equal predictions, and rounding must not part them.

@@ -17,8 +17,6 @@ from moerank.rankers.base import Grid
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.listed import LaneGroup, LanePairs, PairProblem, lane_groups
 
-__all__ = ["NonconvexRanker"]
-
 Penalty = Literal["lp", "log", "mcp"]
 # The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.
 INNER_TOL = 1e-8

@@ -18,13 +18,10 @@ from moerank.mofsrank.objectives import errors_of
 from moerank.rankers import LinearPopulation, RankRLS
 from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import make_backend
-from moerank.studies.baselines import tuned
-from moerank.studies.measure import Progress
+from moerank.studies.measure import Progress, tuned
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Certificate, Result
 from moerank.training.moments import PairMoments
-
-__all__ = ["certify"]
 
 BATCH = 2000
 """Subsets that are trained at once."""
@@ -44,26 +41,10 @@ def certify(
 ) -> Certificate:
     """Prove what can be proved about the front of a run, for RankRLS on all preference pairs of the training part.
 
-    Parameters
-    ----------
-    result : Result
-    data : path, optional
-        Where files of data are; see `Problem.load_fold`.
-    enumerate_to : int, default 3
-        All subsets of up to so many features are ranked by; 0 leaves this out. Ctrl-C keeps the sizes that are done.
-    time_limit : float, optional
-        Seconds after which the search for best subsets ends with bounds in place of proofs.
-    workers : int, default 1
-        Threads; the certificate is the same for any number.
-    progress : callable, optional
-        Called as ``progress(stage, fraction, text)``.
-
-    Raises
-    ------
-    ValueError
-        If the backend of the run is not RankRLS with the loss of pairs, or the data are not those of the run.
-    FileNotFoundError
-        If the data are not there.
+    All subsets of up to `enumerate_to` features are ranked by; Ctrl-C keeps the sizes that are done. After `time_limit`
+    seconds the search for best subsets ends with bounds in place of proofs. The certificate is the same for any number
+    of `workers`. A backend other than RankRLS with the loss of pairs, and data other than those of the run, are
+    refused.
     """
     report = progress or (lambda stage, fraction, text: None)
     problem, by_group = _problem(result)

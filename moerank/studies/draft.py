@@ -13,12 +13,10 @@ import numpy as np
 
 from moerank.checks import toml_value, unknown
 from moerank.data.read.csv import MISSING, REMEDIES, kind_of
-from moerank.data.read.table import LABELS, QUERIES, find_part, sample_table
+from moerank.data.read.table import LABELS, QUERIES, find_part, sample_table, told_roles
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["Draft", "draft_problem"]
 
 MOST_GRADES = 10
 """Different values of a column that may hold relevance labels."""
@@ -34,29 +32,7 @@ SEARCH = "mofsrank-staircase[instance_selection=false]"
 
 @dataclass(frozen=True)
 class Draft:
-    """A problem file that is not written yet.
-
-    Attributes
-    ----------
-    table : Path
-        The table, or a folder of such.
-    n_rows : int
-        Rows that were looked at.
-    label, query : str
-        The columns that were given or guessed.
-    why : (str, str)
-        The reasons for label and query.
-    document : str or None
-        The column of document ids.
-    left_out : dict of str to str
-        Columns that are no features, and why.
-    gaps : tuple of str
-        Features with missing values.
-    missing : float or str
-        What these become.
-    largest : float
-        The largest label.
-    """
+    """A problem file that is not written yet: columns by their roles, with reasons, and what is missing."""
 
     table: Path
     n_rows: int
@@ -79,7 +55,7 @@ class Draft:
         """A sentence on each guess."""
         found = [f"label: {self.label!r}, {self.why[0]}", f"query: {self.query!r}, {self.why[1]}"]
         found += [f"document ids: {self.document!r}, by its name"] if self.document else []
-        found += [f"no feature: {name!r}, {why}" for name, why in self.left_out.items()]
+        found += [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
         found += [f"missing values, first in {self.gaps[0]!r}, become {self.missing}"] if self.gaps else []
         return found
 
@@ -151,24 +127,9 @@ def draft_problem(
 ) -> Draft:
     r"""Return a problem file for a table, or for a folder of a training, validation and test table.
 
-    Parameters
-    ----------
-    table : path
-        CSV or Parquet, or of a format of an installed package. The first 20,000 rows are looked at.
-    label, query : str, optional
-        The columns of relevance labels and query ids. By default a column of a usual name is taken, else the only
-        column of few whole numbers from 0, and the first column whose equal values stand together.
-    exclude : sequence of str
-        Columns that are no features, beside texts, dates and ids of documents.
-    missing : float or str, optional
-        What missing values become, by default 0 if any is missing.
-
-    Raises
-    ------
-    ValueError
-        If no label or query can be guessed, or a column is not there.
-    FileNotFoundError
-        If there is no such table.
+    The first 20,000 rows are looked at. By default label and query are columns of usual names, else the only column of
+    few whole numbers from 0, and the first column whose equal values stand together. Texts, dates, ids of documents and
+    the columns of `exclude` are no features. Missing values become `missing`, by default 0 if there are any.
 
     Examples
     --------
@@ -185,18 +146,22 @@ def draft_problem(
     if first is None or not first.exists():
         raise FileNotFoundError(f"there is no table {path}; give a CSV or Parquet file, or a folder of such")
     columns = {name: _Column.of(column) for name, column in sample_table(first).items()}
+    told = told_roles(first)
     for name in (label, query, *exclude):
         if name is not None and name not in columns:
             raise ValueError(f"{first}: {unknown('column', name, list(columns))}")
-    label, about_label = (label, "as given") if label else _guess_label(first, columns)
-    query, about_query = (query, "as given") if query else _guess_query(first, columns, label)
-    roles = (label, query, _usual(columns, DOCUMENTS))
-    others = {name: column for name, column in columns.items() if name not in roles}
-    left_out = {name: f"{c.kind}: {REMEDIES[c.kind]}" for name, c in others.items() if c.kind != "numbers"}
+    label, about_label = _given_or_told(label, told.get("label")) or _guess_label(first, columns)
+    query, about_query = _given_or_told(query, told.get("query")) or _guess_query(first, columns, label)
+    roles = (label, query, told.get("document") or _usual(columns, DOCUMENTS))
+    others = {name: columns[name] for name in told.get("features", columns) if name not in roles}
+    kinds = {name: column.kind for name, column in others.items() if column.kind != "numbers"}
+    left_out = {name: f"{kind} (to use it, {REMEDIES[kind]})" for name, kind in kinds.items()}
     left_out |= dict.fromkeys(exclude, "as given")
     features = others.keys() - left_out.keys()
     if not features:
-        raise ValueError(f"{first}: no column of numbers is left beside {label!r} and {query!r}")
+        firsts = {left_out[name]: name for name in reversed(kinds) if name not in exclude}
+        why = "".join(f"; {name!r} holds {about}" for about, name in reversed(firsts.items()))
+        raise ValueError(f"{first}: no column of numbers is left beside {label!r} and {query!r}{why}")
     gaps = tuple(name for name, column in others.items() if name in features and column.n_missing)
     numbers = columns[label].values if columns[label].kind == "numbers" else ()
     return Draft(
@@ -211,6 +176,11 @@ def draft_problem(
         0.0 if missing is None else missing,
         max(map(float, numbers), default=0.0),
     )
+
+
+def _given_or_told(given: str | None, told: str | None) -> tuple[str, str] | None:
+    """Return a column that is given, or else told by the file, and the reason."""
+    return (given, "as given") if given else (told, "as the file tells") if told else None
 
 
 def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:

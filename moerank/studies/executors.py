@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -27,9 +26,6 @@ from moerank.studies.store import Store
 
 if TYPE_CHECKING:
     from loky import ProcessPoolExecutor
-
-
-__all__ = ["Executor", "Outcome", "check_can_be_sent", "find_executor", "run_cells"]
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -45,29 +41,16 @@ ONE_THREAD = dict.fromkeys(
 """Environment that pins every library of a worker to one thread."""
 
 
-Ended: TypeAlias = tuple[str | None, Json | None, list[str]]
-"""The text of a result, or the failure, and the texts of warnings."""
+class Outcome(NamedTuple):
+    """The outcome of a cell: its result, or its failure, or the reason why its process died."""
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of a cell.
-
-    Attributes
-    ----------
-    cell : Cell
-    result : str, optional
-        The text of its result.
-    failure : dict, optional
-        "error" and "traceback" of a cell without a result.
-    death : str, optional
-        With neither, the reason why the process of the cell died.
-    """
-
-    cell: Work[Stored]
     result: str | None = None
+    """The text of the result."""
     failure: Json | None = None
+    """"error" and "traceback"."""
     death: str = ""
+    warned: tuple[str, ...] = ()
+    """The texts of warnings of another process."""
 
 
 class Executor(Protocol):
@@ -83,8 +66,8 @@ class Executor(Protocol):
     def start(self, cell: Work[Stored]) -> None:
         """Start a cell."""
 
-    def wait(self, seconds: float) -> list[Outcome]:
-        """Return the outcomes of finished cells; wait about so many seconds for the first."""
+    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
+        """Return finished cells with their outcomes; wait about so many seconds for the first."""
 
 
 def find_executor(
@@ -93,11 +76,6 @@ def find_executor(
     """Return an executor: the workers of a Dask scheduler, this process, or several processes.
 
     Where data are in `shards`, a cell takes all workers of a Dask scheduler, and the cells run one after another.
-
-    Raises
-    ------
-    OSError
-        If there is no Dask scheduler at the address, or none of its workers, or no Dask here.
     """
     if dask is not None and shards:
         return _Here(data, DaskCluster(dask))
@@ -107,13 +85,7 @@ def find_executor(
 
 
 def check_can_be_sent(objects: Mapping[str, object]) -> None:
-    """Refuse by its name a solver, or a search, that cannot be sent to another process.
-
-    Raises
-    ------
-    ValueError
-        If it holds a lock, an open file, or the like.
-    """
+    """Refuse by its name a solver, or a search, that cannot be sent to another process, as one with a lock."""
     from loky.backend.reduction import dumps
 
     for name, sent in objects.items():
@@ -127,14 +99,11 @@ def check_can_be_sent(objects: Mapping[str, object]) -> None:
 def run_cell(cell: Work[Stored], data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
     """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
 
-    Raises
-    ------
-    OSError
-        If the disk is full: that is no fault of the cell, and the next one would fare no better.
+    A full disk is an OSError: that is no fault of the cell, and the next one would fare no better.
     """
     try:
         with threadpool_limits(1, user_api="openmp"):  # run_fold sees to linear algebra
-            return Outcome(cell, cell.run(data, cluster).to_json())
+            return Outcome(cell.run(data, cluster).to_json())
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
             raise OSError(
@@ -142,22 +111,14 @@ def run_cell(cell: Work[Stored], data: str | Path | None, cluster: DaskCluster |
                 "and run the same command again"
             ) from None
         failure = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
-        return Outcome(cell, failure=failure)
+        return Outcome(failure=failure)
 
 
-def _run_elsewhere(cell: Work[Stored], data: str | Path | None, code_allowed: bool) -> Ended:
-    """Return the outcome without the cell, which may hold large data, and the texts of warnings."""
+def _run_elsewhere(cell: Work[Stored], data: str | Path | None, code_allowed: bool) -> Outcome:
+    """Run one cell in another process, and keep the texts of its warnings."""
     with allow_code(code_allowed), warnings.catch_warnings(record=True) as caught:
         outcome = run_cell(cell, data)
-    return outcome.result, outcome.failure, [str(warning.message) for warning in caught]
-
-
-def _outcome(cell: Work[Stored], ended: Ended) -> Outcome:
-    """Return the outcome of a cell, and give its warnings here."""
-    result, failure, texts = ended
-    for text in texts:
-        warnings.warn(text, stacklevel=2)
-    return Outcome(cell, result, failure)
+    return outcome._replace(warned=tuple(str(warning.message) for warning in caught))
 
 
 class _Here:
@@ -180,8 +141,9 @@ class _Here:
     def start(self, cell: Work[Stored]) -> None:
         self._next.append(cell)
 
-    def wait(self, seconds: float) -> list[Outcome]:
-        return [run_cell(self._next.pop(), self._data, self._cluster)] if self._next else []
+    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
+        cells, self._next = self._next, []
+        return [(cell, run_cell(cell, self._data, self._cluster)) for cell in cells]
 
 
 class _Processes:
@@ -190,7 +152,7 @@ class _Processes:
     def __init__(self, n_processes: int, data: str | Path | None) -> None:
         self._n_processes, self._data = n_processes, data
         self._pools: list[ProcessPoolExecutor] = []
-        self._running: dict[Future[Ended], tuple[Work[Stored], ProcessPoolExecutor]] = {}
+        self._running: dict[Future[Outcome], tuple[Work[Stored], ProcessPoolExecutor]] = {}
         self._warnings = warnings.catch_warnings()
 
     def __enter__(self) -> Self:
@@ -218,16 +180,16 @@ class _Processes:
         with without_interrupts():
             self._running[pool.submit(_run_elsewhere, cell, self._data, code_is_allowed())] = cell, pool
 
-    def wait(self, seconds: float) -> list[Outcome]:
+    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
         outcomes = []
         for future in wait(self._running, seconds, FIRST_COMPLETED).done:
             cell, pool = self._running.pop(future)
             try:
-                outcomes.append(_outcome(cell, future.result()))
+                outcomes.append((cell, future.result()))
             except BrokenExecutor as error:
                 self._pools.remove(pool)
                 pool.shutdown()
-                outcomes.append(Outcome(cell, death=str(error)))
+                outcomes.append((cell, Outcome(death=str(error))))
         return outcomes
 
 
@@ -279,7 +241,7 @@ class _Cluster:
         future = self._client.submit(_run_elsewhere, cell, self._data, code_is_allowed(), pure=False)
         self._running[future] = cell
 
-    def wait(self, seconds: float) -> list[Outcome]:
+    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
         from distributed import KilledWorker
         from distributed import wait as wait_for
 
@@ -291,10 +253,10 @@ class _Cluster:
         for future in [future for future in self._running if future.done()]:
             cell = self._running.pop(future)
             try:
-                outcomes.append(_outcome(cell, future.result()))
+                outcomes.append((cell, future.result()))
             except KilledWorker as error:
                 failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
-                outcomes.append(Outcome(cell, failure=failure))
+                outcomes.append((cell, Outcome(failure=failure)))
             except CancelledError:
                 raise self._gone() from None
             except (ImportError, AttributeError) as error:
@@ -326,24 +288,11 @@ def run_cells(
 ) -> None:
     """Run all cells that have neither a result nor a failure, and write the outcomes as they come.
 
-    Several processes may do so in one folder. Each takes cells that no other has claimed, and stays until none is
-    left, so that it takes over the cells of a process that was killed.
-
-    Parameters
-    ----------
-    store : Store
-    cells : list of Cell
-    executor : callable
-        Returns an executor; called only if there are cells to run.
-    done : callable
-        Called as ``done(cell, succeeded)`` for every cell that this or another process finished.
-    started : callable
-        Called as ``started(cell)`` for every cell that this process begins.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written. Cells that still run are dropped, finished ones stay.
+    Several processes may do so in one folder. Each takes cells that no other has claimed, and stays until none is left,
+    so that it takes over the cells of a process that was killed. The `executor` is made only if there are cells to run.
+    ``done(cell, succeeded)`` is called for every cell that this or another process finished, ``started(cell)`` for
+    every cell that this process begins. If a file cannot be written, cells that still run are dropped, and finished
+    ones stay.
     """
     left = {cell.key: cell for cell in cells}
     under_way: dict[str, WorkT] = {}
@@ -359,8 +308,9 @@ def run_cells(
             strike_off(key, key in finished)
         return monotonic() + POLL
 
-    def write(outcome: Outcome) -> None:
-        cell = outcome.cell
+    def write(cell: Work[Stored], outcome: Outcome) -> None:
+        for text in outcome.warned:
+            warnings.warn(text, stacklevel=2)
         failure = outcome.failure
         if outcome.result is None and failure is None:
             deaths[cell.key] += 1
@@ -392,9 +342,9 @@ def run_cells(
                         room -= 1
                 if not under_way:
                     sleep(POLL)
-                for outcome in runs.wait(POLL):
-                    under_way.pop(outcome.cell.key, None)
-                    write(outcome)
+                for ended, outcome in runs.wait(POLL):
+                    under_way.pop(ended.key, None)
+                    write(ended, outcome)
                 if monotonic() >= next_look:
                     next_look = look()
         finally:

@@ -15,8 +15,6 @@ from moerank.metrics import make_metric
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem, Published
 
-__all__ = ["EXTERNAL", "External", "with_external"]
-
 EXTERNAL = "external.csv"
 MOST_BYTES = 2**20
 OWN = ("problem", "method", "features", "fold")
@@ -46,11 +44,6 @@ def with_external(problems: Iterable[Problem], folder: Path) -> list[Problem]:
     The file has the columns problem, method, and metrics of the test queries by the names of tables, as NDCG@10 or
     NDCG@10 (letor); features, the number of features, and fold may be there. Rows with a fold are averaged for each
     method. Other rows are a result each, so that a method may have several numbers of features.
-
-    Raises
-    ------
-    ValueError
-        For columns that are missing or no metrics, unknown problems, and fields that are no numbers, with the line.
     """
     found, path = list(problems), folder / EXTERNAL
     if not path.exists():

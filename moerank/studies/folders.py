@@ -18,32 +18,19 @@ from moerank.metrics import Metric
 from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem
 from moerank.studies.result import Result
-from moerank.studies.result_files import JOURNAL, read_result, unfinished, write_result
+from moerank.studies.result_files import FILES, JOURNAL, RESULT, read_result, unfinished, write_result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver
 from moerank.verdict import judge
+from moerank.version import VERSION
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
 
 
-__all__ = ["FoldRuns", "compare_members", "compare_with_run", "write_trec"]
-
-
 @dataclass(frozen=True)
 class FoldRuns:
-    """A solver on some folds of a problem, each in a folder of its own.
-
-    Parameters
-    ----------
-    problem : Problem
-    solver : Solver
-    folders : mapping of int to Path
-        Where the run of each fold is kept.
-    seed : int, default 0
-    data : path, optional
-        Where files of data are; see `Problem.load_fold`.
-    """
+    """A solver on some folds of a problem, each in a folder of its own."""
 
     problem: Problem
     solver: Solver
@@ -55,6 +42,7 @@ class FoldRuns:
         self,
         *,
         resume: bool = False,
+        again: bool = False,
         workers: int = 1,
         progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
         say: Callable[[str], object] = lambda sentence: None,
@@ -62,27 +50,10 @@ class FoldRuns:
     ) -> Iterator[Result]:
         """Yield the result of each fold once it is on disk, and run what is not finished.
 
-        Everything that can be refused is refused before the first fold begins.
-
-        Parameters
-        ----------
-        resume : bool, default False
-            Go on from what an interrupted run has left, and run nothing again that is finished.
-        workers : int, default 1
-            Threads; results are the same for any number.
-        progress : callable, optional
-            Makes the context in which a fold runs, and which is told how far it is; see `run_fold`.
-        say : callable
-            Called with each sentence that the user should read.
-        cluster : DaskCluster, optional
-            Whose workers hold the shards of the training parts; see `run_fold`.
-
-        Raises
-        ------
-        OSError
-            If a folder cannot be written, or data are missing.
-        ValueError
-            If a folder holds the result of another configuration.
+        Everything that can be refused is refused before the first fold begins. To resume is to go on from what an
+        interrupted run has left; `again` runs finished folds again. ``progress()`` makes the context in which a
+        fold runs, ``say`` is called with each sentence that the user should read. The other arguments are those of
+        `run_fold`.
         """
         self.problem.spec(self.solver)
         for fold in self.folders if len(self.folders) > 1 or cluster is None else ():  # else the run itself begins so
@@ -94,11 +65,13 @@ class FoldRuns:
             say("nothing to resume; starting from the beginning")
         for fold, folder in self.folders.items():
             result = finished[fold]
-            if result is not None and resume:
-                say(f"{folder} holds the finished run; it is not run again")
+            older = result is not None and not resume and self._is_older(fold, folder, result)
+            if older:
+                say(f"{folder} holds a run on older data or by another version of moerank; it is run again")
+            runs = result is None or again or older
+            if not runs:
+                say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
             else:
-                if result is not None:
-                    say(f"{folder} holds a finished run of the same configuration; it will be replaced")
                 if not resume:
                     for journal in unfinished(folder):
                         say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")
@@ -116,10 +89,18 @@ class FoldRuns:
                         progress=report,
                         cluster=cluster,
                     )
-            write_result(result, folder)
+            assert result is not None
+            if runs or not all((folder / name).exists() for name in FILES):
+                write_result(result, folder)
             for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
                 journal.unlink(missing_ok=True)
             yield result
+
+    def _is_older(self, fold: int, folder: Path, result: Result) -> bool:
+        """Whether a finished run has not seen the data as they are, or is of another version of moerank."""
+        finished = (folder / RESULT).stat().st_mtime
+        changed = any(path.stat().st_mtime > finished for path in self.problem.files(fold, self.data))
+        return changed or result.versions["moerank"] != VERSION
 
     def _finished(self, fold: int, folder: Path) -> Result | None:
         """Return the finished result in a folder; refuse a folder with that of another configuration."""
@@ -150,28 +131,10 @@ def compare_members(
 ) -> str:
     """Return in one sentence how a member of a front stands against another, query by query.
 
-    Parameters
-    ----------
-    result : Result
-    first, second : int
-        Members, from 1 as in front.csv.
-    test : RankingData
-        The test part that the result was measured on, scaled as it was.
-    metric : Metric
-        That of the error.
-    margin : float
-        Differences below it do not matter.
-
-    Raises
-    ------
-    ValueError
-        For a member that does not exist, or that no weights are kept of.
-
-    Notes
-    -----
-    The chosen member's values stand in the result; those of others are measured again by their weights, to the same
-    bits. No choice is made by them, and none should be: a member that is chosen by test queries is flattered by them.
-    O(n_documents · n_features).
+    Members count from 1, as in front.csv. The test part is scaled as it was for the result; differences below the
+    margin do not matter. The chosen member's values stand in the result; those of others are measured again by their
+    weights, to the same bits. No choice is made by them, and none should be: a member that is chosen by test queries is
+    flattered by them.
     """
     values, reference = (_values(result, number, test, metric) for number in (first, second))
     sizes = [len(result.front[number - 1].features) for number in (first, second)]

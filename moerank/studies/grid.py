@@ -16,31 +16,13 @@ from moerank.checks import check_at_least, first_mistake, size
 from moerank.data import AnyData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json
+from moerank.mofsrank.settings import Section
 from moerank.solvers import solvers as solver_table
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
 from moerank.studies.result import FORMAT, Result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver
-from moerank.studies.sources import InMemory, PlainParameters, Section
-
-__all__ = [
-    "MOST_CELLS",
-    "AskedProblems",
-    "AskedSolvers",
-    "Cell",
-    "Grid",
-    "Stored",
-    "StoredT",
-    "Work",
-    "check_names",
-    "check_number",
-    "digest",
-    "folds_of",
-    "read_grids",
-    "read_problems",
-    "read_solvers",
-]
-
+from moerank.studies.sources import InMemory, PlainParameters
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
@@ -76,16 +58,7 @@ class Work(Protocol[StoredT]):
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One run of a study.
-
-    Attributes
-    ----------
-    problem : Problem
-    fold : int
-    solver : Solver
-    seed : int
-        From 0. The draws come from `random_state`.
-    """
+    """One run of a study; seeds count from 0, and the draws come from `random_state`."""
 
     problem: Problem
     fold: int
@@ -168,17 +141,7 @@ AskedSolvers: TypeAlias = Any
 
 
 class Grid(Section):
-    """A request to a study: solvers × problems × folds × seeds.
-
-    Attributes
-    ----------
-    problems : tuple of Problem
-    solvers : tuple of Solver
-    folds : tuple of int
-    seeds : int
-    settings : dict
-        Values that replaced those of the problem files.
-    """
+    """A request to a study: solvers × problems × folds × seeds, and values in place of those of the problem files."""
 
     problems: tuple[Problem, ...]
     solvers: tuple[Solver, ...]
@@ -210,19 +173,9 @@ class Grid(Section):
 
 
 def read_problems(asked: AskedProblems, settings: Mapping[str, object]) -> list[Problem]:
-    """Return the problems that are asked for.
+    """Return the problems that are asked for, with `settings` in place of their own values; see `load_problem`.
 
-    Parameters
-    ----------
-    asked : str, path or Problem, sequence of such, or mapping
-        A mapping gives names, also to data in memory; see `make_problem`.
-    settings : mapping of str to object
-        In place of their own values, as `load_problem` takes them.
-
-    Raises
-    ------
-    ValueError
-        For two problems of one name, and all that cannot be read.
+    A mapping gives names, also to data in memory; see `make_problem`. Two different problems of one name are refused.
     """
     if isinstance(asked, str | Path | Problem):
         asked = [asked]
@@ -240,19 +193,7 @@ def read_problems(asked: AskedProblems, settings: Mapping[str, object]) -> list[
 
 
 def read_solvers(asked: AskedSolvers) -> list[Solver]:
-    """Return the solvers that are asked for; see `Study`.
-
-    Raises
-    ------
-    ValueError
-        For two different solvers of one name, and all that cannot be read.
-
-    Examples
-    --------
-    >>> from moerank.rankers import RankSVM
-    >>> [solver.label for solver in read_solvers(["gas", RankSVM(C=0.5)])]
-    ['gas', 'RankSVM[C=0.5]']
-    """
+    """Return the solvers that are asked for, see `Study`; two different solvers of one name are refused."""
     if isinstance(asked, Mapping):
         found = [_named_solver(name, given) for name, given in asked.items()]
     else:
@@ -283,13 +224,7 @@ def folds_of(problem: Problem, asked: tuple[int, ...] | None, data: str | Path |
 
 
 def check_names(place: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
-    """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another.
-
-    Raises
-    ------
-    ValueError
-        The message names the folder, what differs and the remedy.
-    """
+    """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another."""
     named = {problem.name: problem for problem in problems}
     labelled = {solver.label: solver for solver in solvers}
     for grid in grids:
@@ -314,13 +249,7 @@ def check_number(n_cells: int) -> None:
 
 
 def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
-    """Return what was asked for in a folder.
-
-    Raises
-    ------
-    ValueError
-        If it is not what this version of moerank writes.
-    """
+    """Return what was asked for in a folder; refuse what this version of moerank does not write."""
     try:
         read = [Grid.model_validate(grid) for grid in grids]
         check_number(sum(grid.n_cells for grid in read))

@@ -141,7 +141,8 @@ class FeaturesSection(Section):
         train, validation, test = fold
         if self.table is not None:
             path = self._table_path(places)
-            costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
+            table = read_text(path, MOST_BYTES)
+            costs = read_cost_table(table, str(path), train.feature_names)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, limits = allowed_features(train, self.limits, self.exclude, self.only or ())
@@ -317,7 +318,7 @@ class Problem(Section):
         FileNotFoundError
             If the data are not there.
         """
-        return self.data.n_folds(self._places(data))
+        return self.data.n_folds(self.places(data))
 
     def load_fold(self, fold: int, data: str | Path | None = None) -> Fold:
         """Return the training, validation and test part of a fold.
@@ -348,7 +349,7 @@ class Problem(Section):
 
         The shards of the training part, where it is in some, are held by the workers of `cluster`, or here.
         """
-        places = self._places(data)
+        places = self.places(data)
         train, vali, test = read_parts(self.data, fold, places, cluster)
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
@@ -381,19 +382,19 @@ class Problem(Section):
         ValueError
             If the solver cannot keep the limits on features that the file sets.
         """
-        spec = solver.beneath(self.solver.parameters, tune=self.solver.tune)
-        foreign = [name for name in self.features.limits.given if name not in spec.takes()]
+        solver = solver.beneath(self.solver.parameters, tune=self.solver.tune)
+        foreign = [name for name in self.features.limits.given if name not in solver.takes()]
         if foreign:
             raise ValueError(
-                f"{spec.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
+                f"{solver.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
                 "mofsrank or another search of its family, or leave the limits out"
             )
         if self.data.shards is not None:
-            for estimator in (spec.plain(), make_backend(self.backend.name)):
+            for estimator in (solver.plain(), make_backend(self.backend.name)):
                 if not getattr(estimator, "on_shards", False):
                     raise ValueError(f"{type(estimator).__name__} {NOT_ON_SHARDS}; or leave [data] shards out")
             check_on_shards(None, self.instance_selection.unit, self.search.refit)
-        return spec
+        return solver
 
     def offers(self) -> Parameters:
         """Return the arguments that the problem has for a solver, by the names of those who take them."""
@@ -409,12 +410,17 @@ class Problem(Section):
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
         return {"data": self.data.settings(), **settings}
 
-    def _places(self, data: str | Path | None) -> Places:
+    def files(self, fold: int, data: str | Path | None = None) -> list[Path]:
+        """Return the files of a fold and of the features; arguments as in `load_fold`."""
+        places = self.places(data)
+        tables = [] if self.features.table is None else [self.features._table_path(places)]
+        return [*self.data.files(fold, places), *tables]
+
+    def places(self, data: str | Path | None) -> Places:
         """Return where data are looked for: beside the file, and then only in `data` if it is given."""
-        if data is not None:
-            return Places(self._beside, [Path(data)])
         named = os.environ.get("MOERANK_DATA")
-        return Places(self._beside, [*([Path(named)] if named else []), Path("data")])
+        roots = [Path(root) for root in (named, "data") if root] if data is None else [Path(data)]
+        return Places([*([] if self._beside is None else [self._beside]), *roots], roots)
 
 
 MOST_BYTES_OF_PROBLEM_FILES = 2**20

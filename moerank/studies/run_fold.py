@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from moerank.data import AnyData
+from moerank.data import AnyData, RankingData
 from moerank.data.folds import deal_queries
 from moerank.data.ranking_data import in_one_piece
 from moerank.data.scaling import negative_features
 from moerank.files import Json
 from moerank.kernels.blas import one_blas_thread
-from moerank.metrics import MAP, NDCG, Metric, check_differing
+from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, Metric, check_differing
 from moerank.mofsrank.objectives import read_objectives
 from moerank.mofsrank.searching import REFIT_SEARCH
 from moerank.mofsrank.settings import STAGES
@@ -38,8 +38,19 @@ from moerank.solvers import (
     read_text,
     solver_entry,
 )
-from moerank.studies.baselines import TREES, fitted, fsm_rank, grid_of, kept_baselines, measured_baselines, tuned
-from moerank.studies.measure import Measure, OneRanker, Parts, Progress
+from moerank.studies.measure import (
+    TREES,
+    Measure,
+    OneRanker,
+    Parts,
+    Progress,
+    fitted,
+    fsm_rank,
+    grid_of,
+    kept_baselines,
+    measured_baselines,
+    tuned,
+)
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
 from moerank.studies.solver import Solver, describe, digest_of
@@ -121,7 +132,7 @@ def run_fold(
     """
     clock = _Clock()
     report = progress or _silent
-    spec = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
+    solver = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
@@ -130,15 +141,15 @@ def run_fold(
         train = parts["train"]
         metric = problem.metric.make()
         _remark_on_queries(metric, (train, parts["test"]), aloud=baselines or fold == 1)
-        metrics = (metric, MAP() if metric != MAP() else NDCG(10))
+        metrics = (metric, MAP() if metric != MAP() else _usual_ndcg(parts.values()))
         clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
         backend = tuned(backend, parts) if problem.backend.tune and hasattr(backend, "tune") else backend
         objectives = read_objectives(problem.search.objectives)
         measure = Measure(parts, metrics, objectives, backend)
-        settings = configuration(problem, fold, spec, seed, baselines=baselines)
-        ask = partial(measured_baselines, backend, problem, spec.name, measure, report)
+        settings = configuration(problem, fold, solver, seed, baselines=baselines)
+        ask = partial(measured_baselines, backend, problem, solver.name, measure, report)
         compared = kept_baselines(journal, settings, train, resume, ask) if baselines else []
         measure = measure.beside(compared)
         clock.stop("baselines")
@@ -155,17 +166,17 @@ def run_fold(
             **problem.offers(),
             **limits,
         }
-        estimator = _trained(spec, spec.make(problem, offered), parts, report, clock)
-        validated = _validated(spec, problem, offered, estimator, train, report)
-        front, chosen = _front(estimator, spec.label, measure)
+        estimator = _trained(solver, solver.make(problem, offered), parts, report, clock)
+        validated = _validated(solver, problem, offered, estimator, train, report)
+        front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         clock.stop("measuring")
-        compared += fsm_rank(spec.name, verdict, measure, report) if baselines else []
+        compared += fsm_rank(solver.name, verdict, measure, report) if baselines else []
         clock.stop("baselines")
     return Result(
         problem=problem.name,
         fold=fold,
-        solver=spec.label,
+        solver=solver.label,
         seed=seed,
         random_state=random_state,
         metrics=[entry.name for entry in metrics],
@@ -194,6 +205,16 @@ def _data_fields(parts: Parts) -> Json:
     }
 
 
+def _usual_ndcg(parts: Iterable[AnyData]) -> NDCG:
+    """Return NDCG@10, with the linear gain if a label is too large for the usual one."""
+    largest = max(label for part in parts for label in part.map(_largest_label))
+    return NDCG(10, "linear" if largest > LARGEST_EXP2_LABEL else "exp2")
+
+
+def _largest_label(data: RankingData) -> int:
+    return int(data.y.max())
+
+
 def _remark_on_queries(metric: Metric, parts: Iterable[AnyData], *, aloud: bool) -> None:
     """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of the first fold."""
     for part in parts:
@@ -202,23 +223,23 @@ def _remark_on_queries(metric: Metric, parts: Iterable[AnyData], *, aloud: bool)
             warnings.warn(remark, stacklevel=3)
 
 
-def _trained(spec: Solver, estimator: object, parts: Parts, report: Progress, clock: _Clock) -> Any:
+def _trained(solver: Solver, estimator: object, parts: Parts, report: Progress, clock: _Clock) -> Any:
     """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
-    if spec.tune and callable(getattr(estimator, "tune", None)):
-        estimator = tuned(estimator, parts, spec.settings, lambda share: report("tuning", share, "by validation MAP"))
+    if solver.tune and callable(getattr(estimator, "tune", None)):
+        estimator = tuned(estimator, parts, solver.settings, lambda share: report("tuning", share, "by validation MAP"))
     clock.stop("tuning")
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:
-        report("training", 0.0, spec.label)
+        report("training", 0.0, solver.label)
     estimator = fitted(estimator, parts["train"], parts["validation"])
     if not shows_progress:
-        report("training", 1.0, spec.label)
+        report("training", 1.0, solver.label)
     clock.stop("solver")
     return estimator
 
 
 def _validated(
-    spec: Solver, problem: Problem, offered: Mapping[str, Any], estimator: Any, train: AnyData, report: Progress
+    solver: Solver, problem: Problem, offered: Mapping[str, Any], estimator: Any, train: AnyData, report: Progress
 ) -> Json:
     """Return what chooses between solvers, as fields of the result.
 
@@ -226,8 +247,8 @@ def _validated(
     training queries are dealt into equal parts. Each in turn is ranked by a solver that is trained on the others,
     of which the one before it chooses parameters; the field is the mean metric over all queries.
     """
-    n_settings = len(grid_of(spec.make(problem, offered), train, spec.settings)) if spec.tune else 0
-    if "backend" in spec.takes() and problem.backend.tune:
+    n_settings = len(grid_of(solver.make(problem, offered), train, solver.settings)) if solver.tune else 0
+    if "backend" in solver.takes() and problem.backend.tune:
         n_settings += len(grid_of(make_backend(problem.backend.name, **problem.backend.parameters), train))
     fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
     n_parts, values = problem.comparison.cross_validation, []
@@ -236,7 +257,7 @@ def _validated(
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
         dealt = deal_queries(in_one_piece(train), number, n_parts, seed=offered["random_state"])
         parts = dict(zip(PARTS, dealt, strict=True))
-        inner = _trained(spec, spec.make(problem, offered), parts, _silent, _Clock())
+        inner = _trained(solver, solver.make(problem, offered), parts, _silent, _Clock())
         held_out = parts["test"]
         values.append(problem.metric.make().per_query(held_out, OneRanker(inner).scores(held_out.X)))
         if train.query_weights is not None and held_out.query_weights is not None:
@@ -289,26 +310,26 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
     Of the problem's settings those count that the solver takes: a ranker does not change with the budget of a search.
     The backend counts wherever baselines are measured, too.
     """
-    spec = problem.spec(solver)
-    known = spec.takes()
-    settings = _as_run(problem.configuration(), spec)
+    solver = problem.spec(solver)
+    known = solver.takes()
+    settings = _as_run(problem.configuration(), solver)
     unused = [name for name in STAGES if name not in known and name in settings]
     if not settings["search"].keys() & known.keys():  # all that may count is the margin of a verdict
         margin = {name: value for name, value in settings["search"].items() if name == "margin"}
-        settings["search"] = margin if spec.selects else {}
+        settings["search"] = margin if solver.selects else {}
     unused += ["search"] if not settings["search"] else []
     unused += ["backend"] if not baselines and "backend" not in known else []
     compared = {"trees": baselines, "cross_validation": problem.comparison.cross_validation}
     settings["comparison"] = {name: value for name, value in settings["comparison"].items() if compared[name]}
     unused += ["comparison"] if not settings["comparison"] else []
     used = {name: values for name, values in settings.items() if name not in unused}
-    of_table = {} if spec.given is not None else {"name": spec.name, "parameters": spec.settings}
+    of_table = {} if solver.given is not None else {"name": solver.name, "parameters": solver.settings}
     code = _code([of_table, {**used, "data": None}])
     return {
         "problem": problem.name,
         "fold": fold,
         "seed": seed,
-        "solver": {"name": spec.name, "label": spec.label, "parameters": spec.settings, "tune": spec.tune},
+        "solver": {"name": solver.name, "label": solver.label, "parameters": solver.settings, "tune": solver.tune},
         **used,
         **({"code": code} if code else {}),
     }
@@ -323,12 +344,12 @@ def _code(settings: object) -> dict[str, str]:
     return found
 
 
-def _as_run(settings: Json, spec: Solver) -> Json:
+def _as_run(settings: Json, solver: Solver) -> Json:
     """Return the settings of a problem with those that the name of a solver or the user fixes instead."""
-    entry = solver_entry(spec.name) if spec.given is None else None
+    entry = solver_entry(solver.name) if solver.given is None else None
     if entry is None:
         return settings
-    settled = entry.settled(spec.settings)
+    settled = entry.settled(solver.settings)
     for name in STAGES:
         if settled.get(name) is False:
             del settings[name]

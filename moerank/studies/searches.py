@@ -25,30 +25,16 @@ from moerank.studies.solver import describe
 from moerank.studies.store import Store
 from moerank.studies.study import warn_of_failures
 
-__all__ = ["SearchCell", "SearchRun", "SearchStudy"]
-
-
 SYMBOLS = {1: "+", -1: "−", 0: "="}
 
 
 class SearchRun(BaseModel):
-    """The outcome of one run of a search.
+    """The outcome of one run of a search: the front of all evaluations."""
 
-    Attributes
-    ----------
-    F : list of list of float, shape (n_members, n_objectives)
-        The objectives of the front of all evaluations.
-    X : list of list of float, shape (n_members, n_var)
-        Its variables; 0 and 1 for bits.
-    n_evaluations : int
-    seconds : float
-        By the clock.
-    """
-
-    F: list[list[float]]
-    X: list[list[float]]
+    F: list[list[float]]  # objectives, shape (n_members, n_objectives)
+    X: list[list[float]]  # variables, shape (n_members, n_var); 0 and 1 for bits
     n_evaluations: int
-    seconds: float
+    seconds: float  # by the clock
 
     def to_json(self) -> str:
         """Return the text of the file of a cell."""
@@ -57,16 +43,7 @@ class SearchRun(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class SearchCell:
-    """One run of a study of searches.
-
-    Attributes
-    ----------
-    problem_name, algorithm_name : str
-    problem : pymoo Problem
-    algorithm : pymoo Algorithm, or a function of the problem that returns one
-    n_evaluations : int
-    seed : int
-    """
+    """One run of a study of searches; the algorithm may be a function of the problem that returns one."""
 
     problem_name: str
     problem: Problem

@@ -22,8 +22,6 @@ from moerank.studies.result import Result
 from moerank.studies.result_files import find_result
 from moerank.verdict import MARGIN, Verdict, judge
 
-__all__ = ["NewVerdict", "judge_on_new", "load_model"]
-
 
 def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Model:
     """Return the chosen model of a finished run, or another member of its front.
@@ -55,22 +53,12 @@ def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Mod
 
 @dataclass(frozen=True)
 class NewVerdict:
-    """A stored model against another one on the queries of new data.
+    """A stored model against another one on the queries of new data."""
 
-    Attributes
-    ----------
-    result, data : str
-        The run of the model, and the data.
-    against : str or None
-        The run of the other model; None for the ranker on all features of the same run.
-    verdict : Verdict
-        ``n_allowed`` is the number of features of the other one.
-    """
-
-    result: str
-    against: str | None
+    result: str  # the run of the model
+    against: str | None  # the run of the other model; None for all features of the same run
     data: str
-    verdict: Verdict
+    verdict: Verdict  # n_allowed is the number of features of the other one
 
     @property
     def sentence(self) -> str:
@@ -105,23 +93,10 @@ def judge_on_new(
 ) -> NewVerdict:
     """Compare the chosen model of a run with another one, query by query of new data.
 
-    Parameters
-    ----------
-    run : Path
-        The folder of a run, or the file of a cell of a study. Its metric and margin count.
-    new : Path
-        A LETOR, CSV or Parquet file with the raw values of the features of both models, found by their names.
-    against : Path, optional
-        Another run; by default the ranker on all features that the run has stored; a run of trees stores none.
-    label, query : str, optional
-        Columns of a table; by default those of usual names.
-
-    Raises
-    ------
-    ValueError
-        If the data lack a feature, or a model is not stored.
-    OSError
-        If a file is missing.
+    The new data are a LETOR, CSV or Parquet file with the raw values of the features of both models, found by their
+    names; `label` and `query` are columns of a table, by default those of usual names. The other model is that of the
+    run `against`, by default the ranker on all features that the first run has stored; a run of trees stores none. The
+    metric and the margin of the first run count.
     """
     result = find_result(run)
     model = result.model(result.best)

@@ -29,8 +29,6 @@ from moerank.data import AnyData, RankingData
 from moerank.rankers import Selection, with_features
 from moerank.solvers import make_solver, read_text, solver_entry, solvers, written
 
-__all__ = ["RUN_ARGUMENTS", "Solver", "check_parameters", "data_digest", "describe", "digest_of"]
-
 RUN_ARGUMENTS = {
     "checkpoint": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
     "journal": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
@@ -62,36 +60,19 @@ class Solver(BaseModel):
     """A solver: a name of the table with parameters, or an estimator or function of the user's.
 
     A user's solver is run as it is given: a problem's budgets, backend and parameters of solvers are not for it, and
-    nothing is chosen among a published grid unless the estimator does so itself.
-
-    Attributes
-    ----------
-    name : str
-        In the table of solvers; for an object its label.
-    parameters : dict
-        The parameters that the user set. Tables and figures tell solvers of one name apart by them.
-    given : dict or None
-        The description of an object, see `describe`; None for a name of the table.
-    draws : bool
-        Whether the seeds of an object differ: a function gets the seed, and an estimator whose ``random_state`` is
-        None.
-    defaults : dict
-        Parameters from the problem file, below `parameters`. Not stored.
-    tune : bool
-        Whether validation MAP chooses the other parameters among the published grid. Not stored.
-    source : object
-        The estimator or the function; None for a study that was read from its folder. Not stored.
+    nothing is chosen among a published grid unless the estimator does so itself. Defaults, tuning and source are not
+    stored.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    name: str
-    parameters: Parameters = Field(default_factory=dict)
-    given: Parameters | None = None
-    draws: bool = False
-    defaults: Parameters = Field(default_factory=dict, exclude=True)
-    tune: bool = Field(default=True, exclude=True)
-    source: Any = Field(default=None, exclude=True, repr=False)
+    name: str  # in the table of solvers; for an object its label
+    parameters: Parameters = Field(default_factory=dict)  # set by the user; tables and figures tell solvers by them
+    given: Parameters | None = None  # the description of an object, see `describe`
+    draws: bool = False  # the seeds of an object differ
+    defaults: Parameters = Field(default_factory=dict, exclude=True)  # from the problem file
+    tune: bool = Field(default=True, exclude=True)  # by validation MAP, among the published grid
+    source: Any = Field(default=None, exclude=True, repr=False)  # the object; None for a study of a folder
 
     @model_validator(mode="before")
     @classmethod
@@ -109,15 +90,8 @@ class Solver(BaseModel):
     def parse(cls, text: str) -> Self:
         """Read a solver as the command line has it: NAME or NAME[key=value,…]; see `moerank.solvers.read_text`.
 
-        Raises
-        ------
-        ValueError
-            For a name or a parameter that does not exist, or text of another form.
-
         Examples
         --------
-        >>> Solver.parse("fsmrank[lambda1=0.1]").parameters
-        {'lambda1': 0.1}
         >>> Solver.parse('mofsrank[ensemble={"generations":5,"population":8},final=train]').parameters
         {'ensemble': {'generations': 5, 'population': 8}, 'final': 'train'}
         """
@@ -133,22 +107,9 @@ class Solver(BaseModel):
     def of(cls, source: Any, name: str | None = None) -> Self:
         """Return an estimator, or a function ``make(problem, seed)`` that returns one, as a solver.
 
-        Parameters
-        ----------
-        source : estimator or callable
-        name : str, optional
-            The label in tables; by default the class of an estimator with the parameters that are not its defaults. A
-            function needs one.
-
-        Raises
-        ------
-        ValueError
-            For a name of the table, an object of another kind, or one that cannot be described.
-
-        Warns
-        -----
-        UserWarning
-            If the file that defines the solver has changed since it was imported.
+        Its name is the label in tables; by default the class of an estimator with the parameters that are not its
+        defaults. A function needs one. Names of the table, and objects that cannot be described, are refused. If the
+        file that defines the solver has changed since it was imported, a UserWarning says so.
 
         Examples
         --------
@@ -185,13 +146,7 @@ class Solver(BaseModel):
 
     @property
     def label(self) -> str:
-        """The name, with the user's parameters in brackets.
-
-        Examples
-        --------
-        >>> Solver(name="fsmrank", parameters={"lambda1": 0.1}).label
-        'fsmrank[lambda1=0.1]'
-        """
+        """The name, with the user's parameters in brackets."""
         set_by_user = ",".join(f"{key}={written(value)}" for key, value in self.parameters.items())
         return f"{self.name}[{set_by_user}]" if set_by_user else self.name
 
@@ -239,17 +194,8 @@ class Solver(BaseModel):
     def make(self, problem: object, offered: Mapping[str, Any]) -> Any:
         """Return the estimator of a run, not fitted.
 
-        Parameters
-        ----------
-        problem : Problem
-            The argument of a user's function.
-        offered : mapping
-            The values that a run has for solvers, by the names of parameters; a solver takes those that it knows.
-
-        Raises
-        ------
-        ValueError
-            If only the description of an object is known, or a function returns no estimator.
+        `offered` has the values of a run for solvers by the names of parameters; a solver takes those that it knows. A
+        user's function gets the problem, and must return an estimator.
         """
         if self.given is None:
             known = self.takes()
@@ -277,18 +223,7 @@ class Solver(BaseModel):
 def check_parameters(parameters: Mapping[str, object]) -> None:
     """Refuse parameters of a file that do not describe a method, or that no result could keep.
 
-    Raises
-    ------
-    ValueError
-        For one of the `RUN_ARGUMENTS`, and for a value other than a text, a switch, a finite number, or a table or list
-        of such.
-
-    Examples
-    --------
-    >>> check_parameters({"alpha": 0.1, "workers": 2})
-    Traceback (most recent call last):
-        ...
-    ValueError: workers belongs to a run, not to a method: set it with --workers
+    These are the `RUN_ARGUMENTS`, and values other than a text, a switch, a finite number, or a table or list of such.
     """
     for name, value in parameters.items():
         if name in RUN_ARGUMENTS:
@@ -494,18 +429,7 @@ def digest_of(description: object) -> str:
 def data_digest(data: AnyData) -> str:
     """Return a digest of everything that can decide a result: values, labels, queries, weights, names, scaling, costs.
 
-    O(bytes of the data), at about 1 GB/s.
-
-    Raises
-    ------
-    ValueError
-        For data in shards, which are elsewhere.
-
-    Examples
-    --------
-    >>> one, same, other = (RankingData([[0.1], [value]], y=[0, 1]) for value in (0.9, 0.9, 0.8))
-    >>> data_digest(one) == data_digest(same), data_digest(one) == data_digest(other)
-    (True, False)
+    O(bytes of the data), at about 1 GB/s. Data in shards, which are elsewhere, are refused.
     """
     if not isinstance(data, RankingData):
         raise ValueError(f"{data.name} is in shards: give the problem file that it comes from")

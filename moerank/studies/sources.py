@@ -6,8 +6,8 @@ import hashlib
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
@@ -38,7 +38,8 @@ from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, s
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import in_one_piece
 from moerank.data.read.files import part_paths
-from moerank.data.read.shards import letor_shard, table_shard, widened
+from moerank.data.read.letor import widened
+from moerank.data.read.shards import letor_shard, table_shard
 from moerank.data.read.table import table_paths
 from moerank.data.shards import LocalShards, ShardedData, ShardHolder, parts_of
 from moerank.mofsrank.settings import Section, at_least
@@ -46,29 +47,6 @@ from moerank.studies.solver import check_parameters, data_digest
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
-
-
-__all__ = [
-    "SOURCES",
-    "Data",
-    "DataSection",
-    "FileData",
-    "Fold",
-    "FoldShard",
-    "InMemory",
-    "LetorData",
-    "MemoryData",
-    "Places",
-    "PlainParameters",
-    "Precision",
-    "Section",
-    "Split",
-    "TableData",
-    "query_ids",
-    "read_memory",
-    "read_parts",
-    "shipped_folder",
-]
 
 
 def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -86,38 +64,31 @@ def shipped_folder() -> Path:
     return next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
 
 
-class Places:
+class Places(NamedTuple):
     """Where data are looked for.
 
-    Parameters
+    Attributes
     ----------
-    beside : Path, optional
-        The folder of the problem's file, which comes first.
-    others : sequence of Path
-        Places of data: they hold the folder or file that a problem names, or are that folder themselves.
+    places : list of Path
+        The folder of the problem's file, if it has one, and then the places of data.
+    roots : list of Path
+        The places of data, which may be the folder that a problem names themselves.
     """
 
-    def __init__(self, beside: Path | None, others: Sequence[Path]) -> None:
-        self._named = [*([] if beside is None else [beside]), *others]
-        self._others = others
+    places: list[Path]
+    roots: list[Path]
 
     def folders(self, folder: str) -> list[Path]:
         """Return the paths that a folder may have."""
-        found = [place / folder for place in self._named]
-        return found + [place for place in self._others if place not in found]
+        found = self.files(folder)
+        return found + [place for place in self.roots if place not in found]
 
     def files(self, file: str) -> list[Path]:
         """Return the paths that a file may have."""
-        return [place / file for place in self._named]
-
-    def absolute(self) -> Places:
-        """Return the same places as they are called from any working directory."""
-        places = Places(None, [place.absolute() for place in self._others])
-        places._named = [place.absolute() for place in self._named]
-        return places
+        return [place / file for place in self.places]
 
     def __str__(self) -> str:
-        return ", ".join(dict.fromkeys(map(str, self._named)))
+        return ", ".join(dict.fromkeys(map(str, self.places)))
 
 
 Fold: TypeAlias = tuple[AnyData, RankingData, RankingData]
@@ -186,6 +157,10 @@ class DataSection(Section):
     def n_bytes(self, fold: int, places: Places) -> int:
         """Return about how much memory a shard takes; 0 where nobody knows before it is read."""
         return 0
+
+    def files(self, fold: int, places: Places) -> list[Path]:
+        """Return the files that a fold is read from."""
+        return []
 
     def settings(self) -> dict[str, Any]:
         """Return all settings that can decide results, as plain JSON values."""
@@ -327,6 +302,15 @@ class FileData(DataSection):
         if self.file is None or self.split is None:
             drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
             return self.readers.fold(self._folder_of(fold, places), **self._reading(), **drawn)
+        return self.split.parts(self.readers.file(self._found_file(places), **self._reading()), fold)
+
+    def files(self, fold: int, places: Places) -> list[Path]:
+        """Return the files that a fold is read from."""
+        if self.file is not None and self.split is not None:
+            return [self._found_file(places)]
+        return [path for path in self._folder_of(fold, places).iterdir() if path.is_file()]
+
+    def _found_file(self, places: Places) -> Path:
         file = str(self.file)
         path = next((path for path in places.files(file) if path.exists()), None)
         if path is None:
@@ -334,7 +318,7 @@ class FileData(DataSection):
                 f"no file {file} in {places}; download {self.origin}, and name the folder that holds {file} by --data "
                 "or by the environment variable MOERANK_DATA"
             )
-        return self.split.parts(self.readers.file(path, **self._reading()), fold)
+        return path
 
     def shard(self, fold: int, places: Places, number: int) -> RankingData:
         """Return a shard of the training part; most forms of files are read no further than that."""
@@ -465,38 +449,17 @@ class MemoryData(DataSection):
         return self.folds
 
     def read(self, fold: int, places: Places) -> Fold:
-        """Return the parts of a fold.
-
-        Raises
-        ------
-        ValueError
-            If the data are known by their digest alone: files hold no more of them.
-        """
+        """Return the parts of a fold; refuse data that are known by their digest alone."""
         if not self.is_held:
             raise ValueError("the data of this problem were in memory; give them to Study again")
         return self._held[fold - 1]
 
 
 def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
-    """Return data in memory as the table [data] of a problem.
+    """Return data in memory as the table [data] of a problem, with `settings` as further keys of the table.
 
-    Parameters
-    ----------
-    data : RankingData, (RankingData, RankingData, RankingData) or a sequence of such
-        Training, validation and test part of each fold; or one table, which is cut by query as `Split` says.
-    settings : mapping
-        Further keys of the table, as ``{"normalize": "query", "split": {"folds": 5}}``.
-
-    Raises
-    ------
-    ValueError
-        If the data are something else, or parts have different features.
-
-    Examples
-    --------
-    >>> part = RankingData([[0.1], [0.9]], y=[0, 1])
-    >>> read_memory((part, part, part), {}).folds
-    1
+    The data are the training, validation and test part of each fold; or one table, which is cut by query as `Split`
+    says. Parts with different features are refused.
     """
     split = settings.get("split")
     if isinstance(data, AnyData):
@@ -588,58 +551,26 @@ Data = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class FoldShard:
-    """A function that reads a shard of the training part of a fold.
-
-    Attributes
-    ----------
-    data : DataSection
-    fold : int
-    places : Places
-    number : int
-        From 0.
-    n_bytes : int
-        Approximate memory of the shard.
-    """
-
-    data: Data
-    fold: int
-    places: Places
-    number: int
-    n_bytes: int
-
-    def __call__(self) -> RankingData:
-        """Read the shard."""
-        return self.data.shard(self.fold, self.places, self.number)
-
-
 def read_parts(data: Data, fold: int, places: Places, cluster: DaskCluster | None = None) -> Fold:
     """Return the parts of a fold, the training part in shards if the data say in how many.
 
-    Parameters
-    ----------
-    data : DataSection
-    fold : int
-    places : Places
-        Places of the workers, too, if there is a cluster.
-    cluster : DaskCluster, optional
-        The holder of the shards, by default this process.
+    A cluster holds the shards, by default this process; its workers look for data in the same places.
     """
-    check_at_least(1, data.n_folds(places), fold=fold)
+    n_folds = data.n_folds(places)
+    check_at_least(1, n_folds, fold=fold)
     if data.shards is None:
         return data.read(fold, places)
-    places, n_shards = places.absolute(), data.shards
+    places = Places(*([place.absolute() for place in some] for some in places))  # workers run in other folders
     n_bytes = data.n_bytes(fold, places)
-    sources = [FoldShard(data, fold, places, number, n_bytes) for number in range(n_shards)]
+    sources = [partial(data.shard, fold, places, number) for number in range(data.shards)]
     holder: ShardHolder
     if cluster is None:
         holder = LocalShards([source() for source in sources])
     else:
         from moerank.data.dask import DaskShards
 
-        holder = DaskShards(cluster, sources)
-    names = holder.map(_names, [])
+        holder = DaskShards(cluster, sources, [n_bytes] * data.shards)
+    names = holder.map(attrgetter("feature_names"), [])
     vali, test = data.held_out(fold, places, names[0])
     if isinstance(data, LetorData):  # every part and shard has the features that it lists
         width = max(vali.n_features, test.n_features, *map(len, names))
@@ -657,7 +588,3 @@ def query_ids(data: AnyData) -> list[Any]:
 
 def _query_ids(data: RankingData) -> Any:
     return data.qid[data.offsets[:-1]]
-
-
-def _names(data: AnyData) -> tuple[str, ...]:
-    return data.feature_names

@@ -18,9 +18,6 @@ from moerank.studies.result import FORMAT, check_format
 from moerank.studies.result_files import MOST_BYTES
 from moerank.version import VERSION
 
-__all__ = ["Store"]
-
-
 STUDY = "study.json"
 CLAIMS = ".claims"
 STARTS = "starts.log"
@@ -37,20 +34,8 @@ class Store:
     ``study.json`` lists the requests, ``cells/KEY.json`` is the result of a finished cell, ``failures/KEY.json`` the
     message and traceback of a failed one, ``starts.log`` has a line for every start of a cell. A process claims a cell
     by locking the file ``.claims/KEY``. The operating system releases the lock when the process ends, however it ends,
-    so no claim goes stale.
-
-    A file that cannot be written is an OSError whose message names the file and the remedy.
-
-    Parameters
-    ----------
-    folder : path
-    write : bool, default True
-        Make the folder and prove that it can be written; False only reads.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written, or its file system has no locks.
+    so no claim goes stale. A file that cannot be written is an OSError whose message names the file and the remedy. A
+    store that does not `write` makes no folder.
     """
 
     def __init__(self, folder: str | Path, *, write: bool = True) -> None:
@@ -69,13 +54,7 @@ class Store:
             self._unlock(name)
 
     def read_grids(self) -> list[Json]:
-        """Return what was asked for in the folder, request by request; nothing for a new folder.
-
-        Raises
-        ------
-        ValueError
-            If study.json is not one of this version.
-        """
+        """Return what was asked for in the folder, request by request; nothing for a new folder."""
         path = self.folder / STUDY
         try:
             text = read_text(path, MOST_BYTES)
@@ -218,13 +197,7 @@ class Store:
         self._failure(cell).unlink(missing_ok=True)
 
     def read_failure(self, cell: Work[Stored]) -> Json:
-        """Return why a cell failed.
-
-        Raises
-        ------
-        ValueError
-            If the file is not such a text.
-        """
+        """Return why a cell failed."""
         path = self._failure(cell)
         text = read_text(path, MOST_BYTES)
         try:
@@ -239,13 +212,7 @@ class Store:
         return failure
 
     def read(self, cell: Work[StoredT]) -> StoredT:
-        """Return the result of a finished cell.
-
-        Raises
-        ------
-        ValueError
-            If the file is not a result of this version, or that of another cell.
-        """
+        """Return the result of a finished cell."""
         path = self._result(cell)
         text = read_text(path, MOST_BYTES)
         try:

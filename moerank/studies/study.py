@@ -35,9 +35,6 @@ from moerank.studies.solver import Solver, check_parameters
 from moerank.studies.sources import MemoryData
 from moerank.studies.store import Store
 
-__all__ = ["Study", "merge_studies", "read_results"]
-
-
 WARNED_FAILURES = 3
 """Failed cells that a warning names."""
 
@@ -404,7 +401,7 @@ def _grids(study: Study) -> list[Json]:
 
 def _refuse_contradictions(studies: list[Study]) -> None:
     """Read all results, and compare those of cells that several studies have finished."""
-    found: dict[str, Path] = {}
+    found: dict[str, Store] = {}
     for study in studies:
         store = Store(study.out, write=False)
         finished, _ = store.done()
@@ -412,16 +409,12 @@ def _refuse_contradictions(studies: list[Study]) -> None:
             if cell.key not in finished:
                 continue
             result = store.read(cell)
-            if cell.key in found and _decided(result) != _decided(_read(found[cell.key], cell)):
+            known = found.setdefault(cell.key, store)
+            if known is not store and _decided(result) != _decided(known.read(cell)):
                 raise ValueError(
-                    f"{study.out} and {found[cell.key]} have different results of {cell.label}, of which one is wrong; "
+                    f"{study.out} and {known.folder} have different results of {cell.label}, of which one is wrong; "
                     f"remove cells/{cell.key}.json in one of them"
                 )
-            found[cell.key] = study.out
-
-
-def _read(folder: Path, cell: Cell) -> Result:
-    return Store(folder, write=False).read(cell)
 
 
 def _decided(result: Result) -> Json:

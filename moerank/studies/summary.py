@@ -15,45 +15,21 @@ from moerank.studies.result import PARTS, Result
 from moerank.studies.results import NoResultsError, Results, SolverMeans
 from moerank.verdict import LEVEL
 
-__all__ = ["Choice", "Summary", "SummaryRow", "by_validation", "chosen_solver", "summarise"]
-
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One ranker's means over the folds.
-
-    Attributes
-    ----------
-    name : str
-    n_features : float
-        Mean number of features.
-    means, errors : dict
-        Part, then metric, then the unweighted mean over the folds and its standard error.
-    objectives : dict
-        The mean of each objective beyond the number of features and the error, on the training part.
-    """
+    """One ranker's means over the folds."""
 
     name: str
     n_features: float
-    means: dict[str, dict[str, float]]
-    errors: dict[str, dict[str, float]]
-    objectives: dict[str, float]
+    means: dict[str, dict[str, float]]  # part, then metric, then the unweighted mean over the folds
+    errors: dict[str, dict[str, float]]  # the standard errors of the same
+    objectives: dict[str, float]  # means on the training part of those beyond features and error
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The table of all folds.
-
-    Attributes
-    ----------
-    problem, solver : str
-    seed : int
-    metrics : list of str
-    folds : list of int
-    rows : list of SummaryRow
-        The solver, then the baselines.
-    published : list of Published
-    """
+    """The table of all folds: the rows of the solver, then of the baselines, and published results beside them."""
 
     problem: str
     solver: str
@@ -74,19 +50,9 @@ class Summary:
 
 
 def summarise(results: Sequence[Result], published: Sequence[Published] = ()) -> Summary:
-    """Average the chosen member and each baseline over the folds.
+    """Average the chosen member and each baseline of one solver and seed over two or more folds.
 
-    Parameters
-    ----------
-    results : sequence of Result, length ≥ 2
-        The same solver and seed on different folds.
-    published : sequence of Published
-        What to show beside.
-
-    Returns
-    -------
-    Summary
-        Standard errors are those of a mean of independent folds, s / √n with s over n − 1.
+    Standard errors are those of a mean of independent folds, s / √n with s over n − 1.
     """
     found = Results(results).with_baselines()
     return Summary(
@@ -113,59 +79,33 @@ def _row(name: str, means: SolverMeans, results: Results) -> SummaryRow:
 
 @dataclass(frozen=True)
 class Choice:
-    """What to take from a study of one problem.
+    """What to take from a study of one problem: the solver with the best mean on validation queries.
 
-    Attributes
-    ----------
-    solver : str
-        The one with the best mean of the error's metric on validation queries; ties to fewer features.
-    others : list of str
-        The other solvers that select features, on the same folds.
-    folds : list of int
-        Those that all of them have; everything here is of these folds.
-    n_features : float
-        Mean number of features it takes, over folds after seeds.
-    value, error : float
-        Mean of the test metric over the folds, after seeds, and its standard error.
-    loss : Series
-        Its row of `verdicts`: against the same ranker on all features.
-    better, worse, undecided : int
-        Solvers, rankers that select nothing among them, that test queries show to be better and worse than it, by
-        paired t tests at the level .05 after Holm, and those of which they show neither.
-    compared : dict of str to float
-        Mean number of settings and members of each solver that validation queries compared.
-    cross_validated : bool
-        Whether cross-validation within the training queries chose the solver, and not the validation queries.
-    best_on_test : str
-        The solver with the best test mean of those that select: what one would take with the test values in sight.
+    Everything is of the folds that all solvers have. Solvers that test queries show to be better or worse than it are
+    counted by paired t tests at the level .05 after Holm, rankers that select nothing among them.
     """
 
-    solver: str
-    others: list[str]
+    solver: str  # ties go to fewer features
+    others: list[str]  # the other solvers that select features
     folds: list[int]
-    n_features: float
-    value: float
-    error: float
-    loss: pd.Series
+    n_features: float  # mean over folds after seeds
+    value: float  # mean of the test metric over the folds, after seeds
+    error: float  # its standard error
+    loss: pd.Series  # its row of `verdicts`: against the same ranker on all features
     better: int
     worse: int
-    undecided: int
-    best_on_test: str
-    compared: dict[str, float]
-    cross_validated: bool
+    undecided: int  # shown neither better nor worse
+    best_on_test: str  # what one would take with the test values in sight
+    compared: dict[str, float]  # mean number of settings and members that validation compared
+    cross_validated: bool  # whether cross-validation within the training queries chose
 
 
 def by_validation(results: Results) -> list[str]:
-    """Return the solvers that select features, the one with the best validation mean first.
+    """Return the solvers of one problem that select features, the one with the best validation mean first.
 
     The order is by the mean of the error's metric over folds, after seeds, on the training queries by cross-validation
     if all solvers have it, else on the validation queries; ties go to fewer features, then by name. Test queries do not
     count. Solvers without a verdict select nothing.
-
-    Parameters
-    ----------
-    results : Results
-        Of one problem.
     """
     selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
     means = results.among(list(selecting)).means() if selecting else {}
@@ -181,20 +121,8 @@ def cross_validated(results: Results) -> bool:
 
 
 def chosen_solver(results: Results) -> Choice:
-    """Choose a solver by validation queries, and look at its test queries.
+    """Choose a solver by the validation queries of one problem, and look at its test queries.
 
-    Parameters
-    ----------
-    results : Results
-        Of one problem.
-
-    Raises
-    ------
-    NoResultsError
-        If no solver selects features and has test queries, or those that do have no fold in common.
-
-    Notes
-    -----
     Since test queries have no say in the choice, its difference from all features needs no adjustment for the number of
     solvers; its tests against the others are adjusted by Holm's method.
     """

@@ -28,8 +28,6 @@ from moerank.training.losses import EXACT, SQUARED_HINGE, UNIT, PairLoss, Target
 from moerank.training.moments import PairMoments
 from moerank.training.newton import MAX_STEPS, QuadraticModel
 
-__all__ = ["LONGEST_LIST", "CountedProblem", "minimise_by_passes", "sums_of_pass"]
-
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
 LONGEST_LIST = 2_000_000
@@ -52,8 +50,6 @@ def sums_of_pass(
 ) -> tuple[Matrix, Matrix]:
     """Return the sums of vectors (n_places,) and of slacks (n_individuals,) of a pass by `moerank.kernels.run_pass`.
 
-    Parameters
-    ----------
     task : (n_individuals,)
     feature_mask : (n_individuals, n_features)
     w, v : (n_places,)

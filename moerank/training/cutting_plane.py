@@ -11,8 +11,6 @@ from moerank.arrays import Matrix
 from moerank.kernels.products import product, square
 from moerank.training.newton import solve_positive_definite
 
-__all__ = ["CuttingPlanes", "Separation"]
-
 Separation: TypeAlias = Callable[[Matrix], tuple[Matrix, float]]
 
 # The slack of a plane is the difference of numbers up to the largest b, summed over documents.
@@ -27,33 +25,16 @@ class CuttingPlanes:
     """Minimises ½ ‖w‖² + C R(w) for a convex risk R(w) = max over constraints (a, b) of b − aᵀw, never negative.
 
     This is the structural support vector machine with one slack variable: ξ = R(w) at the minimum. The planes found
-    stay for the next C, as they bound the same risk.
+    stay for the next C, as they bound the same risk. `separate` takes w (n_features,) and returns the most violated
+    constraint: a (n_features,) and b with R(w) = b − aᵀw. After `minimise`, `gap_` bounds the distance of the objective
+    from the minimum, `n_iter_` counts the separations, and `converged_` says whether the tolerance was reached.
 
-    Parameters
-    ----------
-    separate : callable
-        Takes w (n_features,) and returns the most violated constraint: a (n_features,) and b with R(w) = b − aᵀw.
-    n_features : int
-
-    Attributes
-    ----------
-    gap_ : float
-        The objective less its dual after `minimise`, a bound on its distance from the minimum.
-    n_iter_, converged_ : int, bool
-        The separations of the last `minimise`, and whether it ended by its tolerance.
-
-    Notes
-    -----
     The dual of the problem with K planes is a quadratic programme over their weights λ ≥ 0, Σ λ = 1, with w = C Aᵀλ.
     `_minimise_on_planes` solves it by an active set: at most n_features + 1 planes have a weight, and a new plane
     changes few of them. Each step is O(K · n_features + n_features³).
 
-    References
-    ----------
     T. Joachims, T. Finley, C.-N. Yu: Cutting-plane training of structural SVMs. Machine Learning 77, 2009.
 
-    Examples
-    --------
     >>> absolute = lambda w: (np.sign(1.0 - w), np.sign(1.0 - w[0]))  # R(w) = |1 − w|
     >>> planes = CuttingPlanes(absolute, n_features=1)
     >>> planes.minimise(C=0.25, eps=1e-9, max_iter=100).round(6).tolist()

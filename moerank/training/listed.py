@@ -27,8 +27,6 @@ from moerank.kernels.products import product
 from moerank.training.losses import SQUARED, UNIT, PairLoss, Target
 from moerank.training.newton import DenseExpansion, QuadraticModel
 
-__all__ = ["LaneGroup", "LanePairs", "PairProblem", "Words", "lane_groups"]
-
 Number = TypeVar("Number", bound=np.generic)
 
 
@@ -45,8 +43,6 @@ class LaneGroup:
     def fill_up(self, values: NDArray[Number], empty: float = 0.0) -> NDArray[Number]:
         """Return the group's rows of `values` (n_individuals, …) as (n_lanes, …), with `empty` in the lanes left over.
 
-        Examples
-        --------
         >>> [group.fill_up(np.arange(1, 11)).tolist() for group in lane_groups(10, np.float64)]
         [[1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 0, 0, 0, 0, 0, 0]]
         """
@@ -58,8 +54,6 @@ class LaneGroup:
 def lane_groups(n_individuals: int, precision: FloatType) -> Iterator[LaneGroup]:
     """Cut a population into groups that fill the lanes of a vector of `precision`; the last may be smaller.
 
-    Examples
-    --------
     >>> [len(group) for group in lane_groups(20, np.float64)]
     [8, 8, 4]
     """

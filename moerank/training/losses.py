@@ -16,8 +16,6 @@ import numpy as np
 from moerank.arrays import Matrix
 from moerank.training.newton import DenseExpansion, QuadraticModel, dense_newton, solve_positive_definite
 
-__all__ = ["DIFFERENCE", "SQUARED", "SQUARED_HINGE", "UNIT", "PairLoss", "SquaredHingeLoss", "SquaredLoss", "Target"]
-
 # Relative error of the objective, as the Newton decrement bounds it, where a problem is solved exactly.
 EXACT = 1e-13
 

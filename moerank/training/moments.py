@@ -24,8 +24,6 @@ from moerank.kernels.moments import centred_stack, sums_over_queries
 from moerank.kernels.products import product, square
 from moerank.training.losses import Target
 
-__all__ = ["PairMoments", "QueryMoments", "backward_path", "centred", "forward_path"]
-
 BLOCK = 2048
 """Documents, about, of a block: large enough for the product to take most of the time."""
 
@@ -275,8 +273,6 @@ def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Integers:
     A (n_features, n_features) is positive definite. All features enter unless `n_steps` is given. Ties go to the first
     feature. O(n_steps · n_features²) time.
 
-    Examples
-    --------
     >>> forward_path(np.diag([1.0, 1.0, 4.0]), np.array([1.0, 3.0, 4.0])).tolist()
     [1, 2, 0]
     """
@@ -289,8 +285,6 @@ def backward_path(A: Matrix, b: Matrix) -> Integers:
     Each step removes the feature without which min_w wᵀA w − 2 bᵀw rises the least, so that the first k of the result
     are the last k that are left. Ties go to the first feature. O(n_features³) time.
 
-    Examples
-    --------
     >>> backward_path(np.diag([1.0, 1.0, 4.0]), np.array([1.0, 3.0, 4.0])).tolist()
     [1, 2, 0]
     """

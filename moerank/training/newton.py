@@ -13,9 +13,6 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import LEAST_PIVOT, factorise, solve
 from moerank.kernels.products import product
 
-__all__ = ["DenseExpansion", "Expansion", "Minimum", "NewtonEnd", "QuadraticModel"]
-__all__ += ["dense_newton", "solve_positive_definite", "trust_region_newton"]
-
 MAX_HALVINGS, MAX_STEPS = 29, 500
 
 
@@ -73,8 +70,6 @@ def dense_newton(expand: Callable[[Matrix], DenseExpansion], start: Matrix, tole
     decrease that the quadratic model promises, is at most the share `tolerance` of the value, which is positive; or
     when no step lowers the value any more. O(n³) per step, besides the expansions.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> def expand(w):  # eʷ + e⁻ʷ
     ...     value, hessian = 2.0 * np.cosh(w[0]), np.diag(2.0 * np.cosh(w))
@@ -103,8 +98,6 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
     Where rounding makes A singular, as features of very different scales do, it is solved with its diagonal scaled to
     1, in the least squares sense: of several solutions the one of least norm in that scale.
 
-    Examples
-    --------
     >>> solve_positive_definite(np.array([[1e18, 1e18], [1e18, 1e18]]), np.array([1e9, 1e9])).round(20).tolist()
     [5e-10, 5e-10]
     """
@@ -185,14 +178,10 @@ def trust_region_newton(
     start, or when rounding allows no decrease. Gradient, Hessian and norms are those of the inner product `inner`; a
     function of coefficients in a kernel expansion has one of its own.
 
-    References
-    ----------
     C.-J. Lin, J. J. Moré: Newton's method for large bound-constrained optimization problems. SIAM Journal on
     Optimization 9, 1999. C.-J. Lin, R. C. Weng, S. S. Keerthi: Trust region Newton method for large-scale logistic
     regression. Journal of Machine Learning Research 9, 2008: the constants and the update of the radius.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> A, b = np.diag([1.0, 10.0]), np.array([3.0, 20.0])
     >>> def expand(x):  # ½ xᵀAx − bᵀx

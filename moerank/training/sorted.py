@@ -15,8 +15,6 @@ from moerank.kernels.counted_sums import CountedPairs, MarginPairs
 from moerank.kernels.products import product
 from moerank.training.newton import Minimum, trust_region_newton
 
-__all__ = ["PairedDocuments", "hessian_diagonal", "no_convergence", "solve_with_features", "solve_with_kernel"]
-
 
 @dataclass(frozen=True, eq=False)
 class PairedDocuments:

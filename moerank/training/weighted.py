@@ -21,26 +21,15 @@ from moerank.kernels.products import product, square
 from moerank.training.losses import PairLoss, Target
 from moerank.training.newton import DenseExpansion
 
-__all__ = ["pairs_of", "solve_weighted"]
-
 
 def solve_weighted(
     train: AnyData, loss: PairLoss, target: Target, Cs: Iterable[float], pair_masks: Iterable[Mask], features: Mask
 ) -> Matrix:
     """Minimise ½ ‖w‖² + C Σ ω ℓ(t − wᵀ(xᵢ − xⱼ)) / Σ ω for each individual, and return W (n_individuals, n_features).
 
-    Parameters
-    ----------
-    train : RankingData
-    Cs : iterable of float
-        C of each individual.
-    pair_masks : iterable of ndarray of bool, shape (n_pairs,)
-        The pairs of each individual, in the order of ``train.pairs``.
-    features : ndarray of bool, shape (n_individuals, n_features)
-
-    Notes
-    -----
-    Exact to rounding. O(n_pairs + n_documents · k² + k³) for each of about eight Newton steps with k features.
+    Each individual has its C, its pairs (n_pairs,) in the order of ``train.pairs``, and its features, a row of
+    `features`. Exact to rounding. O(n_pairs + n_documents · k² + k³) for each of about eight Newton steps with k
+    features.
     """
     data = in_one_piece(train)
     X, weights = data.remember("centred", lambda: centre_in_queries(data.X, data.offsets)), _weights(data)

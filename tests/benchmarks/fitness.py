@@ -7,18 +7,10 @@ Prints a table of times per individual and ratios, all measured in this one run.
 
 from __future__ import annotations
 
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import argparse
 import time
-import warnings
-from pathlib import Path
 
+import frame
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
@@ -141,17 +133,13 @@ def add(table, what, ours, peer, theirs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("MOERANK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
-    parser.add_argument("--data", type=Path, default=default, help="folder with MQ2008/ and OHSUMED/")
-    data = parser.parse_args().data
+    data = frame.arguments(__doc__).data
     table = Table("measured", "ours ms", "peer", "peer ms", "times faster", title="Per individual, fold 1, one thread")
-    warnings.simplefilter("ignore")
     for name in ("OHSUMED", "MQ2008"):
         train, _, _ = load_fold(data / name / "Fold1")
         for measure in (instance_selection, feature_selection, metric):
             measure(train, table, name)
-    Console(width=150).print(table)
+    frame.show(table, 150)
 
 
 if __name__ == "__main__":

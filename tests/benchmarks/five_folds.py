@@ -8,12 +8,8 @@ rule); test data choose nothing. Differences are per query, MOFSRank minus RankS
 
 from __future__ import annotations
 
-import argparse
-import os
-from pathlib import Path
-
+import frame
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from moerank.data import load_fold
@@ -49,12 +45,7 @@ def searches(train, vali, seed, workers):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("MOERANK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
-    parser.add_argument("--data", type=Path, default=default, help="folder with MQ2008/ and OHSUMED/")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--workers", type=int, default=2)
-    arguments = parser.parse_args()
+    arguments = frame.arguments(__doc__, seeds=3, workers=2)
     for name in ("MQ2008", "OHSUMED"):
         results = {}  # method -> fold -> list over seeds of (per-query values, features)
         for fold in range(1, 6):
@@ -84,7 +75,7 @@ def print_table(name, results):
         row += [f"{features:.1f}"]
         row += [f"{d:+.4f} ± {e:.4f}" for d, e in zip(difference.mean(axis=1), paired, strict=True)]
         table.add_row(*row)
-    Console(width=140).print(table)
+    frame.show(table, 140)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,11 @@ Prints a table for some entries of the grid. Never fails a build.
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 from pathlib import Path
 
+import frame
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from moerank.data import RankingData, load_fold
@@ -28,7 +26,7 @@ ETA0 = (3.0, 1.0, 0.3, 0.1)
 MOST_STEPS = 1000
 
 
-def gaps(console: Console, folder: Path, name: str) -> None:
+def gaps(folder: Path, name: str) -> None:
     """Compare the paper's stopping rule with a run to the minimum."""
     train, _, _ = load_fold(folder / name / "Fold1")
     table = Table("lambda1", "lambda2", "steps", "objective", "minimum", "gap", "features", "at minimum", title=name)
@@ -40,10 +38,10 @@ def gaps(console: Console, folder: Path, name: str) -> None:
             *(f"{lambda1:g}", f"{lambda2:g}", f"{stopped.n_iter_}", f"{reached:.6f}", f"{best:.6f}"),
             *(f"{reached / best - 1.0:.1e}", f"{stopped.support_.sum()}", f"{exact.support_.sum()}"),
         )
-    console.print(table)
+    frame.show(table)
 
 
-def times(console: Console, folder: Path, name: str) -> None:
+def times(folder: Path, name: str) -> None:
     """Time the tuning and a population with pairs of its own, kernels compiled before."""
     train, validation, _ = load_fold(folder / name / "Fold1")
 
@@ -53,10 +51,10 @@ def times(console: Console, folder: Path, name: str) -> None:
     tuned = time.perf_counter()
     FSMRank().fit_population(train, pair_mask=keep)
     trained = time.perf_counter()
-    console.print(f"the whole grid {tuned - begin:.2f} s, {POPULATION} individuals {trained - tuned:.2f} s")
+    print(f"the whole grid {tuned - begin:.2f} s, {POPULATION} individuals {trained - tuned:.2f} s")
 
 
-def convergence(console: Console, folder: Path, name: str) -> None:
+def convergence(folder: Path, name: str) -> None:
     """Time both methods to within 1e-3 of the minimum (paper: Figure 5), the sub-gradients with their best eta0."""
     train, _, _ = load_fold(folder / name / "Fold1")
     columns = ("lambda1", "lambda2", "FSMRank steps", "seconds", "eta0", "sub-gradient steps", "seconds", "ratio")
@@ -80,30 +78,21 @@ def convergence(console: Console, folder: Path, name: str) -> None:
             *(f"{lambda1:g}", f"{lambda2:g}", str(steps), f"{ours:.3f}", f"{runs[fewest]:g}", str(fewest)),
             *(f"{theirs:.3f}", f"{theirs / ours:.1f}"),
         )
-    console.print(table)
+    frame.show(table)
 
 
 def seconds(ranker: FSMRank | FSMRankSubgradient, train: RankingData) -> float:
     """Return the least processor time of three fits to data whose pairs are enumerated already."""
-    times = []
-    for _ in range(3):
-        begin = time.process_time()
-        ranker._learn(train)
-        times.append(time.process_time() - begin)
-    return min(times)
+    return frame.least_seconds(lambda _: ranker._learn(train), 3)[0]
 
 
 def main() -> None:
     """Measure both data sets."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    default = os.environ.get("MOERANK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
-    parser.add_argument("--data", type=Path, default=default, help="folder with MQ2008/ and OHSUMED/")
-    folder = parser.parse_args().data
-    console = Console()
+    folder = frame.arguments(__doc__).data
     for name in ("MQ2008", "OHSUMED"):
-        gaps(console, folder, name)
-        times(console, folder, name)
-        convergence(console, folder, name)
+        gaps(folder, name)
+        times(folder, name)
+        convergence(folder, name)
 
 
 if __name__ == "__main__":

@@ -10,22 +10,14 @@ Never fails a build.
 
 from __future__ import annotations
 
-import os
-
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
-
-import argparse
-import time
-import warnings
 from pathlib import Path
 
+import frame
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from moerank.data import RankingData, centre_in_queries, load_fold
-from moerank.rankers import ConstantFeatureWarning, varying_in_queries
+from moerank.rankers import varying_in_queries
 from moerank.selectors.greedy_rank_rls import GreedyRankRLS
 
 FEATURES = 10
@@ -75,16 +67,10 @@ def retraining(data: RankingData) -> list[int]:
 
 def seconds(data: RankingData) -> tuple[float, GreedyRankRLS]:
     """Return the least time of seven selections, and the last of them."""
-    solver = GreedyRankRLS(FEATURES, ALPHA)
-    times = []
-    for _ in range(7):
-        begin = time.process_time()
-        solver._learn(data)
-        times.append(time.process_time() - begin)
-    return min(times), solver
+    return frame.least_seconds(lambda _: GreedyRankRLS(FEATURES, ALPHA)._learn(data), 7)
 
 
-def against_wrappers(console: Console, folder: Path) -> None:
+def against_wrappers(folder: Path) -> None:
     """Compare the features and the times."""
     table = Table("data", "method", "seconds", "ratio", "same features", title=f"The first {FEATURES} features")
     for name in ("OHSUMED", "MQ2008"):
@@ -92,15 +78,13 @@ def against_wrappers(console: Console, folder: Path) -> None:
         ours, solver = seconds(train)
         table.add_row(name, "recursion", f"{ours:.4f}", "", "")
         for method in (downdating, retraining):
-            begin = time.process_time()
-            order = method(train)
-            theirs = time.process_time() - begin
+            theirs, order = frame.least_seconds(lambda _, method=method, train=train: method(train), 1)
             same = "yes" if order == solver.order_.tolist() else "no"
             table.add_row(name, method.__name__, f"{theirs:.2f}", f"{theirs / ours:,.0f}", same)
-    console.print(table)
+    frame.show(table)
 
 
-def growth(console: Console, folder: Path) -> None:
+def growth(folder: Path) -> None:
     """Time doubled data; what outgrows the caches costs a little more."""
     table = Table("documents", "features", "ms", "ns per document and feature", title="Doubled sizes of OHSUMED")
     train, _, _ = load_fold(folder / "OHSUMED" / "Fold1")
@@ -116,19 +100,14 @@ def growth(console: Console, folder: Path) -> None:
         table.add_row(
             f"{documents * n:,}", f"{wide.shape[1]}", f"{1e3 * time_taken:.1f}", f"{1e9 * time_taken / cells:.2f}"
         )
-    console.print(table)
+    frame.show(table)
 
 
 def main() -> None:
     """Measure both."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    default = os.environ.get("MOERANK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
-    parser.add_argument("--data", type=Path, default=default, help="folder with MQ2008/ and OHSUMED/")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", ConstantFeatureWarning)
-    console = Console()
-    against_wrappers(console, arguments.data)
-    growth(console, arguments.data)
+    arguments = frame.arguments(__doc__)
+    against_wrappers(arguments.data)
+    growth(arguments.data)
 
 
 if __name__ == "__main__":

@@ -12,28 +12,21 @@ runs counts where a run takes less than a second. Never fails a build.
 
 from __future__ import annotations
 
-import argparse
-import os
-
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[variable] = "1"
-
 import time
-import warnings
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import frame
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 from scipy.sparse import csr_array
 
 from moerank.data import RankingData, load_fold
 from moerank.kernels.counted_sums import CountedPairs
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import ConstantFeatureWarning, KernelRankSVM, RankFourier, RankNystrom, RankSVM, RankSVMTRON
+from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM, RankSVMTRON
 from moerank.training.listed import PairProblem
 from moerank.training.losses import SQUARED_HINGE
 from moerank.training.newton import trust_region_newton
@@ -73,7 +66,7 @@ def seconds(run: Callable[[], object]) -> float:
     return min(times)
 
 
-def kernel_table(console: Console, folder: Path, name: str) -> None:
+def kernel_table(folder: Path, name: str) -> None:
     """Train the exact kernel ranker, both maps and the linear ranker."""
     train, _, test = load_fold(folder / name / "Fold1")
     p = len(train.pairs)
@@ -95,10 +88,10 @@ def kernel_table(console: Console, folder: Path, name: str) -> None:
             *(label, f"{times[label]:.3f}", f"{times['exact kernel'] / times[label]:.1f} ×", f"{ranker.n_iter_}"),
             *(f"{NDCG(10, convention='letor').score(test, scores):.4f}", f"{MAP().score(test, scores):.4f}"),
         )
-    console.print(table)
+    frame.show(table)
 
 
-def pairs_table(console: Console, name: str, train: RankingData) -> None:
+def pairs_table(name: str, train: RankingData) -> None:
     """Train the linear ranker with counted pairs and with listed ones."""
     X = train.X
     pairs = train.pairs
@@ -126,8 +119,8 @@ def pairs_table(console: Console, name: str, train: RankingData) -> None:
         gap = objective(solve(), C, SQUARED_HINGE)[0] / best - 1.0
         ratio = times[label] / times["TRON, pairs counted"]
         table.add_row(label, f"{times[label]:.4f}", f"{ratio:.1f} × as fast", f"{gap:.0e}")
-    console.print(table)
-    console.print(
+    frame.show(table)
+    print(
         f"one score vector: pairs within the margin {seconds(lambda: counted.within_margin(z).loss) * 1e3:.2f} ms, "
         f"product with the Hessian {seconds(lambda: near.product(z)) * 1e3:.2f} ms, "
         f"the pairs listed {seconds(lambda: z[pairs.better] - z[pairs.worse] < 1.0) * 1e3:.2f} ms"
@@ -144,20 +137,15 @@ def one_long_query(n_documents: int = 4000) -> RankingData:
 
 def main() -> None:
     """Measure both data sets, and one long query."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    default = os.environ.get("MOERANK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
-    parser.add_argument("--data", type=Path, default=default, help="folder with MQ2008/ and OHSUMED/")
-    folder = parser.parse_args().data
-    warnings.simplefilter("ignore", ConstantFeatureWarning)
-    console = Console()
+    folder = frame.arguments(__doc__).data
     tiny = one_long_query(50)
     for ranker in (RankSVMTRON(), RankSVM(), KernelRankSVM()):
         ranker.fit(tiny.X, tiny.y)
     for name in ("MQ2008", "OHSUMED"):
-        kernel_table(console, folder, name)
+        kernel_table(folder, name)
     for name in ("MQ2008", "OHSUMED"):
-        pairs_table(console, name, load_fold(folder / name / "Fold1")[0])
-    pairs_table(console, "one query", one_long_query())
+        pairs_table(name, load_fold(folder / name / "Fold1")[0])
+    pairs_table("one query", one_long_query())
 
 
 if __name__ == "__main__":

@@ -11,23 +11,13 @@ on all features. Differences are paired, by query, of the mean over the seeds. N
 
 from __future__ import annotations
 
-import os
-
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
-
-import argparse
-import time
-import warnings
-from pathlib import Path
-
+import frame
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import ConstantFeatureWarning, LambdaMART, RankRLS
+from moerank.rankers import LambdaMART, RankRLS
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import load_problem
 
@@ -37,9 +27,8 @@ LINEAR, REFIT, SEARCH, ALL = "linear front", "refit", "small search", "all featu
 
 def minutes(work):
     """Return what the work returns, and the minutes that the processor took for it."""
-    begin = time.process_time()
-    found = work()
-    return found, (time.process_time() - begin) / 60
+    seconds, found = frame.least_seconds(lambda _: work(), 1)
+    return found, seconds / 60
 
 
 def measured(name, seeds, evaluations, folder):
@@ -80,17 +69,10 @@ def table_of(name, rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("MOERANK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
-    parser.add_argument("--problems", nargs="+", default=["mq2008", "mslr", "web"])
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--evaluations", type=int, default=200)
-    parser.add_argument("--data", type=Path, default=default)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", ConstantFeatureWarning)
+    arguments = frame.arguments(__doc__, problems=["mq2008", "mslr", "web"], seeds=3, evaluations=200)
     for name in arguments.problems:
         rows = measured(name, arguments.seeds, arguments.evaluations, arguments.data)
-        Console(width=120).print(table_of(name, rows))
+        frame.show(table_of(name, rows), 120)
 
 
 if __name__ == "__main__":

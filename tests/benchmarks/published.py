@@ -6,20 +6,14 @@ Parameters are chosen by validation MAP over each solver's default grid; test da
 are those of the problem files. Seconds are those of the last training and of choosing the parameters, per fold.
 """
 
-import argparse
-import os
-import warnings
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from time import perf_counter
 
+import frame
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
-from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import ConstantFeatureWarning
 from moerank.solvers import make_solver, solvers
 from moerank.studies.problem import load_problem
 
@@ -31,28 +25,19 @@ def measured(problem, solver, fold, data):
     """Test values of both metrics, number of features, seconds of training and of tuning."""
     train, vali, test = load_problem(problem).load_fold(fold, data)
     estimator = make_solver(solver, **({"random_state": 0} if "seed" in solvers()[solver].needs else {}))
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstantFeatureWarning)
-        begin = perf_counter()
-        if callable(getattr(estimator, "tune", None)):
-            estimator = estimator.tune(train, vali)
-        tuned = perf_counter()
-        estimator.fit(train.X, train.y, qid=train.qid, validation=vali)
-        trained = perf_counter()
+    begin = perf_counter()
+    if callable(getattr(estimator, "tune", None)):
+        estimator = estimator.tune(train, vali)
+    tuned = perf_counter()
+    estimator.fit(train.X, train.y, qid=train.qid, validation=vali)
+    trained = perf_counter()
     scores = estimator.predict(test.X)
     values = [metric.score(test, scores) for metric in METRICS]
     return [*values, estimator.support_.sum(), trained - tuned, tuned - begin]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("MOERANK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
-    parser.add_argument("--data", type=Path, default=default, help="folder with MQ2008/ and OHSUMED/")
-    parser.add_argument("--problems", nargs="+", default=["mq2008", "ohsumed"])
-    parser.add_argument("--solvers", nargs="+", default=list(solvers()), help="those with published values, if more")
-    parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--folds", action="store_true", help="also the single folds, where they are published")
-    arguments = parser.parse_args()
+    arguments = frame.arguments(__doc__, problems=["mq2008", "ohsumed"], solvers=[*solvers()], workers=1, folds=False)
     with ProcessPoolExecutor(arguments.workers) as pool:
         for problem in arguments.problems:
             published = [entry for entry in load_problem(problem).published if entry.solver in arguments.solvers]
@@ -60,7 +45,7 @@ def main():
                 (entry, [pool.submit(measured, problem, entry.solver, fold, arguments.data) for fold in range(1, 6)])
                 for entry in published
             ]
-            Console(width=130).print(table(problem, cells, arguments.folds))
+            frame.show(table(problem, cells, arguments.folds), 130)
 
 
 def table(problem, cells, folds):

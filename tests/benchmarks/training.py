@@ -8,21 +8,12 @@ Parameters are the defaults. The least of the repeats is shown; each repeat begi
 matrices and similarities are computed again.
 """
 
-import argparse
-import os
-from pathlib import Path
 from time import perf_counter
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import warnings
-
-from rich.console import Console
+import frame
 from rich.table import Table
 
 from moerank.data import load_fold
-from moerank.rankers import ConstantFeatureWarning
 from moerank.solvers import make_solver, solvers
 
 
@@ -35,22 +26,16 @@ def seconds(solver, train, vali):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("MOERANK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
     linear = [row.name for row in solvers().values() if row.linear and row.family != "evolutionary"]
     linear.remove("fs-bfs")
-    parser.add_argument("--data", type=Path, default=default, help="folder with MQ2008/ and OHSUMED/")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--solvers", nargs="+", default=linear)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", ConstantFeatureWarning)
+    arguments = frame.arguments(__doc__, repeats=3, solvers=linear)
     folds = [load_fold(arguments.data / name / "Fold1") for name in ("OHSUMED", "MQ2008")]
     table = Table("solver", "OHSUMED", "MQ2008", title="Seconds of one fit, fold 1")
     for solver in arguments.solvers:
         seconds(solver, *folds[1][:2])  # compiles
         least = [min(seconds(solver, *fold[:2]) for _ in range(arguments.repeats)) for fold in folds]
         table.add_row(solver, *(f"{time:.3f}" for time in least))
-    Console().print(table)
+    frame.show(table)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,10 @@ seeds. Times are of the processor, for the fit and the path.
 
 from __future__ import annotations
 
-import argparse
-import os
-from pathlib import Path
 from time import process_time
 
+import frame
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from moerank.data import load_fold
@@ -27,10 +24,7 @@ MIN_LEAF = 25
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("MOERANK_DATA", "data")))
-    parser.add_argument("--trees", type=int, default=100)
-    arguments = parser.parse_args()
+    arguments = frame.arguments(__doc__, trees=100)
     for name in ("MQ2008", "OHSUMED"):
         table = Table("solver", *(f"≤ {k}" for k in SIZES), "s a fold", title=f"{name}: features · test NDCG@10")
         for solver in ("cegb", "lambdamart-rfe"):
@@ -47,7 +41,7 @@ def main() -> None:
             sizes, quality = np.mean(rows, axis=0)
             cells = [f"{size:.1f} · {value:.4f}" for size, value in zip(sizes, quality, strict=True)]
             table.add_row(solver, *cells, f"{seconds / 5:.1f}")
-        Console(width=140).print(table)
+        frame.show(table, 140)
 
 
 if __name__ == "__main__":

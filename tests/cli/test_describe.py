@@ -24,9 +24,7 @@ def test_a_table_is_described_with_what_is_missing(command, tmp_path):
     assert counts["missing_by_feature"] == {"stars": 1}
     shown = command(*asked, "--missing", "0")
     assert ["missing", "values", "1"] in [line.split() for line in shown.stdout.splitlines()]
-    refused = command(*asked)
-    assert refused.exit_code == 2
-    assert "shop.csv, line 3: the value of 'stars' is missing ('')" in refused.stderr
+    assert command(*asked).stderr.splitlines()[-1] == "missing values, first in 'stars', become 0.0"
     assert command(*asked, "--missing", "query-worse").stderr.strip().endswith("did you mean 'query-worst'?")
 
 
@@ -34,11 +32,24 @@ def test_usual_names_are_taken_and_told(command, tmp_path):
     (tmp_path / "shop.csv").write_text(CSV.replace("bought", "Relevance").replace("session", "qid"))
     outcome = command("data", "describe", "shop.csv", "--missing", "1", "--json")
     assert described(outcome)[0]["labels"] == {"0": 3, "2": 1}
-    assert outcome.stderr == "label: column 'Relevance', query: column 'qid'\n"
+    assert outcome.stderr.splitlines()[:2] == ["label: 'Relevance', by its name", "query: 'qid', by its name"]
     (tmp_path / "shop.csv").write_text(CSV)
     refused = command("data", "describe", "shop.csv")
     assert refused.exit_code == 2
-    assert "no column has a usual name of the label; name it by --label, one of session, bought" in refused.stderr
+    assert "which column holds the relevance labels? Name it by --label, such as one of bought, price" in refused.stderr
+
+
+def test_obstacles_to_an_export_and_identical_documents_are_pointed_out_once(command, tmp_path):
+    rows = "".join(f"{query},1,2,\n{query},0,1,3\n{query},0,1,3\n" for query in range(20))
+    (tmp_path / "own.csv").write_text(f"query,label,a,b\n{rows}")
+    (tmp_path / "own.toml").write_text(
+        'name = "own"\n[data]\nsource = "table"\nfile = "own.csv"\nlabel = "label"\nquery = "query"\n'
+        'normalize = "query"\nmissing = "query-min"\nsplit = {}\n'
+    )
+    said = command("data", "describe", "own.toml").stdout.splitlines()
+    assert sum(line.startswith("No export: the features are scaled per query") for line in said) == 1
+    assert sum(line.startswith("No export: the rule 'query-min' for missing values") for line in said) == 1
+    assert sum(line.startswith("No ranker can order identical documents of a query") for line in said) == 1
 
 
 def test_folders_of_tables_and_of_folds(command, tmp_path):
@@ -50,7 +61,7 @@ def test_folders_of_tables_and_of_folds(command, tmp_path):
     asked = ("data", "describe", "set", "--label", "bought", "--query", "session", "--json")
     outcome = command(*asked)
     assert [part["documents"] for part in described(outcome)] == [5, 5, 5]
-    assert outcome.stderr == "fold 1 of 2; choose another with --fold\n"
+    assert outcome.stderr.splitlines()[0] == "fold 1 of 2; choose another with --fold"
     assert [part["documents"] for part in described(command(*asked, "--fold", 2))] == [6, 6, 6]
     assert "--fold 3: set has folds 1 to 2" in command(*asked, "--fold", 3).stderr
 

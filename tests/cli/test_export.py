@@ -105,7 +105,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
         (("run", "--format", "solr", "--out", "other/solr.json"), "exists with other content"),
         (("nowhere", "--format", "solr"), "nowhere"),
         (("other", "--format", "solr"), "other holds no finished run; moerank run makes one"),
-        (("query", "--format", "solr"), 'train it on raw values with normalize = "minmax" or "standard"'),
+        (("query", "--format", "solr"), 'train on raw values with normalize = "minmax" or "standard"'),
         (("folds", "--format", "solr"), f"several folds; name one of them, as {os.path.join('folds', 'fold1')}"),
         (("damaged.json", "--format", "solr"), "damaged.json: not a result of this version of moerank"),
     ]:

@@ -147,8 +147,7 @@ def test_labels_are_shown_whole_in_progress(tiny_problem, monkeypatch, capsys, t
 
 
 def test_labels_are_shown_whole_in_tables_and_messages(capsys):
-    table = FittedTable(f"title {LABEL} :smile: \x1b[31m")
-    table.add_heads("head")
+    table = FittedTable(f"title {LABEL} :smile: \x1b[31m", ["head"])
     table.add_texts(f"{LABEL} [/bold] \x9b2J" + " and more" * 5)
     output().print(table)
     notice(f"wrote {LABEL}\x1b]0;gone\x07")

@@ -30,7 +30,7 @@ def test_the_report_of_a_log(command, files, tmp_path):
     ]
     again = command(*done.stdout.splitlines()[-1].removeprefix("next: moerank ").split())
     assert again.exit_code == 0
-    assert "label: column 'label', query: column 'qid'" in again.stderr
+    assert again.stderr.startswith("label: 'label', as the file tells\nquery: 'qid', as the file tells\n")
 
 
 def test_options_reach_the_table(command, files, tmp_path):

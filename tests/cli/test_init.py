@@ -1,5 +1,8 @@
 """From a table of a shop to a run, by the problem file that moerank init writes."""
 
+import json
+import os
+
 import numpy as np
 import pytest
 
@@ -30,9 +33,9 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
         "label: 'bought', the only column of few whole numbers",
         "query: 'session', the first column whose equal values stand together",
         "document ids: 'sku', by its name",
-        "no feature: 'title', texts: leave the column out (exclude), or make numbers of it",
-        "no feature: 'added', dates: leave the column out (exclude), or write a number of days",
-        "no feature: 'in_stock', switches: write 1 for true and 0 for false",
+        "left out: 'title', texts (to use it, make numbers of it)",
+        "left out: 'added', dates (to use it, write a number of days)",
+        "left out: 'in_stock', switches (to use it, write 1 for true and 0 for false)",
         "missing values, first in 'rating', become 0.0",
     ]
     train, _, test = load_problem("shop.toml").load_fold(1)
@@ -40,6 +43,17 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
     run = command("run", "shop.toml", "--quiet", "--out", "run", "--set", "comparison.trees=0")
     assert run.exit_code == 0, run.stderr
     assert command("export", "run", "--format", "solr", "--out", "model.json").exit_code == 0
+    again = ("run", "shop.toml", "--out", "run", "--set", "comparison.trees=0")
+    assert command(*again).stderr == "run holds the finished run; it is not run again (--again repeats it)\n"
+    os.utime(shop)
+    assert "run holds a run on older data or by another version of moerank; it is run again" in command(*again).stderr
+
+
+def test_a_table_without_numbers_is_refused_with_a_remedy_for_each_kind_of_column(shop, command):
+    shop.write_text("session;title;added;in_stock;price;rating;bought\n" + "a;Shoe;2024-01-01;true;1,5;2,5;1\n" * 3)
+    said = command("init", "shop.csv", "--label", "bought", "--query", "session").stderr
+    assert "'in_stock' holds switches (to use it, write 1 for true and 0 for false); 'price' holds decimal " in said
+    assert "'rating'" not in said
 
 
 def test_a_table_is_not_taken_for_a_problem_file_and_a_file_is_not_replaced(shop, command):
@@ -94,11 +108,8 @@ def test_large_labels_get_the_linear_gain_and_a_folder_needs_no_split(shop, tmp_
 
 
 def test_describe_leaves_columns_out(shop, command):
-    asked = ("data", "describe", "shop.csv", "--label", "bought", "--query", "session", "--missing", "0")
-    said = command(*asked)
-    assert said.exit_code == 2
-    assert "leave it out (exclude)" in said.stderr or "leave the column out (exclude)" in said.stderr
-    assert command(*asked, "--exclude", "sku,title,added,in_stock").exit_code == 0
-    assert command(*asked, "--features", "price").exit_code == 0
+    asked = ("data", "describe", "shop.csv", "--json")
+    for further, n_features in (((), 2), (("--exclude", "rating"), 1), (("--features", "price"), 1)):
+        assert json.loads(command(*asked, *further).stdout)[0]["features"] == n_features
     unknown = command(*asked, "--exclude", "titel")
     assert "unknown column 'titel'; did you mean 'title'" in unknown.stderr

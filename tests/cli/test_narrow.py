@@ -39,9 +39,7 @@ def test_every_solver_has_its_whole_name_at_60_columns():
 
 
 def test_long_texts_are_broken_in_their_own_column():
-    table = FittedTable("a title")
-    for head in ("name", "text", "number"):
-        table.add_heads(head, justify="right" if head == "number" else "left")
+    table = FittedTable("a title", ["name", "text"], ["number"])
     table.add_texts("a", "word " * 30, "1")
     table.add_section()
     table.add_texts("b", "short", "2", style="bold")
@@ -70,13 +68,13 @@ def test_the_cell_that_runs_is_named_in_the_bar(tiny_problem, monkeypatch, capsy
     monkeypatch.setenv("COLUMNS", str(width))
     cells = [Cell(tiny_problem, fold, Solver(name="mofsrank"), 0) for fold in (1, 2, 3)]
     with CellProgress(dict.fromkeys(cells, "open"), lambda cell: 1.0) as progress:
-        progress._bar.live.auto_refresh = False
+        progress._bars.live.auto_refresh = False
         progress.started(cells[0])
         progress.started(cells[1])
-        progress._bar.refresh()
+        progress._bars.refresh()
         both = capsys.readouterr().err
         progress(cells[0], True)
-        progress._bar.refresh()
+        progress._bars.refresh()
         one = capsys.readouterr().err
         progress(cells[1], False)
         progress.started(cells[2])

@@ -66,7 +66,7 @@ def test_on_a_terminal_a_bar_counts_the_estimate_down(cells, monkeypatch, capsys
     monkeypatch.setenv("COLUMNS", "110")
     clock = Clock()
     with CellProgress(dict.fromkeys(cells, "open"), cost, clock) as progress:
-        progress._bar.live.auto_refresh = False
+        progress._bars.live.auto_refresh = False
         clock.now += 100.0
         progress(cells[3], True)
         assert progress._words_left() == "about 8 min left"  # 60 done, 2 · 60 + 3 · 60 for what nobody measured

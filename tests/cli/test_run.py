@@ -194,7 +194,11 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     assert "here holds the finished run; it is not run again" in outcome.stderr
     assert outcome.stdout == before == Result.from_json(before).to_json()
     outcome = command("run", "TINY", "--out", "here")
-    assert "here holds a finished run of the same configuration; it will be replaced" in outcome.stderr
+    assert outcome.stderr == "here holds the finished run; it is not run again (--again repeats it)\n"
+    assert outcome.stdout.endswith(
+        "Next: moerank export here --format solr (or elasticsearch, elastic, opensearch, vespa, onnx, python, json)\n"
+    )
+    assert "ensemble: generation" in command("run", "TINY", "--out", "here", "--again").stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
     assert outcome.exit_code == 2
     said = "here holds the result of another configuration (ensemble.population is 8 there and 9 here)"
@@ -237,22 +241,14 @@ def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatc
     assert not (tmp_path / "results").exists()
 
 
-def test_describe_counts(command, tmp_path, monkeypatch):
+def test_letor_files_are_described(command, tmp_path, monkeypatch):
     monkeypatch.setenv("MOERANK_CACHE", "off")
-    text = "2 qid:1 1:4 2:1\n0 qid:1 1:2 2:1\n0 qid:2 1:8 2:1\n"
     for part in ("train", "vali", "test"):
-        (tmp_path / f"{part}.txt").write_text(text)
+        (tmp_path / f"{part}.txt").write_text("2 qid:1 1:4 2:1\n0 qid:1 1:2 2:1\n0 qid:2 1:8 2:1\n")
     (description,) = json.loads(command("data", "describe", "train.txt", "--json").stdout)
-    assert (description["documents"], description["queries"], description["pairs"]) == (3, 2, 1)
-    assert description["labels"] == {"0": 2, "2": 1}
-    assert description["constant_features"] == ["2"]
+    assert (description["pairs"], description["constant_features"]) == (1, ["2"])
     lines = [line.split() for line in command("data", "describe", ".").stdout.splitlines()]
-    assert ["documents", "3", "3", "3"] in lines
     assert ["queries", "without", "relevant", "1", "1", "1"] in lines
-    (tmp_path / "vali.txt").unlink()
-    outcome = command("data", "describe", ".")
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert "no validation part" in outcome.stderr
     (tmp_path / "train.txt").write_text("2 qid:1 1:NULL\n")
     assert command("data", "describe", "train.txt").exit_code == 2
     assert command("data", "describe", "train.txt", "--missing", "0").exit_code == 0

@@ -113,7 +113,7 @@ def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
         assert command("plot", "ranks", "s", *words).exit_code == 0
         figure, path = drawn.pop()
         assert path.name == name
-        assert f"on {n_folds} folds" in figure._supxlabel.get_text().replace("\n", " ")
+        assert f"on {n_folds} folds" in figure.get_suptitle().replace("\n", " ")
     for words, message in [
         (("cost", "s", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
         (("cost", "s", "--solvers", "gas"), "unknown solver 'gas'"),

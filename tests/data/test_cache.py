@@ -252,7 +252,7 @@ def test_what_make_raises_passes_and_is_not_kept(path, cache):
         raise KeyError("told so")
 
     with pytest.raises(KeyError, match="told so"):
-        remembered(path, "any", Table, fail)
+        remembered(path, "any", fail)
     assert list(cache.iterdir()) == []
 
 
@@ -293,13 +293,12 @@ def test_what_is_larger_than_the_cache_is_not_kept(path, parsed, cache, monkeypa
 
 def test_the_cache_is_cleared_of_its_own_files_only(path, cache):
     load_letor(path)
-    (cache / f"{'0' * 32}.npz").write_bytes(b"of an earlier version")
     (cache / f".{'0' * 32}.arrays.{'1' * 16}.tmp").mkdir()  # of a process that was killed
     kept = [cache / name for name in ("notes.txt", "kernels-0123", f"{'g' * 32}.arrays")]
     for other in kept:
         other.touch()
     entries = cache_entries()
-    assert clear_cache() == (3, sum(entry.n_bytes for entry in entries))
+    assert clear_cache() == (2, sum(entry.n_bytes for entry in entries))
     assert sorted(cache.iterdir()) == sorted(kept)
     assert clear_cache() == (0, 0)
 
@@ -310,7 +309,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(path, cache):
         path.write_bytes(CONTENT + CONTENT.replace(b"qid:", b"qid:1"))
         return table
 
-    assert len(remembered(path, "any", Table, make).y) == 3
+    assert len(remembered(path, "any", make).y) == 3
     assert list(cache.iterdir()) == []
 
 

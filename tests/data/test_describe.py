@@ -39,7 +39,9 @@ def test_every_count_of_a_small_set():
         "scaling": "none",
         "comes_scaled": False,
     }
-    assert description.remarks() == ["No value is infinite or missing: such files are refused."]
+    complete, identical = description.remarks()
+    assert complete == "No value is infinite or missing: such files are refused."
+    assert identical.startswith("No ranker can order identical documents of a query: leave out copies")
     assert description.labels == {0: 5, 1: 1, 3: 13}
     assert json.loads(json.dumps(description.as_dict())) == description.as_dict()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData
-from moerank.data.drift import MISSING, drifts
+from moerank.data.describe import MISSING, drifts
 
 
 def data(name="data", **features):

@@ -6,7 +6,8 @@ import pytest
 
 from moerank.data import load_letor, load_table, load_web_fold
 from moerank.data.embedded import web_shard
-from moerank.data.read.shards import letor_shard, table_shard, widened
+from moerank.data.read.letor import widened
+from moerank.data.read.shards import letor_shard, table_shard
 
 
 def assert_whole(shards, whole):

@@ -8,7 +8,7 @@ import pytest
 from helpers.slow_letor import assert_same_documents
 
 from moerank.data import load_letor
-from moerank.data.read.letor import LARGEST_FEATURE
+from moerank.data.read.letor_parser import LARGEST_FEATURE
 
 TINY = b"""# a comment line, and a blank one
 
@@ -130,7 +130,9 @@ def test_null_becomes_what_missing_says(load):
     content = b"1 qid:1 1:NULL 2:0.5 #docid = NULL\n0 qid:1 1:1 2:NULL\n"
     for missing in (0.0, -1.5, 1e-7):
         assert_same_documents(load(content, missing=missing), content, missing)
-    with pytest.raises(ValueError, match=r"line 2: the value of feature 2 is missing \(NULL\); pass missing="):
+    with pytest.raises(
+        ValueError, match=r"line 2: the value of feature 2 is missing \(NULL\); say what missing values become"
+    ):
         load(b"1 qid:1 1:1\n1 qid:1 1:1 2:NULL\n")
     with pytest.raises(ValueError, match=r"feature 1 is missing \(NULL\); .* 'query-min', 'query-mean' or"):
         load(b"1 qid:1 1:null\n")

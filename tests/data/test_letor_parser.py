@@ -11,6 +11,7 @@ from helpers.slow_letor import read_slowly
 
 from moerank.data import blocks as table_order
 from moerank.data import load_letor
+from moerank.data.read.letor import widened
 from moerank.data.read.letor_parser import parse_letor
 
 LINES = [
@@ -96,7 +97,7 @@ def test_single_precision_is_the_double_rounded_and_has_its_own_limit(tmp_path):
         parsed(tmp_path / "x.txt", b"1 qid:1 1:3.4028235677973366e38", np.float32)
     (tmp_path / "x.txt").write_bytes(content)
     assert load_letor(tmp_path / "x.txt", dtype="float32", cache=False)  # whatever RankingData makes of it
-    with pytest.raises(ValueError, match="dtype is int64; features are float64 or float32"):
+    with pytest.raises(ValueError, match="dtype must be float32 or float64, not int64"):
         load_letor(tmp_path / "x.txt", dtype=np.int64)
 
 
@@ -181,7 +182,7 @@ def test_a_large_table_is_the_same_by_columns(tmp_path, monkeypatch, room, dtype
         np.testing.assert_array_equal(table, X)
         np.testing.assert_array_equal(documents.y, y)
         np.testing.assert_array_equal(documents.qid, qid)
-        wide = documents.widened(12, "x")
+        wide = widened(documents.as_data("x", None), 12)
         np.testing.assert_array_equal(wide.X, np.pad(X, ((0, 0), (0, 12 - X.shape[1]))))
         assert wide.X.flags.f_contiguous == table.flags.f_contiguous
         with pytest.raises(ValueError, match=r"x\.txt, line 61: the label 'x' is not an integer"):

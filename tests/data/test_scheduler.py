@@ -1,15 +1,13 @@
 """What a run on a cluster says when the scheduler goes away, and how it goes on."""
 
 import os
-import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
+from helpers.dask_processes import SCHEDULER, WORKER, dask_process
 
 from moerank.data import make_web
 from moerank.data.dask import DaskCluster
@@ -21,26 +19,13 @@ from moerank.studies.result_files import JOURNAL
 distributed = pytest.importorskip("distributed")
 
 
-def launch(*arguments):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), os.getenv("PYTHONPATH")]))}
-    command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-
-
 @pytest.fixture(scope="module")
 def scheduler():
-    """A scheduler and a worker, each a process: the one that the last test kills, and the address."""
-    process = launch("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-    address = next(match[0] for line in process.stderr if (match := re.search(r"tcp://127\.0\.0\.1:\d+", line)))
-    worker = launch("dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny")
-    for started in (process, worker):
-        threading.Thread(target=started.stderr.read, daemon=True).start()  # a full pipe would stop it
-    with distributed.Client(address, set_as_default=False) as client:
-        client.wait_for_workers(1, timeout=60)
-    yield process, address
-    for started in (process, worker):
-        started.kill()
-        started.wait()
+    """A scheduler with a worker: the process of the one, which the last test kills, and its address."""
+    with dask_process(*SCHEDULER) as (process, address), dask_process("worker", address, *WORKER):
+        with distributed.Client(address, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=60)
+        yield process, address
 
 
 def waited_for(condition):

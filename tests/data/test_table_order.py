@@ -4,11 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import moerank.data.read.letor
 from moerank.data import (
     RankingData,
     fit_scaling,
-    load_fold,
     load_letor,
     load_table,
     query_level_norm,
@@ -101,24 +99,6 @@ def test_a_large_table_is_copied_once_in_the_order_of_kernels(small, order, fram
 def test_a_small_file_is_by_rows(tmp_path):
     (tmp_path / "x.txt").write_text("1 qid:1 1:1 2:2\n0 qid:1 1:0.5 2:3\n")
     assert load_letor(tmp_path / "x.txt", cache=False).X.flags.c_contiguous
-
-
-@pytest.mark.parametrize("order", ["large", "small"])
-def test_a_narrow_part_of_a_fold_is_read_once(tmp_path, monkeypatch, order):
-    monkeypatch.setattr(table_order, "BY_COLUMNS", {"large": 1, "small": 2**26}[order])
-    read = []
-    parse = moerank.data.read.letor._parse
-    monkeypatch.setattr(
-        moerank.data.read.letor, "_parse", lambda path, *rest: read.append(path.name) or parse(path, *rest)
-    )
-    (tmp_path / "train.txt").write_text("1 qid:1 1:1 2:2\n0 qid:1 1:0.5 2:3\n")
-    (tmp_path / "vali.txt").write_text("1 qid:1 3:4\n0 qid:1 1:0.5\n")
-    (tmp_path / "test.txt").write_text("1 qid:1 1:5\n")
-    train, vali, test = load_fold(tmp_path, cache=False)
-    assert read == ["train.txt", "vali.txt", "test.txt"]
-    assert train.X.tolist() == [[1, 2, 0], [0.5, 3, 0]]
-    assert vali.X.tolist() == [[0, 0, 4], [0.5, 0, 0]]
-    assert test.X.tolist() == [[5, 0, 0]]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])

@@ -6,56 +6,37 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.served_models import GUIDE, LABELS, NAMES, TREES, documents, expected, served, stumps, tolerance
+from helpers.served_models import GUIDE, LABELS, NAMES, TREES, documents, expected, scores, served, stumps, tolerance
 from helpers.serving_elastic import ElasticModel
 from helpers.serving_solr import RefusedError
 
 from moerank.exports.deployable import deployable, read_features
 from moerank.exports.elastic import elastic
 
-EXAMPLE = {
-    "feature_names": ["title_bm25", "stars"],
-    "target_type": "regression",
-    "aggregate_output": {"weighted_sum": {}},
-    "trained_models": [
-        {
-            "tree": {
-                "feature_names": ["title_bm25", "stars"],
-                "target_type": "regression",
-                "tree_structure": [
-                    {
-                        "node_index": 0,
-                        "decision_type": "lte",
-                        "split_feature": 0,
-                        "threshold": 2.5,
-                        "default_left": True,
-                        "left_child": 1,
-                        "right_child": 2,
-                    },
-                    {"node_index": 1, "leaf_value": -0.5},
-                    {
-                        "node_index": 2,
-                        "decision_type": "lte",
-                        "split_feature": 1,
-                        "threshold": 4.0,
-                        "default_left": False,
-                        "left_child": 3,
-                        "right_child": 4,
-                    },
-                    {"node_index": 3, "leaf_value": 0.25},
-                    {"node_index": 4, "leaf_value": 1.0},
-                ],
-            }
-        },
-        {
-            "tree": {
-                "feature_names": ["title_bm25", "stars"],
-                "target_type": "regression",
-                "tree_structure": [{"node_index": 0, "leaf_value": 0.125}],
-            }
-        },
-    ],
-}
+
+def split(index, feature, threshold, default_left, left, right):
+    return {
+        "node_index": index,
+        "decision_type": "lte",
+        "split_feature": feature,
+        "threshold": threshold,
+        "default_left": default_left,
+        "left_child": left,
+        "right_child": right,
+    }
+
+
+def leaf(index, value):
+    return {"node_index": index, "leaf_value": value}
+
+
+HEAD = {"feature_names": ["title_bm25", "stars"], "target_type": "regression"}
+STRUCTURES = [
+    [split(0, 0, 2.5, True, 1, 2), leaf(1, -0.5), split(2, 1, 4.0, False, 3, 4), leaf(3, 0.25), leaf(4, 1.0)],
+    [leaf(0, 0.125)],
+]
+TREES_BY_HAND = [{"tree": {**HEAD, "tree_structure": nodes}} for nodes in STRUCTURES]
+EXAMPLE = {**HEAD, "aggregate_output": {"weighted_sum": {}}, "trained_models": TREES_BY_HAND}
 
 
 def exported(model, features=None, version=None):
@@ -63,11 +44,10 @@ def exported(model, features=None, version=None):
     return elastic(deployable(model, "moerank", read_features(features), version), Path("out/m.json"))
 
 
-def scores(text, X):
+def read(text):
     server = ElasticModel(text)
     server.value = lambda query, fields: fields.get(query["script_score"]["query"]["exists"]["field"])
-    rows = [dict(zip(server.names, row, strict=True)) for row in X.tolist()]
-    return np.array([server.score({name: x for name, x in row.items() if not np.isnan(x)}) for row in rows])
+    return server
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -78,7 +58,7 @@ def test_the_engine_scores_as_the_model_does(name):
     X = documents(model)
     right = expected(model, X)
     assert np.ptp(right) > 0
-    assert (np.abs(scores(text, X) - right) <= tolerance(model, X)).all()
+    assert (np.abs(scores(read(text), X) - right) <= tolerance(model, X)).all()
 
 
 def test_the_reader_scores_an_example_by_hand():

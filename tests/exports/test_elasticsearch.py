@@ -6,7 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.served_models import GUIDE, LABELS, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
+from helpers.served_models import (
+    GUIDE,
+    LABELS,
+    LINEAR,
+    NAMES,
+    TREES,
+    documents,
+    expected,
+    scores,
+    served,
+    stumps,
+    tolerance,
+)
 from helpers.serving_elasticsearch import PluginModel, RefusedError
 
 from moerank.data import FittedScaling
@@ -19,11 +31,6 @@ FEATURES, MODEL = Path("out/m-features.json"), Path("out/m.json")
 def exported(model, features=None, write=elasticsearch, version=None):
     model = replace(model, negative=())  # whose scores are computed all the same
     return write(deployable(model, "moerank", read_features(features), version), MODEL)
-
-
-def scores(server, X):
-    rows = [dict(zip(server.names, row, strict=True)) for row in X.tolist()]
-    return np.array([server.score({name: x for name, x in row.items() if not np.isnan(x)}) for row in rows], float)
 
 
 @pytest.mark.parametrize(

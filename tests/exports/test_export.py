@@ -96,11 +96,11 @@ def test_thresholds_of_scaled_values_are_rewritten_exactly():
         (Model(names=(), columns=(), weights=()), "uses no feature; all documents would get the same score"),
         (
             replace(GUIDE, scaling=PER_QUERY),
-            'scaled per query, by moerank or in the files .*; train it on raw values with normalize = "minmax" or',
+            'scaled per query, by moerank or in the files .*; train on raw values with normalize = "minmax" or',
         ),
         (
-            replace(GUIDE, missing="query-worst"),
-            "the rule 'query-worst' for missing values depends on .*; train with a number, such as missing = 0",
+            replace(GUIDE, missing="query-worst", scaling=PER_QUERY),
+            "scaled per query, .*; the rule 'query-worst' for missing values depends on .*; train with a number",
         ),
     ],
 )

@@ -6,7 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.served_models import GUIDE, LABELS, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
+from helpers.served_models import (
+    GUIDE,
+    LABELS,
+    LINEAR,
+    NAMES,
+    TREES,
+    documents,
+    expected,
+    scores,
+    served,
+    stumps,
+    tolerance,
+)
 from helpers.serving_solr import RefusedError, SolrModel
 
 from moerank.data import FittedScaling
@@ -24,11 +36,6 @@ def read(model, features=None):
     files = exported(model, features).files
     assert list(files) == [STORE, MODEL]
     return SolrModel(files[STORE], files[MODEL])
-
-
-def scores(server, X):
-    rows = [dict(zip(server.names, row, strict=True)) for row in X.tolist()]
-    return np.array([server.score({name: x for name, x in row.items() if not np.isnan(x)}) for row in rows], float)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import pytest
 from helpers.changes import replace
 from scipy import stats
 
+from moerank.figures.notes import judged
 from moerank.figures.of_run import RUN_FIGURES
 from moerank.studies.result import Result
 
@@ -34,7 +35,7 @@ def test_the_band_is_the_interval_of_the_differences_query_by_query(tiny_result)
     every = tiny_result.baselines[0]
     assert tiny_result.best.paired_error == pytest.approx(paired_error(tiny_result.best, every), rel=1e-12)
     (band,) = axes_of(tiny_result).collections
-    assert band.get_label() == "95 % against all features"
+    assert band.get_label() == "95 % interval, against all features"
     half = stats.t.ppf(0.975, len(every.per_query["test"]["NDCG@10"]) - 1) * tiny_result.best.paired_error
     vertices = band.get_paths()[0].vertices
     at_chosen = vertices[vertices[:, 0] == len(tiny_result.best.features), 1]
@@ -49,12 +50,15 @@ def test_without_the_baseline_there_is_no_band(tiny_result):
     assert Result.from_json(without.to_json()) == without
 
 
-def test_the_title_names_problem_fold_and_solver_and_the_ring_the_choice(tiny_result):
+def test_the_title_is_the_verdict_the_note_names_the_run_and_the_ring_the_choice(tiny_result):
     axes = axes_of(tiny_result)
-    assert axes.get_title() == f"{tiny_result.problem}, fold {tiny_result.fold}: {tiny_result.solver}"
-    (ring,) = [line for line in axes.lines if str(line.get_label()).startswith("its test value")]
+    title = " ".join(axes.figure.legends[0].get_title().get_text().split())
+    assert title == judged(tiny_result.verdict)
+    run = f"{tiny_result.problem}, fold {tiny_result.fold}: {tiny_result.solver}."
+    assert axes.figure._supxlabel.get_text() == run
+    (ring,) = [line for line in axes.lines if str(line.get_label()).startswith("chosen")]
     value = tiny_result.best.scores["test"]["NDCG@10"]
-    assert ring.get_label() == f"its test value, {value:.3f}"
+    assert ring.get_label() == f"chosen ({len(tiny_result.best.features)}), test {value:.3f}"
     assert (list(ring.get_xdata()), list(ring.get_ydata())) == ([len(tiny_result.best.features)], [value])
 
 
@@ -64,8 +68,11 @@ def test_what_the_search_counted_is_on_the_axis(tiny_result):
     lines = {line.get_label(): line for line in axes.lines}
     assert axes.get_xlabel() == "Cost"
     assert list(lines["test"].get_xdata()) == [len(member.features) / 2 for member in tiny_result.front]
-    assert "all features (10), test" in lines
-    assert len(axes.collections) == 1
+    assert lines["all features (10), test"].get_xdata().tolist() == [10.0]
+    assert (axes.get_xscale(), len(axes.collections)) == ("log", 1)
+    free = [replace(member, objectives={**member.objectives, "cost": 0.0}) for member in priced.front[:1]]
+    assert axes_of(replace(priced, front=[*free, *priced.front[1:]])).get_xscale() == "symlog"
+    assert axes_of(tiny_result).get_xscale() == "linear"
 
 
 def test_of_three_objectives_members_are_points_and_a_note_says_what_is_shown(tiny_result):

@@ -8,10 +8,11 @@ import pytest
 from helpers.changes import replace
 from helpers.drawn import assert_legible, texts_on_the_page
 
+from moerank.figures.notes import beside_first, judged
 from moerank.figures.of_study import FIGURES
-from moerank.figures.panels import MOST_LINES, by_family, solver_style
+from moerank.figures.panels import MOST_LINES, best_of_families, solver_style
 from moerank.figures.style import encode, save_figure
-from moerank.solvers import solvers
+from moerank.solvers import FAMILIES, solvers
 from moerank.studies.problem import Published
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.solver import Solver
@@ -155,44 +156,58 @@ def test_a_file_that_is_no_figure_is_refused(name, results, problem, tmp_path):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_large_study_fits_a_page_and_names_every_solver(name, large, drawn_large):
+def test_a_large_study_fits_a_glance(name, drawn_large):
     figure = drawn_large(name)
-    words = words_of(assert_well_laid_out(figure))
-    assert figure.get_figheight() < 9.2  # the height of the text on a page of A4
-    # An ablation has four solvers, and the cost names those that no other one beats; its other tests say which.
-    expected = large.solvers if name not in ("ablation", "cost") else []
-    assert set(expected) <= words
+    assert_well_laid_out(figure)
+    assert figure.get_figheight() < 6.0  # a glance, not a page
 
 
 @pytest.mark.parametrize("name", ["accuracy", "attainment", "fronts", "hypervolume"])
 def test_no_panel_has_more_lines_than_can_be_told_apart_without_colour(name, drawn_large):
-    panels = panels_of(drawn_large(name))
-    assert len(panels) > 1
-    for axes in panels:
+    for axes in panels_of(drawn_large(name)):
         lines = [line for line in axes.lines if not line.get_label().startswith("_")]
-        of_solvers = [line for line in lines if not line.get_label().endswith(", published")]  # grey points
-        assert 0 < len(of_solvers) <= MOST_LINES
-        assert len({str(line._unscaled_dash_pattern) + str(line.get_marker()) for line in lines}) == len(lines)
+        of_solvers = [line for line in lines if not re.search(r", published| others$", line.get_label())]  # grey
+        assert 0 < len(of_solvers) <= MOST_LINES + 1
+        looks = {str(line._unscaled_dash_pattern) + str(line.get_marker()) for line in of_solvers}
+        assert len(looks) == len(of_solvers)
 
 
-def test_families_are_divided_into_panels_with_their_title():
-    table = list(solvers())
-    panels = by_family(table)
-    assert sorted(solver for panel in panels.values() for solver in panel) == sorted(table)
-    assert panels["Wrapper"] == [name for name in table if solvers()[name].family == "wrapper"]
-    searches = [solver for solver in table if solvers()[solver].family == "evolutionary"]
-    assert panels["Evolutionary search, 1 of 2"] + panels["Evolutionary search, 2 of 2"] == searches
-    fewer = by_family(table[:10])
-    assert fewer["MOFSRank and its ablations"] == table[:4]
-    assert fewer["MOFSRank with other searches"] == table[4:10]
-    assert [len(panel) for title, panel in panels.items() if title.startswith("Ranker")] == [8, 8]
-    few = ["mofsrank", "rankrls", "gas", "listnet", "fs-bfs", "fsmrank", "frank", "crr", "svm-map", "adarank"]
-    assert by_family(few)["Wrapper, filter, embedded"] == ["fs-bfs", "gas", "fsmrank"]
-    many = [f"fsmrank[lambda1={i}]" for i in range(19)]
-    parts = by_family(many)
-    assert list(parts) == [f"Embedded, {number} of 3" for number in (1, 2, 3)]
-    assert [solver for part in parts.values() for solver in part] == many
-    assert by_family(few[:9]) == {"": few[:9]}
+def test_of_many_solvers_the_best_of_each_family_by_validation_have_a_colour(large):
+    frame = large.frame
+    folds = frame.groupby(["solver", "fold"])["validation NDCG@10"].mean()
+    means = folds.groupby("solver").mean()
+    best = [max((s for s in means.index if solvers()[s].family == f), key=means.get) for f in FAMILIES]
+    assert best_of_families(large, large.solvers) == best
+    assert best_of_families(large, large.solvers[:6]) == large.solvers[:6]
+
+
+def test_findings_are_worded_by_what_is_shown(results):
+    (run, *_) = [result for result in results if result.solver == "fsmrank"]
+    size = f"{run.verdict.n_features} of 20 features"
+    for difference, n, words in [
+        (-0.05, 400, f"{size}, a loss of 0.050 NDCG@10 is shown on 400 test queries"),
+        (0.05, 400, f"{size}, a gain of 0.050 NDCG@10 is shown on 400 test queries"),
+        (0.0, 400, f"{size} rank like all of them within 0.005 on 400 test queries"),
+        (0.0, 40, f"{size}, no difference from all of them is shown on 40 test queries"),
+        (-0.05, 8, f"{size}, too few queries to tell a difference from all of them"),
+    ]:
+        spread = 0.05 if n == 40 else 0.01
+        differences = tuple(np.tile([difference - spread, difference + spread], n // 2).tolist())
+        assert judged(run.verdict.model_copy(update={"n_queries": n, "differences": differences})) == words
+
+
+def test_solvers_are_apart_if_their_quartiles_do_not_meet():
+    ends = {"a": (1.0, 2.0, 3.0), "b": (3.0, 3.5, 4.0), "c": (3.1, 5.0, 6.0), "d": (0.0, 0.5, 0.9)}
+    assert beside_first(ends, largest=True) == (
+        ["a", "b", "c", "d"],
+        "By quartiles of runs, c is better than a; d is worse than a; 1 other is not apart from it",
+    )
+    assert "d is better than a; c is worse than a" in beside_first(ends, largest=False)[1]
+    many = ends | {f"m{i}": (2.0, 2.0, 2.0) for i in range(9)} | {f"far{i}": (9.0, 9.0 + i, 20.0) for i in range(6)}
+    shown, said = beside_first(many, largest=True)
+    assert shown == ["a", *(f"far{i}" for i in range(1, 6))]  # the farthest
+    assert said.endswith("7 solvers are better than a; d is worse than a; 10 others are not apart from it")
+    assert beside_first({"a": ends["a"], "b": ends["b"]}, largest=True)[1].endswith("no search is apart from a")
 
 
 @pytest.mark.parametrize("name", FIGURES)

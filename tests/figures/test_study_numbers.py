@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.drawn import texts_on_the_page
+from helpers.drawn import texts_on_the_page, title_of_figure
 from scipy.stats import rankdata
 
 from moerank.figures.of_study import FIGURES
+from moerank.figures.panels import best_of_families
 from moerank.figures.style import far_below, limits_of
 from moerank.solvers import FAMILIES, solvers
 from moerank.studies.results import Results
@@ -73,36 +74,21 @@ def test_accuracy_is_of_what_validation_would_choose(results, problem, metric):
     assert y[0] == pytest.approx(score(results, "ranksvm-primal", metric), rel=1e-14)
 
 
-def test_accuracy_of_many_has_lines_by_family_and_a_column_for_each_ranker(large, drawn_large):
-    figure = drawn_large("accuracy")
-    for solver in ("mofsrank", "mofsrank-rvea", "fsm-svm", "gas", "nonconvex-mcp"):
-        values = lines_of(panel_of(figure, solver))[solver].get_ydata()
-        np.testing.assert_allclose(values, curve(large, solver, "test", "NDCG@10"), rtol=1e-14)
-    points = {
-        label: (panel_of(figure, label), lines_of(panel_of(figure, label))[label].get_data())
-        for label in ("Theirs, published", "Others, published")
-    }
-    assert [tuple(map(float, np.ravel(place))) for _, place in points.values()] == [(4.0, 0.93), (7.5, 0.91)]
-    assert [home for home, _ in points.values()] == [panel_of(figure, "mofsrank"), panel_of(figure, "gas")]
-    strip = panel_of(figure, "rankers")
-    names = [label.get_text().replace("\n", "") for label in strip.get_xticklabels()]
-    rankers = sorted(solver for solver in large.solvers if solvers()[solver].family == "ranker")
-    assert sorted(name.removesuffix(" (20)") for name in names) == rankers
-    drawn = lines_of(strip)["rankers"].get_ydata()
-    np.testing.assert_allclose(drawn, [score(large, n.removesuffix(" (20)"), "NDCG@10") for n in names], rtol=1e-14)
-    assert list(drawn) == sorted(drawn, reverse=True)
-
-
-def test_lines_of_other_panels_are_faint_behind(large, drawn_large):
-    axes = panel_of(drawn_large("fronts"), "gas", 2)
-    others = lines_of(axes)["_others"]
-    drawn = set(zip(*(others.get_data()), strict=True))
-    for run in large:
-        if run.fold == 1 and run.seed == 0 and len(run.front) > 1:
-            ends = [(len(m.features), m.scores["test"]["NDCG@10"]) for m in (run.front[0], run.front[-1])]
-            inside = run.solver in lines_of(axes)
-            assert all((end in drawn) != inside for end in ends), run.solver
-    assert others.get_color() == "0.84"
+def test_accuracy_of_many_has_the_best_of_each_family_and_the_others_in_grey(large, drawn_large):
+    (axes,) = drawn_large("accuracy").axes
+    lines = lines_of(axes)
+    best = best_of_families(large, large.solvers)
+    assert f"{len(large.solvers) - len(best)} others" in lines
+    for solver in large.solvers:
+        if solvers()[solver].family == "ranker":
+            expected = [(20.0, score(large, solver, "NDCG@10"))]
+        else:
+            expected = list(enumerate(curve(large, solver, "test", "NDCG@10"), start=1))
+        line = lines[solver if solver in best else f"_{solver}"]
+        np.testing.assert_allclose(line.get_xydata(), expected, rtol=1e-14)
+        assert (line.get_color() == "0.8") == (solver not in best)
+    assert lines["Theirs, published"].get_xydata().tolist() == [[4.0, 0.93]]
+    assert lines["Others, published"].get_xydata().tolist() == [[7.5, 0.91]]
 
 
 def test_fronts_are_the_members_of_the_first_seed(results, problem):
@@ -156,18 +142,40 @@ def test_hypervolume_is_the_mean_and_the_band_how_seeds_differ(results, problem)
 
 
 def test_frequency_is_the_share_of_the_runs(results, problem):
-    axes = FIGURES["frequency"].draw(results, problem).axes[0]
+    figure = FIGURES["frequency"].draw(results, problem)
+    (axes,) = figure.axes
     share = np.asarray(axes.images[0].get_array())
-    names = [label.get_text() for label in axes.get_xticklabels()]
-    (right,) = axes.child_axes
-    for row, (label, stability) in enumerate(zip(axes.get_yticklabels(), right.get_yticklabels(), strict=True)):
-        runs = [run for seeds in runs_of(results, label.get_text()).values() for run in seeds]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    for column, label in enumerate(axes.get_xticklabels()):
+        *words, stability = label.get_text().split("\n")
+        runs = [run for seeds in runs_of(results, "".join(words)).values() for run in seeds]
         chosen = [set(run.names(run.best.features)) for run in runs]
         jaccard = np.mean([len(a & b) / len(a | b) for a, b in itertools.combinations(chosen, 2)])
-        assert stability.get_text().startswith(f"{jaccard:.2f} (")
-        for column, name in enumerate(names):
+        assert stability.startswith(f"{jaccard:.2f} (")
+        for row, name in enumerate(names):
             assert share[row, column] == pytest.approx(np.mean([name in features for features in chosen]), abs=1e-12)
-    assert list(share.sum(axis=0).round(9)) == sorted(share.sum(axis=0).round(9), reverse=True)
+    assert list(share.sum(axis=1).round(9)) == sorted(share.sum(axis=1).round(9), reverse=True)
+    assert [text.get_text() for text in axes.texts] == [f"{100 * value:.0f}" for value in share.ravel()]
+    often = (share[0] > 0.5).sum()
+    said = f"{names[0]} is chosen most: {often} of {share.shape[1]} solvers in more than half of the runs"
+    assert title_of_figure(figure).lower() == said.lower()
+
+
+def test_instances_are_the_shares_of_all_members(results, problem):
+    figure = FIGURES["instances"].draw(results, problem)
+    shares = {}
+    for run in results:
+        mine = [member.instances / run.n_instances for member in run.front if run.n_instances and member.instances]
+        shares.setdefault(run.solver, []).extend(mine)
+    for solver, mine in shares.items():
+        if mine:
+            lines = figure.axes[0].lines
+            at = [line.get_label() for line in lines].index(solver)
+            assert sorted(lines[at].get_xdata()) == sorted(mine)
+            np.testing.assert_allclose(lines[at + 1].get_xdata(), np.quantile(mine, (0.25, 0.75)))
+            np.testing.assert_allclose(lines[at + 2].get_xdata(), np.median(mine))
+    middle = np.median([share for mine in shares.values() for share in mine])
+    assert f"at most {middle:.0%} of the pairs" in title_of_figure(figure)
 
 
 def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, drawn_large, problem, results):
@@ -231,8 +239,8 @@ def test_ranks_are_over_folds_of_all_problems_or_of_one(results, problem):
         assert sorted(rows) == labels
         assert list(drawn) == sorted(drawn)
         np.testing.assert_allclose(drawn, [expected[row] for row in rows])
-        said = f"{len(folds)} folds of {asked.name}," if asked else f"{len(folds)} folds,"
-        assert said in figure._supxlabel.get_text().replace("\n", " ")
+        said = f"{len(folds)} folds of {asked.name} " if asked else f"{len(folds)} folds "
+        assert said in title_of_figure(figure)
 
 
 def test_bars_join_ranks_closer_than_the_critical_difference(large):
@@ -241,7 +249,7 @@ def test_bars_join_ranks_closer_than_the_critical_difference(large):
     axes, bars = figure.axes
     ranks = lines_of(axes)["mean rank"].get_xdata()
     rows = np.asarray(axes.get_yticks())
-    critical = float(re.search(r"difference ([\d.]+) \(", figure._supxlabel.get_text().replace("\n", " "))[1])
+    critical = float(re.search(r"difference is ([\d.]+) \(", figure._supxlabel.get_text().replace("\n", " "))[1])
     joined = np.zeros((len(ranks), len(ranks)), bool)
     for bar in bars.lines:
         inside = (rows >= min(bar.get_ydata())) & (rows <= max(bar.get_ydata()))
@@ -249,6 +257,17 @@ def test_bars_join_ranks_closer_than_the_critical_difference(large):
     close = np.abs(ranks[:, None] - ranks) < critical
     np.testing.assert_array_equal(joined | np.eye(len(ranks), dtype=bool), close)
     assert not close.all()
+    assert f"smaller than {critical:.2f} mean ranks is shown" in title_of_figure(figure)
+
+
+def test_one_bar_for_many_solvers_is_one_line(large, drawn_large):
+    figure = drawn_large("ranks")
+    (axes,) = figure.axes
+    drawn = lines_of(axes)["mean rank"]
+    assert len(drawn.get_xdata()) == len(large.solvers)
+    assert set(drawn.get_ydata()) == {0.0}
+    assert title_of_figure(figure) == f"No difference between {len(large.solvers)} solvers on 2 folds is shown"
+    assert figure.get_figheight() < 2.0
 
 
 def test_ablations_show_the_fronts_of_a_run_and_the_means_of_all(results, problem):
@@ -286,11 +305,10 @@ def test_a_solver_far_below_all_others_flattens_no_figure(large, problem):
     )
     value = score(results, "frank", "NDCG@10")
     others = [score(results, solver, "NDCG@10") for solver in results.solvers if solver != "frank"]
-    for name, line in (("cost", "_best"), ("accuracy", "rankers")):
+    for name in ("cost", "accuracy"):
         figure = FIGURES[name].draw(results, problem)
-        low, _ = panel_of(figure, line).get_ylim()
+        low, _ = figure.axes[0].get_ylim()
         assert value < low < min(others)
-    assert any(text.get_text() == f"↓ {value:.3f}" for axes in figure.axes for text in axes.texts)
     cost = FIGURES["cost"].draw(results, problem)
     assert f"↓ lies below the axis: frank {value:.3f}." in cost._supxlabel.get_text().replace("\n", " ")
     (mark,) = (text for axes in cost.axes for text in axes.texts if "↓" in text.get_text())

@@ -24,6 +24,12 @@ def texts_on_the_page(figure):
     return [(text.get_text(), Text.get_window_extent(text, renderer)) for text in texts]  # without arrows
 
 
+def title_of_figure(figure):
+    """Return what a figure finds, without its line breaks."""
+    titles = [legend.get_title() for legend in figure.legends] or [figure._suptitle]
+    return " ".join(titles[0].get_text().split())
+
+
 def assert_legible(figure):
     """Assert that every text is on the page and none over another, and return the texts."""
     boxes, page = texts_on_the_page(figure), figure.bbox

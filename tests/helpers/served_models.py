@@ -132,3 +132,9 @@ def tolerance(model, X):
     if model.scaling != UNSCALED:
         offset, scale = np.array(model.scaling.offset), np.array(model.scaling.scale)
     return (X.shape[1] + 4) * unit * (np.abs(model.weights) * (np.abs(X) + np.abs(offset)) / scale).sum(axis=1)
+
+
+def scores(server, X):
+    """Return the scores of rows by a server, to which missing values are not given."""
+    rows = [dict(zip(server.names, row, strict=True)) for row in X.tolist()]
+    return np.array([server.score({name: x for name, x in row.items() if not np.isnan(x)}) for row in rows], float)

@@ -14,14 +14,3 @@ def test_scores_are_sums_in_feature_order_to_the_bit(n_individuals, dtype):
     for f in range(13):
         expected += X[:, f, None] * W[:, f].astype(dtype)
     np.testing.assert_array_equal(linear_scores(X, W), expected)
-
-
-def test_identical_documents_tie_in_every_batch():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(20, 31))
-    copies = rng.integers(0, 20, 500)
-    W = rng.normal(size=(100, 31))
-    for part in (slice(0, 1), slice(3, 17), slice(0, 100)):
-        scores = linear_scores(rows[copies], W[part])
-        np.testing.assert_array_equal(scores, linear_scores(rows, W[part])[copies])
-        np.testing.assert_array_equal(scores, linear_scores(rows[copies], W)[:, part])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData
-from moerank.kernels.stumps import best_stump, pair_weights, split_weight
+from moerank.kernels.stumps import best_stump, pair_weights
 
 
 @pytest.fixture
@@ -45,16 +45,6 @@ def test_fidelity_weights_of_pairs_far_in_the_wrong_order_are_small_not_nan():
     pair_weights(*groups(data), np.array([0.0, 1000.0]), np.ones(2), True, weights, potentials)
     assert weights[0] == pytest.approx(np.exp(-500.0))
     np.testing.assert_array_equal(potentials, [weights[0], -weights[0]])
-
-
-def test_split_weight_counts_pairs_that_the_stump_tells_apart(data):
-    weights = np.random.default_rng(3).random(len(data.pairs))
-    above = data.X[:, 2] > 0.5
-    right, wrong = split_weight(*groups(data), weights, above)
-    h = above[data.pairs.better].astype(int) - above[data.pairs.worse]
-    assert right == pytest.approx(weights[h == 1].sum(), rel=1e-13)
-    assert wrong == pytest.approx(weights[h == -1].sum(), rel=1e-13)
-    assert min(right, wrong) > 0
 
 
 @pytest.mark.parametrize("reversed_too", [False, True])

@@ -93,16 +93,6 @@ def test_the_papers_bound_holds_at_every_round(data, measure):
         assert step.values.mean() == ranker.train_scores_[t]
 
 
-def test_predictions_are_the_scores_of_every_size(data):
-    ranker = fit(AdaRank(n_rounds=25, reweighting="cumulative"), data)
-    staged = ranker._scores_by_size(data, data.X)
-    assert staged.shape == (300, 25)
-    for size in (1, 6, 25):
-        smaller = fit(AdaRank(n_rounds=size, reweighting="cumulative"), data)
-        np.testing.assert_array_equal(staged[:, size - 1], smaller.predict(data.X))
-        assert MAP().score(data, staged[:, size - 1]) == pytest.approx(ranker.train_scores_[size - 1], rel=1e-14)
-
-
 def test_tuning_takes_the_best_round_of_the_best_reweighting(data):
     rng = np.random.default_rng(8)
     vali = RankingData(rng.random((60, 6)), rng.integers(0, 3, 60), np.repeat(np.arange(4), 15))

@@ -19,7 +19,6 @@ from moerank.rankers import (
     RankerAdapter,
     RankSVM,
     as_backend,
-    require_weights,
     train_on,
     train_population,
 )
@@ -31,13 +30,6 @@ def features(noisy_data):
     features = np.random.default_rng(0).random((4, noisy_data.n_features)) < 0.5
     features[:, 0] = True
     return features
-
-
-@pytest.fixture
-def lambda_mart():
-    return LGBMRanker(
-        n_estimators=5, num_leaves=4, min_child_samples=5, deterministic=True, force_row_wise=True, n_jobs=1, verbose=-1
-    )
 
 
 @pytest.mark.parametrize("ranker", [Ridge(alpha=0.3), LinearRegression(fit_intercept=False)])
@@ -62,33 +54,50 @@ def test_the_ranker_itself_is_not_fitted(noisy_data):
     assert not hasattr(ranker, "coef_")
 
 
-@pytest.mark.parametrize("ranker", [make_pipeline(StandardScaler(), Ridge()), SVR(kernel="rbf")])
-def test_rankers_without_weights_give_scores(noisy_data, features, ranker):
-    population = RankerAdapter(ranker).fit_population(noisy_data, feature_mask=features)
-    assert isinstance(population, FittedPopulation)
-    scores = population.scores(noisy_data.X)
-    for individual, mask in enumerate(features):
-        direct = clone(ranker).fit(noisy_data.X[:, mask], noisy_data.y).predict(noisy_data.X[:, mask])
-        np.testing.assert_array_equal(scores[:, individual], direct)
-
-
-def test_lightgbm_is_given_the_sizes_of_the_queries(noisy_data, features, lambda_mart):
-    population = RankerAdapter(lambda_mart).fit_population(noisy_data, feature_mask=features)
-    assert len(population) == len(features)
-    scores = population.scores(noisy_data.X)
-    assert scores.shape == (noisy_data.n_documents, len(features))
-    assert scores.flags.c_contiguous
-    sizes = np.diff(noisy_data.offsets)
-    for individual, mask in enumerate(features):
-        X = noisy_data.X[:, mask]
-        direct = clone(lambda_mart).fit(X, noisy_data.y, group=sizes).predict(X)
-        np.testing.assert_array_equal(scores[:, individual], direct)
-    assert len(np.unique(scores)) > 20
-
-
 def test_a_ranker_that_takes_qid_is_given_it(noisy_data):
     W = RankerAdapter(RankSVM(C=2.0)).fit_population(noisy_data)
     np.testing.assert_array_equal(W, RankSVM(C=2.0).fit_population(noisy_data))
+
+
+def xgboost():
+    return pytest.importorskip("xgboost").XGBRanker(n_estimators=4, max_depth=2, n_jobs=1)
+
+
+def catboost():
+    settings = dict(iterations=4, depth=2, thread_count=1, verbose=False, allow_writing_files=False)
+    return pytest.importorskip("catboost").CatBoostRanker(**settings)
+
+
+def lightgbm():
+    settings = dict(deterministic=True, force_row_wise=True, n_jobs=1, verbose=-1)
+    return LGBMRanker(n_estimators=5, num_leaves=4, min_child_samples=5, **settings)
+
+
+def sizes(data):
+    return np.diff(data.offsets)
+
+
+@pytest.mark.parametrize(
+    ("make", "queries"),
+    [
+        (lambda: make_pipeline(StandardScaler(), Ridge()), {}),
+        (lambda: SVR(kernel="rbf"), {}),
+        (lightgbm, {"group": sizes}),
+        (xgboost, {"qid": lambda data: data.qid}),
+        (catboost, {"group_id": lambda data: data.qid}),
+    ],
+    ids=["pipeline", "svr", "lightgbm", "xgboost", "catboost"],
+)
+def test_rankers_without_weights_score_as_when_they_are_fitted_directly(noisy_data, features, make, queries):
+    population = as_backend(make()).fit_population(noisy_data, feature_mask=features)
+    assert isinstance(population, FittedPopulation)
+    assert len(population) == len(features)
+    scores = population.scores(noisy_data.X)
+    assert scores.flags.c_contiguous
+    for individual, mask in enumerate(features):
+        X, given = noisy_data.X[:, mask], {name: of(noisy_data) for name, of in queries.items()}
+        np.testing.assert_array_equal(scores[:, individual], make().fit(X, noisy_data.y, **given).predict(X))
+    assert len(np.unique(scores)) > 20
 
 
 class Recorder(BaseEstimator):
@@ -103,13 +112,6 @@ def test_sizes_go_before_query_ids(noisy_data):
     population = RankerAdapter(Recorder()).fit_population(noisy_data)
     np.testing.assert_array_equal(population.rankers[0].group_, np.diff(noisy_data.offsets))
     assert population.rankers[0].qid_ is None
-
-
-def test_weights_are_required_with_a_reason(noisy_data, lambda_mart):
-    backend = RankerAdapter(lambda_mart)
-    population = backend.fit_population(noisy_data)
-    with pytest.raises(ValueError, match=r"^LGBMRanker has no weights \(coef_\).* ensemble=False"):
-        require_weights(population, backend)
 
 
 def test_a_pair_mask_is_refused_with_a_reason(noisy_data):
@@ -148,26 +150,6 @@ def test_catboosts_interface_is_known_and_open_threads_are_one(noisy_data, given
     assert (threads, adapter.ranker.thread_count) == (used, given)
 
 
-def test_xgboost_ranks_as_when_it_is_fitted_directly(noisy_data, features):
-    xgboost = pytest.importorskip("xgboost")
-    ranker = xgboost.XGBRanker(n_estimators=4, max_depth=2, n_jobs=1)
-    scores = as_backend(ranker).fit_population(noisy_data, feature_mask=features).scores(noisy_data.X)
-    for individual, mask in enumerate(features):
-        X = noisy_data.X[:, mask]
-        direct = clone(ranker).fit(X, noisy_data.y, qid=noisy_data.qid).predict(X)
-        np.testing.assert_array_equal(scores[:, individual], direct)
-    assert len(np.unique(scores)) > 20
-
-
-def test_catboost_ranks_as_when_it_is_fitted_directly(noisy_data, features):
-    catboost = pytest.importorskip("catboost")
-    ranker = catboost.CatBoostRanker(iterations=4, depth=2, thread_count=1, verbose=False, allow_writing_files=False)
-    scores = as_backend(ranker).fit_population(noisy_data, feature_mask=features[:1]).scores(noisy_data.X)
-    X = noisy_data.X[:, features[0]]
-    direct = ranker.copy().fit(X, noisy_data.y, group_id=noisy_data.qid).predict(X)
-    np.testing.assert_array_equal(scores[:, 0], direct)
-
-
 @pytest.mark.parametrize(
     ("steps", "size"),
     [
@@ -187,13 +169,6 @@ def test_a_pipeline_uses_the_features_that_its_selectors_leave(steps, size):
     if size == 2:
         scores = f_regression(data.X, data.y)[0]
         assert np.flatnonzero(ranker.support_).tolist() == sorted(np.argsort(-scores)[:2].tolist())
-
-
-def test_a_backend_stays_and_a_ranker_is_adapted():
-    backend, ranker = RankSVM(), Ridge()
-    assert as_backend(backend) is backend
-    adapted = as_backend(ranker)
-    assert isinstance(adapted, RankerAdapter) and adapted.ranker is ranker
 
 
 @pytest.mark.parametrize(

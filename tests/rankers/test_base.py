@@ -4,11 +4,22 @@ import weakref
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import ConstantFeatureWarning, LinearRanker, RankRLS, RankSVM
+from moerank.rankers import (
+    AdaRank,
+    ConstantFeatureWarning,
+    FRank,
+    LinearRanker,
+    ListNet,
+    RankBoost,
+    RankRLS,
+    RankSVM,
+)
+from moerank.selectors import GreedyRankRLS
 from moerank.solvers import make_solver
 from moerank.training.listed import PairProblem
 from moerank.training.losses import SquaredHingeLoss
@@ -62,6 +73,21 @@ def test_a_size_beyond_what_the_fit_reached_is_its_last(data):
     grid = [{"size": 5}, {"size": 50}]
     scores = Prefix()._candidate_scores(data, data, [Prefix(**entry) for entry in grid])
     np.testing.assert_array_equal(scores[:, 0], scores[:, 1])
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [AdaRank(n_rounds=25, reweighting="cumulative"), RankBoost(25), FRank(25, None), ListNet(25), GreedyRankRLS(8)],
+    ids=lambda ranker: type(ranker).__name__,
+)
+def test_predictions_are_the_staged_scores_of_every_size(noisy_data, ranker):
+    staged = ranker.fit(noisy_data)._scores_by_size(noisy_data, noisy_data.X)
+    assert staged.shape == (noisy_data.n_documents, getattr(ranker, ranker._size))
+    for size in (1, 7, staged.shape[1]):
+        smaller = clone(ranker).set_params(**{ranker._size: size}).fit(noisy_data)
+        np.testing.assert_array_equal(staged[:, size - 1], smaller.predict(noisy_data.X))
+    if hasattr(ranker, "features_"):
+        assert ranker.support_.tolist() == [f in ranker.features_ for f in range(12)]
 
 
 def test_tuning_reports_the_share_of_the_grid(data):

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.linear_model import LogisticRegression, Ridge
 
 from moerank.data import RankingData, load_fold
 from moerank.rankers import CombinedRegressionRanking, RankRLS
@@ -51,23 +50,6 @@ def test_without_documents_it_is_rank_rls_on_differences(noisy_data, ridge):
     ranker = fit(noisy_data, alpha=0.0, ridge=ridge)
     np.testing.assert_allclose(ranker.coef_, reference.coef_, rtol=1e-9)
     assert ranker.intercept_ == 0.0
-
-
-@pytest.mark.parametrize("ridge", [1.0, 1e-3])
-def test_without_pairs_it_is_ridge_regression(noisy_data, ridge):
-    reference = Ridge(alpha=0.5 * ridge * noisy_data.n_documents).fit(noisy_data.X, noisy_data.y)
-    ranker = fit(noisy_data, alpha=1.0, ridge=ridge)
-    np.testing.assert_allclose(ranker.coef_, reference.coef_, rtol=1e-9)
-    assert ranker.intercept_ == pytest.approx(reference.intercept_)
-
-
-def test_without_pairs_the_logistic_loss_is_logistic_regression(noisy_data):
-    data = RankingData(noisy_data.X, noisy_data.y > 1, noisy_data.qid)
-    C = 1.0 / (0.01 * data.n_documents)
-    reference = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12).fit(data.X, data.y)
-    ranker = fit(data, alpha=1.0, ridge=0.01, loss="logistic")
-    np.testing.assert_allclose(ranker.coef_, reference.coef_[0], rtol=1e-6)
-    assert ranker.intercept_ == pytest.approx(reference.intercept_[0], rel=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])

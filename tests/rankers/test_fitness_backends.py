@@ -7,8 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from moerank.data import RankingData, load_fold, make_planted
-from moerank.kernels.scores import linear_scores
+from moerank.data import RankingData, make_planted
 from moerank.rankers import FSMRank, RankRLS, RankSVM
 
 BACKENDS = [RankSVM(2.0), RankRLS(0.05), RankRLS(0.05, target="difference"), FSMRank(lambda2=1e-4)]
@@ -82,19 +81,6 @@ def test_constant_features_get_no_weight(backend):
     W = backend.fit_population(data, pair_mask=rng.random((3, len(data.pairs))) < 0.5)
     assert not W[:, 1].any()
     assert W[:, 0].all()
-
-
-def test_identical_documents_of_real_data_tie_in_every_batch(letor_folder, backend):
-    train, _, _ = load_fold(letor_folder / "OHSUMED" / "Fold1")
-    _, group, sizes = np.unique(train.X, axis=0, return_inverse=True, return_counts=True)
-    assert (sizes > 1).sum() > 100
-    rng = np.random.default_rng(3)
-    W = backend.fit_population(train, pair_mask=rng.random((9, len(train.pairs))) < 0.1)
-    for part in (W, W[:1], W[4:8]):
-        scores = linear_scores(train.X, part)
-        first = np.zeros((len(sizes), len(part)))
-        first[group] = scores  # one document of each group
-        np.testing.assert_array_equal(scores, first[group])
 
 
 @pytest.mark.parametrize("backend", [RankSVM(C=5000.0), RankRLS(alpha=1e-4, tol=0.0)], ids=lambda b: type(b).__name__)

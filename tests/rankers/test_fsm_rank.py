@@ -124,18 +124,6 @@ def test_population_reaches_each_individuals_minimum(noisy_data, masks, paramete
     assert not W[~features].any()
 
 
-@pytest.mark.parametrize("tol", [1e-4, 1e-9])
-def test_an_individual_does_not_depend_on_its_company(noisy_data, masks, tol):
-    pairs, features = masks
-    ranker = FSMRank(tol=tol, max_iter=3000)
-    together, steps = ranker._minimise(noisy_data, pairs, features)
-    assert len(set(steps)) > 5  # lanes do stand still while others go on
-    for row in range(19):
-        alone, alone_steps = ranker._minimise(noisy_data, pairs[row : row + 1], features[row : row + 1])
-        np.testing.assert_array_equal(together[row], alone[0])
-        assert steps[row] == alone_steps[0]
-
-
 def test_shared_pairs_equal_own_pairs(noisy_data, masks):
     """Sums in another order may end at another step: both ends are as near to the minimum as the rule has them."""
     pairs, features = masks
@@ -311,14 +299,6 @@ def test_ones_and_identity_are_the_elastic_net(noisy_data):
     assert named.objective(noisy_data, split(w)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_grid_over_importances_trains_each_with_its_own(noisy_data):
-    s, _ = given_measures(noisy_data.n_features)
-    candidates = [FSMRank(importance=importance) for importance in ("ones", s, s[::-1].copy())]
-    W = FSMRank()._fit_candidates(noisy_data, candidates)
-    for w, candidate in zip(W, candidates, strict=True):
-        np.testing.assert_array_equal(w, candidate.fit_population(noisy_data)[0])
-
-
 @pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-2)])
 def test_form_4_of_the_paper_has_the_same_minimum(noisy_data, lambda1, lambda2):
     """min f(w) + ½ lambda1 wᵀAw subject to Σ wᵢ / sᵢ ≤ C, C the sum at the minimum of problem (2), by scipy's SLSQP."""
@@ -351,35 +331,19 @@ def test_every_step_keeps_the_bound_of_theorem_2(noisy_data, lambda1, lambda2):
     assert (history - exact.objectives_[-1] <= 2 * L0 * (exact.variables_**2).sum() / (t + 1) ** 2).all()
 
 
-def test_grid_in_one_population_equals_entry_by_entry(noisy_data):
-    ranker = FSMRank()
-    grid = ranker.default_grid(noisy_data)
-    assert len({tuple(entry.items()) for entry in grid}) == 169
-    assert grid[0] == {"lambda1": 1.0, "lambda2": 1.0}
+@pytest.mark.parametrize("over", [None, "tol", "importance"])
+def test_a_grid_is_trained_as_its_entries_are(noisy_data, over):
+    """The usual one in one population, those over other parameters one by one."""
+    ranker, (s, _) = FSMRank(), given_measures(noisy_data.n_features)
+    values = {"tol": (0.5, 1e-6), "importance": ("ones", s, s[::-1].copy())}
+    grid = [{over: value} for value in values[over]] if over else ranker.default_grid(noisy_data)
+    if over is None:
+        assert len({tuple(entry.items()) for entry in grid}) == 169
+        assert grid[0] == {"lambda1": 1.0, "lambda2": 1.0}
     candidates = [clone(ranker).set_params(**entry) for entry in grid]
     W = ranker._fit_candidates(noisy_data, candidates)
     for w, candidate in zip(W, candidates, strict=True):
         np.testing.assert_array_equal(w, candidate.fit_population(noisy_data)[0])
-
-
-def test_a_grid_over_other_parameters_is_tuned_entry_by_entry(noisy_data):
-    grid = [{"tol": 0.5}, {"tol": 1e-6}]
-    candidates = [clone(FSMRank()).set_params(**entry) for entry in grid]
-    W = FSMRank()._fit_candidates(noisy_data, candidates)
-    for w, candidate in zip(W, candidates, strict=True):
-        np.testing.assert_array_equal(w, candidate.fit_population(noisy_data)[0])
-
-
-def test_tuning_never_prefers_weights_of_zero():
-    # The rows stand in the best order, so a ranker that scores everything alike keeps it.
-    rng = np.random.default_rng(8)
-    y = np.repeat([2, 1, 0], 10)
-    data = RankingData(0.1 * (y + rng.normal(size=30))[:, None], y)
-    ranker = FSMRank()
-    first = clone(ranker).set_params(**ranker.default_grid(data)[0])
-    assert not first.fit_population(data).any()
-    assert MAP().score(data, np.zeros(30)) == 1.0
-    assert ranker.tune(data, data).fit_population(data).any()
 
 
 def test_five_folds_come_near_the_published_means(letor_folder):

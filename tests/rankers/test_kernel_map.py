@@ -2,6 +2,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from helpers.pair_problems import gaussian_kernel
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -17,10 +18,6 @@ from moerank.training.sorted import PairedDocuments, hessian_diagonal, solve_wit
 # OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.
 PUBLISHED = {"N@10": [0.3955, 0.4576, 0.4356, 0.4593, 0.5047], "MAP": [0.3529, 0.4461, 0.4491, 0.5160, 0.4725]}
 MEANS = {RankNystrom: (0.4505, 0.4473), RankFourier: (None, 0.4472)}
-
-
-def plain_kernel(X, Y, gamma):
-    return np.exp(-gamma * ((X[:, None] - Y[None]) ** 2).sum(axis=2))
 
 
 def fit(maker, data, **parameters):
@@ -41,8 +38,8 @@ def test_nystrom_with_every_document_for_landmark_is_the_exact_kernel_ranker(noi
 def test_the_nystrom_map_is_the_low_rank_kernel_of_its_landmarks(noisy_data):
     ranker = fit(RankNystrom, noisy_data, n_components=25, gamma=0.5)
     X = noisy_data.X[:60]
-    across = plain_kernel(X, ranker.landmarks_, 0.5)
-    expected = across @ np.linalg.inv(plain_kernel(ranker.landmarks_, ranker.landmarks_, 0.5)) @ across.T
+    across = gaussian_kernel(X, ranker.landmarks_, 0.5)
+    expected = across @ np.linalg.inv(gaussian_kernel(ranker.landmarks_, ranker.landmarks_, 0.5)) @ across.T
     mapped = ranker._image(X)
     np.testing.assert_allclose(mapped @ mapped.T, expected, atol=1e-8)
     rows = {tuple(row) for row in noisy_data.X.tolist()}
@@ -51,7 +48,7 @@ def test_the_nystrom_map_is_the_low_rank_kernel_of_its_landmarks(noisy_data):
 
 
 def by_hand(X, Y, kernel, gamma):
-    return {"rbf": plain_kernel(X, Y, gamma), "linear": X @ Y.T, "polynomial": (gamma * X @ Y.T + 0.5) ** 2}[kernel]
+    return {"rbf": gaussian_kernel(X, Y, gamma), "linear": X @ Y.T, "polynomial": (gamma * X @ Y.T + 0.5) ** 2}[kernel]
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "polynomial", "linear"])
@@ -111,18 +108,9 @@ def test_a_metric_changes_the_way_and_not_the_end(noisy_data):
     np.testing.assert_allclose(X @ other.x, X @ plain.x, atol=1e-4)
 
 
-def test_the_diagonal_of_the_hessian_is_about_that_of_all_pairs():
-    """Documents of one query at random: the two of a pair are then as unlike as any two."""
-    rng = np.random.default_rng(6)
-    data = RankingData(rng.normal(size=(400, 5)) * [0.0, 0.1, 1.0, 3.0, 10.0] + 50.0, rng.integers(0, 3, 400))
-    D = data.X[data.pairs.better] - data.X[data.pairs.worse]
-    found = hessian_diagonal(data.X, PairedDocuments.of(data).pairs, 7.0)
-    np.testing.assert_allclose(found, 1.0 + 14.0 * np.mean(D**2, axis=0), rtol=0.02)
-
-
 def test_the_error_of_fourier_features_falls_as_one_over_the_root_of_their_number(noisy_data):
     X = noisy_data.X[:80]
-    exact = plain_kernel(X, X, 0.4)
+    exact = gaussian_kernel(X, X, 0.4)
 
     def error(k):
         mapped = [
@@ -135,9 +123,16 @@ def test_the_error_of_fourier_features_falls_as_one_over_the_root_of_their_numbe
     assert errors[1] < 0.05
 
 
-@pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
-def test_identical_documents_tie_wherever_they_stand(noisy_data, maker):
-    ranker = fit(maker, noisy_data, n_components=50, gamma=0.5)
+SMALL = [
+    RankNystrom(30, C=100.0, gamma=0.5, random_state=5),
+    RankFourier(30, C=100.0, gamma=0.5, random_state=5),
+    KernelRankSVM(C=100.0, gamma=0.5),
+]
+
+
+@pytest.mark.parametrize("ranker", SMALL)
+def test_identical_documents_tie_wherever_they_stand(noisy_data, ranker):
+    ranker = clone(ranker).fit(noisy_data)
     rng = np.random.default_rng(3)
     rows = rng.random((31, 12))
     copies = rng.integers(0, 31, 2100)
@@ -153,12 +148,11 @@ def test_seeds_decide_the_map(noisy_data, maker):
     assert not np.array_equal(first.predict(noisy_data.X), other.predict(noisy_data.X))
 
 
-@pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
-def test_tuning_scores_each_entry_as_its_own_fit_does(noisy_data, maker):
-    grid = [{"C": C, "gamma": gamma, "n_components": 30} for gamma in (0.1, 1.0) for C in (10.0, 1000.0)]
-    candidates = [maker(**entry, random_state=5) for entry in grid]
-    scores = np.hstack([part for _, part in maker()._grid_scores(noisy_data, noisy_data, candidates)])
-    alone = [fit(maker, noisy_data, **entry, random_state=5).predict(noisy_data.X) for entry in grid]
+@pytest.mark.parametrize("ranker", SMALL)
+def test_tuning_scores_each_entry_as_its_own_fit_does(noisy_data, ranker):
+    candidates = [clone(ranker).set_params(C=C, gamma=gamma) for gamma in (0.1, 1.0) for C in (10.0, 1000.0)]
+    scores = np.hstack([part for _, part in ranker._grid_scores(noisy_data, noisy_data, candidates)])
+    alone = [candidate.fit(noisy_data).predict(noisy_data.X) for candidate in candidates]
     np.testing.assert_allclose(scores, np.stack(alone, axis=1), rtol=1e-9, atol=1e-12)
 
 

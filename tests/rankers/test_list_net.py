@@ -35,23 +35,6 @@ def test_small_steps_end_at_the_minimum_that_scipy_finds(few_features):
     assert errors[1] < errors[0] / 3  # the distance to the minimum goes with the step, the loss with its square
 
 
-def test_in_one_query_it_is_gradient_descent_to_the_minimum():
-    rng = np.random.default_rng(1)
-    data = RankingData(rng.random((40, 2)), rng.integers(0, 3, 40))
-    best = minimize(loss, np.zeros(2), args=(data,), method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10})
-    ranker = fit(data, n_epochs=5000, learning_rate=1.0)
-    assert loss(ranker.coef_, data) == pytest.approx(best.fun, abs=1e-10)
-    np.testing.assert_allclose(ranker.coef_, best.x, atol=1e-4)
-
-
-def test_a_long_fit_passes_through_the_short_ones(noisy_data):
-    long = fit(noisy_data, n_epochs=30, learning_rate=0.05)
-    for n_epochs in (1, 7, 30):
-        short = fit(noisy_data, n_epochs=n_epochs, learning_rate=0.05)
-        np.testing.assert_array_equal(long.epoch_coefs_[n_epochs - 1], short.coef_)
-    assert long.epoch_coefs_.shape == (30, noisy_data.n_features)
-
-
 def test_queries_with_equal_labels_change_nothing(noisy_data):
     rng = np.random.default_rng(3)
     X = np.vstack([rng.random((6, noisy_data.n_features)), noisy_data.X, rng.random((4, noisy_data.n_features))])

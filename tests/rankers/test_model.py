@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMRanker
 from pydantic import ValidationError
+from sklearn.base import clone
 
-from moerank.data import PER_QUERY, FittedScaling, RankingData
+from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, fit_scaling
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, RankBoost, RankRLS, RankSVM
 from moerank.rankers.lambda_mart import mean_forest
@@ -265,6 +266,12 @@ def stored_weights():
     return json.loads(model.to_json(problem="p", fold=1, solver="s"))
 
 
+def stored_scaled():
+    scaling = FittedScaling("standard", (0.5, -1.0), (2.0, 1e-3))
+    model = Model(names=("a", "b"), columns=(2, 5), weights=(0.5, -1.0), scaling=scaling, missing=0.0)
+    return json.loads(model.to_json())
+
+
 def read(values):
     return Model.from_json(json.dumps(values))
 
@@ -320,6 +327,25 @@ DAMAGE = [
     (stored_forest, ["trees", "roots"], [0, 1, -4], "trees: left, right and roots lead 2 times to split 1"),
     (stored_forest, ["trees", "leaves"], [1.0, 2.0, 3.0, 0.25, 7.0], "trees: .* lead 0 times to leaf 4"),
     (stored_forest, ["trees", "leaves", 3], float("-inf"), "-Infinity is no number"),
+    (stored_scaled, ["scaling", "kind"], "query", r"scaling.query.offset: Unexpected keyword argument"),
+    (stored_scaled, ["scaling", "offset"], GONE, "scaling.standard.offset: Field required"),
+    (
+        stored_scaled,
+        ["scaling", "offset"],
+        [1.0],
+        "scaling.standard: 1 offsets and 2 scales are not those of one table",
+    ),
+    (stored_scaled, ["scaling", "scale", 1], None, "scaling.standard.scale.1: Input should be a valid number"),
+    (
+        stored_scaled,
+        ["scaling", "scale", 1],
+        0.0,
+        r"scaling.standard: offset .* and scale 0\.0 of feature 1 cannot be applied",
+    ),
+    (stored_scaled, ["scaling", "scale", 1], "1", "scaling.standard.scale.1: Input should be a valid number"),
+    (stored_scaled, ["missing"], "query-max", "missing"),
+    (stored_scaled, ["missing"], float("inf"), ""),
+    (stored_scaled, ["missing"], True, "missing"),
 ]
 
 
@@ -388,3 +414,57 @@ def test_weights_and_trees_exclude_each_other():
         Model(names=(), columns=(), missing="query")
     with pytest.raises(ValueError, match="names must have one entry per column, 0 in all, not 1"):
         Model(names=("a",), columns=())
+
+
+@pytest.mark.parametrize("ranker", [RankSVM(), LambdaMART(20), SingleFeatures(n_features_to_select=3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_fitted_scaling_goes_with_the_model_and_is_applied_to_raw_values(data, ranker, dtype):
+    raw = RankingData((50 * data.X - 3).astype(dtype), data.y, data.qid)
+    scaled = fit_scaling(raw, "minmax").apply(raw)
+    ranker = clone(ranker).fit(scaled)
+    model = Model.of(ranker, NAMES)
+    assert model.scaling == scaled.scaling.of_features(ranker.support_)
+    assert len(model.scaling.offset) == ranker.support_.sum() < data.n_features
+    again = read_again(model)
+    assert again == model
+    np.testing.assert_array_equal(again.scores(raw.X), ranker.predict(raw.X))
+    np.testing.assert_array_equal(ranker.predict(raw.X), ranker.predict(scaled))
+    assert np.ptp(again.scores(raw.X)) > 0
+    others = raw.X.copy()
+    others[:, ~ranker.support_] = np.nan  # no feature of the model
+    np.testing.assert_array_equal(again.scores(others), ranker.predict(raw.X))
+    with pytest.raises(ValueError, match="this is the scaled table of data, and raw values are scaled here"):
+        model.scores(scaled.X)
+
+
+def test_the_text_of_a_scaled_model():
+    stored = stored_scaled()
+    assert stored["scaling"] == {"kind": "standard", "offset": [0.5, -1.0], "scale": [2.0, 1e-3]}
+    assert stored["missing"] == 0.0
+    model = Model.from_json(json.dumps(stored))
+    X = np.zeros((2, 6))
+    X[:, [2, 5]] = [[2.5, -1.0], [0.5, -0.998]]
+    np.testing.assert_allclose(model.scores(X), [0.5, -2.0], rtol=1e-12)
+
+
+def test_missing_values_follow_the_rule_of_the_training_data():
+    X = np.array([[0.0, 0.3], [0.5, np.nan], [1.0, 0.2], [0.2, 0.4]])
+    by_number = RankRLS().fit(RankingData(X, [0, 1, 2, 0], missing=0.25))
+    model = read_again(Model.of(by_number, ["a", "b"]))
+    assert model.missing == by_number.missing_ == 0.25
+    filled = np.where(np.isnan(X), 0.25, X)
+    np.testing.assert_array_equal(model.scores(X), model.scores(filled))
+    np.testing.assert_array_equal(by_number.predict(X), by_number.predict(filled))
+    assert np.isnan(X).any()
+    by_query = read_again(Model.of(RankRLS().fit(RankingData(X, [0, 1, 2, 0], missing="query-min")), ["a", "b"]))
+    assert by_query.missing == "query-min"
+    with pytest.raises(ValueError, match=r"X\[1, 1\] \(b\) is nan; replace .* by the rule 'query-min' of the training"):
+        by_query.scores(X)
+    assert Model.of(RankRLS().fit(filled, [0, 1, 2, 0]), ["a", "b"]).missing is None
+
+
+def test_the_scaling_is_that_of_the_estimator_unless_it_is_said(data):
+    ranker = RankRLS().fit(data.declared("query"))
+    assert Model.of(ranker, NAMES).scaling == PER_QUERY
+    assert Model.of(ranker, NAMES, UNSCALED).scaling == UNSCALED
+    assert Model.of(RankRLS().fit(data), NAMES).scaling == UNSCALED

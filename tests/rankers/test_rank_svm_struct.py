@@ -1,15 +1,12 @@
 import numpy as np
 import pytest
+from helpers.pair_problems import differences
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import RankSVM, RankSVMStruct
-
-
-def differences(data):
-    return data.X[data.pairs.better] - data.X[data.pairs.worse]
 
 
 def explicit_objective(w, data, C):

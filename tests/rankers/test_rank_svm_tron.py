@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from helpers.pair_problems import differences, minimum, pair_objective
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData, load_fold
@@ -12,26 +12,8 @@ from moerank.training import newton as trust_region
 from moerank.training import sorted as hinge_problem
 from moerank.training.listed import PairProblem
 from moerank.training.losses import SQUARED_HINGE
-from moerank.training.sorted import PairedDocuments
 
 GRID = [0.005, 0.05, 0.5, 5.0, 50.0]
-
-
-def explicit_objective(w, D, C):
-    return 0.5 * w @ w + C * np.mean(np.maximum(0.0, 1.0 - D @ w) ** 2)
-
-
-def scipy_minimum(D, C):
-    def value_and_gradient(w):
-        slack = np.maximum(0.0, 1.0 - D @ w)
-        return 0.5 * w @ w + C * np.mean(slack**2), w - 2.0 * C * D.T @ slack / len(D)
-
-    options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-10}
-    return minimize(value_and_gradient, np.zeros(D.shape[1]), jac=True, method="L-BFGS-B", options=options).fun
-
-
-def differences(data):
-    return data.X[data.pairs.better] - data.X[data.pairs.worse]
 
 
 @pytest.mark.parametrize("C", [*GRID, 5000.0])
@@ -39,8 +21,8 @@ def differences(data):
 def test_fit_reaches_the_minimum_that_scipy_finds_on_explicit_pairs(noisy_data, C, tol, error):
     ranker = RankSVMTRON(C) if tol is None else RankSVMTRON(C, tol=tol)
     ranker.fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-    D = differences(noisy_data)
-    assert explicit_objective(ranker.coef_, D, C) == pytest.approx(scipy_minimum(D, C), rel=error)
+    objective = pair_objective(differences(noisy_data), C)
+    assert objective(ranker.coef_)[0] == pytest.approx(minimum(objective, 12).fun, rel=error)
 
 
 @pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
@@ -62,10 +44,6 @@ def test_documents_of_queries_without_pairs_do_not_matter(noisy_data):
     qid = np.concatenate([np.full(7, -1), noisy_data.qid, [99]])
     more = RankSVMTRON(5.0).fit(X, y, qid=qid).coef_
     np.testing.assert_array_equal(more, RankSVMTRON(5.0).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid).coef_)
-    documents = PairedDocuments.of(RankingData(X, y, qid))
-    paired = np.unique(np.concatenate([noisy_data.pairs.better, noisy_data.pairs.worse]))
-    assert np.flatnonzero(documents.rows).tolist() == (7 + paired).tolist()
-    assert documents.pairs.n_pairs == len(noisy_data.pairs)
 
 
 def test_as_many_labels_as_documents():
@@ -74,9 +52,9 @@ def test_as_many_labels_as_documents():
     y = np.argsort(np.argsort(X @ [3.0, -1.0, 0.0, 0.5, 0.0] + rng.normal(scale=0.3, size=200)))
     data = RankingData(X, y)
     assert CountedPairs(data.y, data.offsets).n_pairs == 200 * 199 // 2
-    D = differences(data)
+    objective = pair_objective(differences(data), 20.0)
     found = RankSVMTRON(20.0, tol=1e-8).fit(X, y).coef_
-    assert explicit_objective(found, D, 20.0) == pytest.approx(scipy_minimum(D, 20.0), rel=1e-9)
+    assert objective(found)[0] == pytest.approx(minimum(objective, 5).fun, rel=1e-9)
 
 
 def test_no_convergence_is_told(noisy_data, monkeypatch):

@@ -102,16 +102,6 @@ def test_the_weight_of_f_rank_is_twice_the_slope_of_its_loss():
 
 
 @pytest.mark.parametrize("kind", RANKERS)
-def test_predictions_are_the_staged_scores_of_every_size(noisy_data, kind):
-    ranker = fit(kind(25), noisy_data)
-    staged = ranker._scores_by_size(noisy_data, noisy_data.X)
-    assert staged.shape == (noisy_data.n_documents, 25)
-    for size in (1, 7, 25):
-        np.testing.assert_array_equal(staged[:, size - 1], fit(kind(size), noisy_data).predict(noisy_data.X))
-    assert ranker.support_.tolist() == [f in ranker.features_ for f in range(12)]
-
-
-@pytest.mark.parametrize("kind", RANKERS)
 def test_tuning_takes_the_number_of_rounds_with_the_best_neighbourhood(noisy_data, kind):
     rng = np.random.default_rng(8)
     vali = RankingData(rng.random((60, 12)), rng.integers(0, 3, 60), np.repeat(np.arange(4), 15))

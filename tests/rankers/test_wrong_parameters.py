@@ -3,23 +3,7 @@
 import numpy as np
 import pytest
 
-from moerank.rankers import (
-    SVMMAP,
-    AdaRank,
-    BaggedLambdaMART,
-    CombinedRegressionRanking,
-    FRank,
-    FSMRank,
-    KernelRankSVM,
-    LambdaMART,
-    ListNet,
-    RankBoost,
-    RankFourier,
-    RankNystrom,
-    RankRLS,
-    RankSVMStruct,
-    RankSVMTRON,
-)
+import moerank as mr
 
 MAP_OF_KERNEL = [
     ("C", 0.0, "C must be positive, not 0.0"),
@@ -30,8 +14,13 @@ MAP_OF_KERNEL = [
 STUMPS = [("n_rounds", 0, "n_rounds must be"), ("n_thresholds", 0, "n_thresholds must be")]
 CUTTING_PLANE = [("C", 0.0, "C must be positive"), ("eps", 0.0, "eps must be"), ("max_iter", 0, "max_iter must be")]
 WRONG = {
-    RankSVMTRON: [("C", 0.0, "C must be positive, not 0.0"), ("C", np.nan, "C must be"), ("tol", -1.0, "tol must be")],
-    FSMRank: [
+    mr.RankSVM: [("C", 0.0, "C must be positive, not 0.0")],
+    mr.RankSVMTRON: [
+        ("C", 0.0, "C must be positive, not 0.0"),
+        ("C", np.nan, "C must be"),
+        ("tol", -1.0, "tol must be"),
+    ],
+    mr.FSMRank: [
         ("lambda1", -1.0, "lambda1 must not be negative"),
         ("lambda2", np.nan, "lambda2 must not be negative"),
         ("max_iter", 0, "max_iter must be at least 1"),
@@ -47,7 +36,7 @@ WRONG = {
         ),
         ("importance", [-1.0] * 12, "importance must be finite, 0 or more"),
     ],
-    LambdaMART: [
+    mr.LambdaMART: [
         ("n_trees", 0, "n_trees must be at least 1"),
         ("learning_rate", 0.0, "learning_rate must be positive"),
         ("n_leaves", 1, "n_leaves must be at least 2"),
@@ -56,7 +45,7 @@ WRONG = {
         ("k", 0, "k must be at least 1"),
         ("patience", 0, "patience must be at least 1"),
     ],
-    BaggedLambdaMART: [
+    mr.BaggedLambdaMART: [
         ("n_bags", 0, "n_bags must be at least 1"),
         ("patience", 0, "patience must be at least 1"),
         ("query_share", 0.0, r"query_share must be in \(0, 1\]"),
@@ -65,23 +54,30 @@ WRONG = {
         ("min_leaf_share", 1.0, r"min_leaf_share must be in \[0, 1\)"),
         ("n_leaves", 1, "n_leaves must be at least 2"),
     ],
-    ListNet: [("n_epochs", 0, "n_epochs must be at least 1"), ("learning_rate", 0.0, "learning_rate must be positive")],
-    AdaRank: [
+    mr.ListNet: [
+        ("n_epochs", 0, "n_epochs must be at least 1"),
+        ("learning_rate", 0.0, "learning_rate must be positive"),
+    ],
+    mr.AdaRank: [
         ("measure", "rbp", "measure must be"),
         ("n_rounds", 0, "n_rounds must be at least 1"),
         ("reweighting", "own", "reweighting must be one of"),
         ("max_consecutive", 0, "max_consecutive must be"),
         ("tol", -0.1, "tol must not be negative"),
     ],
-    SVMMAP: CUTTING_PLANE,
-    RankSVMStruct: CUTTING_PLANE,
-    RankRLS: [("alpha", 0.0, "alpha must be positive"), ("loss", "hinge", "loss must"), ("target", "x", "target must")],
-    KernelRankSVM: [(name, 0.0, f"{name} must be positive") for name in ("C", "gamma", "tol", "memory_limit")],
-    RankNystrom: MAP_OF_KERNEL,
-    RankFourier: MAP_OF_KERNEL,
-    RankBoost: STUMPS,
-    FRank: STUMPS,
-    CombinedRegressionRanking: [
+    mr.SVMMAP: CUTTING_PLANE,
+    mr.RankSVMStruct: CUTTING_PLANE,
+    mr.RankRLS: [
+        ("alpha", 0.0, "alpha must be positive"),
+        ("loss", "hinge", "loss must"),
+        ("target", "x", "target must"),
+    ],
+    mr.KernelRankSVM: [(name, 0.0, f"{name} must be positive") for name in ("C", "gamma", "tol", "memory_limit")],
+    mr.RankNystrom: MAP_OF_KERNEL,
+    mr.RankFourier: MAP_OF_KERNEL,
+    mr.RankBoost: STUMPS,
+    mr.FRank: STUMPS,
+    mr.CombinedRegressionRanking: [
         ("alpha", -0.1, r"alpha must be in \[0, 1\]"),
         ("ridge", 0.0, "ridge must be positive"),
         ("loss", "hinge", "loss must be one of"),

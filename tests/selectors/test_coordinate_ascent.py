@@ -72,9 +72,3 @@ def test_some_features_are_searched_as_if_there_were_no_others():
     weights, value = coordinate_ascent(data, MAP(), (4, 1))
     alone, alone_value = coordinate_ascent(RankingData(data.X[:, [4, 1]], data.y, data.qid), MAP())
     assert (weights.tolist(), value) == (alone.tolist(), alone_value)
-
-
-def test_a_feature_of_which_small_values_are_good_gets_a_negative_weight():
-    data = RankingData([[3.0], [2.0], [1.0]], [0, 1, 2])
-    weights, value = coordinate_ascent(data, NDCG(3))
-    assert (weights.tolist(), value) == ([-1.0], 1.0)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from helpers.pair_problems import differences
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -9,10 +10,6 @@ from moerank.selectors.fenchel_rank import FenchelRank
 @pytest.fixture(scope="module")
 def data(three_relevant):
     return three_relevant
-
-
-def differences(data):
-    return data.X[data.pairs.better] - data.X[data.pairs.worse]
 
 
 def objective(D, w):

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from moerank.data import RankingData
 from moerank.kernels.similarity import concordance
@@ -42,19 +41,6 @@ def test_pair_order_is_the_share_of_preference_pairs(data):
         difference = x[coarse.pairs.better] - x[coarse.pairs.worse]
         assert values[0, f] == pytest.approx(np.mean((np.sign(difference) + 1) / 2), rel=1e-12)
         assert values[1, f] == pytest.approx(np.mean((np.sign(-difference) + 1) / 2), rel=1e-12)
-
-
-def test_spearman_equals_scipys_query_by_query(data):
-    coarse = RankingData(data.X.round(1), data.y, data.qid)
-    rows = [slice(a, b) for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True) if b - a > 2]
-    long = RankingData(*(np.concatenate([part[r] for r in rows]) for part in (coarse.X, coarse.y, coarse.qid)))
-    expected = np.mean([np.abs(spearmanr(coarse.X[r]).statistic) for r in rows], axis=0)
-    np.testing.assert_allclose(mean_absolute(long.X, long.offsets, spearman), expected, rtol=1e-10, atol=1e-14)
-
-
-def test_a_constant_feature_has_no_rank_correlation():
-    X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
-    np.testing.assert_allclose(spearman(X), [[1, 0], [0, 0]], atol=1e-15)
 
 
 @pytest.mark.parametrize("similarity", ["kendall", "spearman"])

@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from moerank.data import RankingData
 from moerank.metrics import NDCG
 from moerank.rankers.importance import single_feature_values
 from moerank.selectors.gas import HCAS, absolute_correlations, cluster_order
@@ -46,15 +45,6 @@ def test_for_each_number_the_most_relevant_of_each_cluster(seed, method):
         assert set(order[:k].tolist()) == best
 
 
-def test_the_linkages_differ_and_are_right_by_hand():
-    """Features on a line: single linkage grows one chain out of the first four, Ward's joins them in pairs first."""
-    x = np.array([0.0, 0.15, 0.32, 0.52, 0.83, 0.95])
-    similarity = 1 - np.abs(x[:, None] - x)
-    relevance = np.array([0.1, 0.9, 0.8, 0.2, 0.3, 0.7])
-    assert cluster_order(relevance, similarity, "single").tolist() == [1, 5, 3, 2, 0, 4]
-    assert cluster_order(relevance, similarity, "ward").tolist() == [1, 5, 2, 3, 0, 4]
-
-
 def test_parts_are_put_together_as_documented(data):
     relevance = single_feature_values(data, NDCG(10)).max(axis=0)
     for similarity in ("spearman", "kendall"):
@@ -68,11 +58,3 @@ def test_a_single_feature_and_copies_are_no_trouble():
     y = [0, 0, 1, 1]
     assert HCAS(1).fit(x[:, None], y).order_.tolist() == [0]
     assert HCAS(2).fit(np.column_stack([x, x, -x]), y).order_.tolist() in ([0, 1, 2], [0, 2, 1])
-
-
-def test_relevance_by_trees_finds_what_is_not_monotone():
-    rng = np.random.default_rng(0)
-    x = rng.random((400, 3))
-    y = (np.abs(x[:, 1] - 0.5) > 0.3).astype(int)
-    data = RankingData(x, y, np.repeat(np.arange(20), 20))
-    assert HCAS(1, relevance="lambdamart")._learn(data).order_[0] == 1

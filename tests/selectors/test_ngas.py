@@ -5,7 +5,7 @@ import pytest
 
 from moerank.metrics import NDCG
 from moerank.rankers.importance import single_feature_values
-from moerank.selectors.gas import NGAS, XGAS, absolute_correlations, unlike_order
+from moerank.selectors.gas import NGAS, XGAS, absolute_correlations
 
 
 def as_listed(relevance, similarity, p=None):
@@ -48,31 +48,6 @@ def test_the_order_is_that_of_the_listing(seed, coarse):
     assert orders[1.0] == np.argsort(-relevance, kind="stable").tolist() or coarse
     assert orders[0.05] == as_listed(relevance, similarity)
     assert len({tuple(order) for order in orders.values()}) > 2
-
-
-# Five features; 0 and 1 are alike, 2, 3 and 4 are alike, 3 and 4 most.
-RELEVANCE = np.array([0.9, 0.8, 0.5, 0.6, 0.7])
-ALIKE = np.array(
-    [
-        [1.0, 0.9, 0.1, 0.2, 0.3],
-        [0.9, 1.0, 0.2, 0.1, 0.2],
-        [0.1, 0.2, 1.0, 0.8, 0.7],
-        [0.2, 0.1, 0.8, 1.0, 0.95],
-        [0.3, 0.2, 0.7, 0.95, 1.0],
-    ]
-)
-
-
-def test_ngas_by_hand():
-    """From 0 to v = 2, whose neighbour 3 is better; from 3 to v = 1, better than 2 (least column of two); then
-    from 1 to v = 2 (as unlike as 4, earlier), whose neighbour 4 is better."""
-    assert unlike_order(RELEVANCE, ALIKE, lambda n_others: 1).tolist() == [0, 3, 1, 4, 2]
-
-
-def test_xgas_by_hand():
-    """With half of the others: of v = 2 with 3 and 4 comes 4; from 4 of v = 1 with one of two (2, as like as 3 is
-    not) comes 1; from 1 of v = 3 with 2 comes 3."""
-    assert XGAS(p=0.5)._search(RELEVANCE, ALIKE).tolist() == [0, 4, 1, 3, 2]
 
 
 @pytest.mark.parametrize("kind", [NGAS, XGAS])

@@ -1,13 +1,10 @@
 """Studies on a Dask cluster: a real scheduler and two worker processes on the loopback."""
 
-import os
-import re
-import subprocess
 import sys
-import threading
 import time
 
 import pytest
+from helpers.dask_processes import SCHEDULER, WORKER, dask_process
 
 from moerank.studies.study import Study
 
@@ -16,48 +13,29 @@ distributed = pytest.importorskip("distributed")
 SOLVERS = ["fsmrank", "ranksvm-primal", "mofsrank"]
 
 
-def launch(*arguments):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), os.getenv("PYTHONPATH")]))}
-    command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-
-
 @pytest.fixture(scope="module")
 def scheduler():
     """The process of a scheduler without workers, and its address."""
-    process = launch("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-    address = next(match[0] for line in process.stderr if (match := re.search(r"tcp://127\.0\.0\.1:\d+", line)))
-    threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would stop it
-    yield process, address
-    process.kill()
-    process.wait()
+    with dask_process(*SCHEDULER) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def cluster(scheduler):
     """A client of the scheduler, its process, and those of its two workers, which the tests end one after the other."""
     process, address = scheduler
-    options = ("--nthreads", "1", "--no-dashboard", "--no-nanny")
-    workers = [launch("dask_worker", address, "--name", name, *options) for name in ("one", "two")]
-    for worker in workers:
-        threading.Thread(target=worker.stderr.read, daemon=True).start()
-    with distributed.Client(address, set_as_default=False) as client:  # a study has none but its own
+    with (
+        dask_process("worker", address, "--name", "one", *WORKER) as (one, _),
+        dask_process("worker", address, "--name", "two", *WORKER) as (two, _),
+        distributed.Client(address, set_as_default=False) as client,  # a study has none but its own
+    ):
         client.wait_for_workers(2, timeout=60)
-        yield client, process, workers
-    for worker in workers:
-        worker.kill()
-        worker.wait()
+        yield client, process, [one, two]
 
 
 def finished(study):
     """The front of each cell by its label."""
     return {(result.solver, result.fold, result.seed): result.front for result in study.results()}
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tiny_problem_file, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    return finished(Study([tiny_problem_file], SOLVERS, folder, folds=[1, 2], seeds=2).run())
 
 
 def test_a_scheduler_without_workers_is_told(scheduler, tiny_problem_file, tmp_path, monkeypatch):
@@ -74,7 +52,7 @@ def test_both_workers_take_part_and_change_nothing(cluster, tiny_problem_file, u
     with distributed.get_task_stream(client) as stream:
         study.run(dask=client.scheduler.address)
     assert {task["worker"] for task in stream.data} == set(client.scheduler_info()["workers"])
-    assert finished(study) == undisturbed
+    assert finished(study) == finished(Study.load(undisturbed))
 
 
 def test_a_worker_that_dies_takes_no_cell_with_it(cluster, tiny_problem_file, undisturbed, tmp_path):
@@ -89,7 +67,7 @@ def test_a_worker_that_dies_takes_no_cell_with_it(cluster, tiny_problem_file, un
 
     study.run(dask=client.scheduler.address, done=kill_one)
     assert workers[0].wait(timeout=10) != 0
-    assert finished(study) == undisturbed
+    assert finished(study) == finished(Study.load(undisturbed))
     deadline = time.monotonic() + 30
     while len(client.scheduler_info()["workers"]) > 1 and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -32,8 +32,8 @@ def test_results_of_other_tools_stand_in_tables_and_figures(study):
     problem = next(entry for entry in with_external(study.problems, study.out) if entry.name == name)
     report = Report(study)
     table = next(table for part in sections(report) for table in part.tables if table.name == f"results-{name}")
-    rows = {(row[0].text, row[2].text): row for row in table.rows}
-    place = table.columns.index(metric)
+    size, place = table.columns.index("features"), table.columns.index(metric)
+    rows = {(row[0].text, row[size].text): row for row in table.rows}
     error = np.std([0.5, 0.75], ddof=1) / np.sqrt(2)
     assert rows["XGBoost", "5.5"][place].text == f"0.6250 ± {error:.4f}"
     assert [rows["BM25", size][place].text for size in ("1.0", "2.0")] == ["0.2500", "0.3750"]

@@ -7,7 +7,6 @@ from sklearn.linear_model import Ridge
 
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankSVM
-from moerank.selectors import GAS
 from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver
@@ -70,11 +69,6 @@ def test_rankers_of_other_libraries_use_all_features(tiny_problem, ranker):
     scores = ranker.fit(train.X, train.y, **group).predict(test.X)
     assert result.best.scores["test"]["NDCG@10"] == tiny_problem.metric.make().score(test, scores)
     assert len(result.best.features) == train.n_features
-
-
-def test_selections_have_a_verdict(tiny_problem):
-    result = run_fold(tiny_problem, 1, Solver.of(GAS(), "mine"), baselines=False)
-    assert result.verdict.n_features == len(result.best.features)
 
 
 def test_budgets_of_the_problem_do_not_count_and_its_data_do(tiny_problem):

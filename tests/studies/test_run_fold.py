@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from helpers.changes import replace
 
-import moerank
 from moerank.data.folds import deal_queries
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import Ranker, RankRLS, RankSVM
@@ -88,19 +87,6 @@ def test_a_feature_that_ranks_downwards_is_found_as_such(tmp_path, monkeypatch):
     result = run_fold(load_problem(path), solver="rankrls", data=tmp_path)
     assert (result.baselines[0].features, result.baselines[0].weights) == ((1,), (-1.0,))
     assert result.baselines[0].scores["test"]["NDCG@3"] == 1.0
-
-
-def test_json_keeps_everything(tiny_result):
-    assert Result.from_json(tiny_result.to_json()) == tiny_result
-    for text in ("", "{}", "[1]", tiny_result.to_json()[:-9]):
-        with pytest.raises(ValueError, match="not a result of this version"):
-            Result.from_json(text)
-
-
-def test_a_result_of_an_older_version_is_refused_with_its_version(tiny_result):
-    older = tiny_result.to_json().replace('"format": 4', '"format": 1').replace(moerank.__version__, "0.0.9")
-    with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9; moerank .* reads format 4"):
-        Result.from_json(older)
 
 
 def test_the_processor_does_not_count_waiting(tiny_problem):

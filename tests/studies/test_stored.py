@@ -77,7 +77,7 @@ CHANGES = [
     ("times/processor/solver", DELETED, r"times\.processor\.solver: Field required"),
     ("versions/numpy", 2, r"versions\.numpy: "),
     ("format", "4", "format of another kind, written by moerank"),
-    ("format", 3, "format 3, written by moerank"),
+    ("format", 3, r"format 3, written by moerank [\d.]+\w*; moerank [\d.]+\w* here reads format 4"),
 ]
 
 

@@ -30,13 +30,6 @@ def starts(folder):
     return Counter(line.split()[0] for line in (folder / "starts.log").read_text().splitlines())
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tiny_problem_file, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    Study([tiny_problem_file], SOLVERS, folder, folds=[1, 2], seeds=2).run()
-    return folder
-
-
 def test_cells_are_solvers_times_folds_times_seeds_of_those_that_draw(tiny_problem_file):
     cells = Study([tiny_problem_file], SOLVERS, "nowhere", folds=[1, 2], seeds=2).cells()
     labels = Counter(cell.solver.label for cell in cells)

@@ -77,13 +77,6 @@ def none_left(leader):
     return not group(leader)
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tiny_problem_file, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    Study([tiny_problem_file], SOLVERS.split(","), folder, folds=[1, 2], seeds=2).run()
-    return folder
-
-
 @pytest.fixture
 def asked(tiny_problem_file):
     """The words of a study in a folder."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from helpers.pair_problems import differences, minimum, pair_objective
 
 from moerank.data import RankingData
 from moerank.training.counted import CountedProblem
@@ -22,19 +22,11 @@ def data():
 
 
 def least(data, kept, features, C, loss, target):
-    """The least objective on explicit pairs, by L-BFGS, and the objective at any point."""
+    """The least objective on explicit pairs, and the objective at any point."""
     better, worse = data.pairs.better[kept], data.pairs.worse[kept]
-    D = np.where(features, data.X[better] - data.X[worse], 0.0)
     t = target.margin + target.per_label * (data.y[better] - data.y[worse])
-
-    def value_and_gradient(w):
-        d = t - D @ w
-        d = np.maximum(0.0, d) if loss.one_sided else d
-        return 0.5 * w @ w + C * np.mean(d**2), w - 2.0 * C * d @ D / len(D)
-
-    options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-13}
-    result = minimize(value_and_gradient, np.zeros(len(features)), jac=True, method="L-BFGS-B", options=options)
-    return result.fun, lambda w: value_and_gradient(w)[0]
+    objective = pair_objective(np.where(features, differences(data, kept), 0.0), C, t, loss.one_sided)
+    return minimum(objective, len(features)).fun, lambda w: objective(w)[0]
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 300.0])

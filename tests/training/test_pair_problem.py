@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from helpers.pair_problems import minimum, pair_objective
 
 from moerank.data import RankingData, make_planted
 from moerank.training.listed import PairProblem
@@ -82,16 +82,10 @@ def test_value_gradient_and_hessian_are_those_of_explicit_pairs(data, keep, targ
 @pytest.mark.parametrize("C", [0.01, 1.0, 300.0])
 def test_each_loss_solves_its_problem(data, loss, target, C):
     D, t = explicit(data, slice(None), target)
-
-    def value_and_gradient(w):
-        d = residual(loss, t - D @ w)
-        return 0.5 * w @ w + C * (d**2).mean(), w - 2.0 * C * d @ D / len(D)
-
+    objective = pair_objective(D, C, t, loss.one_sided)
     model = loss.solve(PairProblem(data, target=target), C)
-    found, gradient = value_and_gradient(model.w)
-    options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-12}
-    best = minimize(value_and_gradient, np.zeros(10), jac=True, method="L-BFGS-B", options=options).fun
-    assert found == pytest.approx(best, rel=1e-10)
+    found, gradient = objective(model.w)
+    assert found == pytest.approx(minimum(objective, 10).fun, rel=1e-10)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-5 * np.sqrt(max(C, 1.0)))
     # The model has the Hessian of the active pairs and its minimum, except for the rest of the gradient, at w.
     active = D[residual(loss, t - D @ model.w) != 0.0]
@@ -139,14 +133,8 @@ def test_populations_reach_the_minimum_of_each_individual(data, keep, target, lo
     assert not W[~features].any()
     assert not W[:, -1].any()  # constant in every query
     for w, used, own in zip(W, features, masks if own_pairs else np.ones_like(masks), strict=True):
-
-        def value_and_gradient(v, D=D[own][:, used], t=t[own]):
-            d = residual(loss, t - D @ v)
-            return 0.5 * v @ v + C * (d**2).mean(), v - 2.0 * C / len(d) * d @ D
-
-        options = {"maxcor": 30, "ftol": 1e-16, "gtol": 1e-12}
-        best = minimize(value_and_gradient, np.zeros(used.sum()), jac=True, method="L-BFGS-B", options=options).fun
-        assert value_and_gradient(w[used])[0] == pytest.approx(best, rel=2.0 * tolerance)
+        objective = pair_objective(D[own][:, used], C, t[own], loss.one_sided)
+        assert objective(w[used])[0] == pytest.approx(minimum(objective, used.sum()).fun, rel=2.0 * tolerance)
 
 
 def test_a_start_does_not_change_the_minimum(data, keep, loss):

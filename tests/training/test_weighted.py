@@ -41,33 +41,55 @@ def explicit_pairs(data):
 KINDS = [{"documents": False}, {"queries": False}, {}]
 
 
+def least_squares(D, t, share, alpha=0.3):
+    """The minimum of Σ share (t − wᵀd)² + alpha ‖w‖²."""
+    root = np.sqrt(share)
+    A = np.vstack([root[:, None] * D, np.sqrt(alpha) * np.eye(D.shape[1])])
+    return np.linalg.lstsq(A, np.append(root * t, np.zeros(D.shape[1])))[0]
+
+
+def least_hinge(D, t, share, C=2.0):
+    """The minimum of ½ ‖w‖² + C Σ share max(0, 1 − wᵀd)²."""
+
+    def objective(w):
+        slack = np.maximum(0, 1 - D @ w)
+        return w @ w / 2 + C * share @ slack**2, w - 2.0 * C * D.T @ (share * slack)
+
+    return minimize(objective, np.zeros(D.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-10}).x
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=["queries", "documents", "both"])
-@pytest.mark.parametrize("target", ["unit", "difference"])
-def test_rankrls_is_weighted_least_squares(kind, target):
+@pytest.mark.parametrize(
+    ("ranker", "solution", "error"),
+    [
+        (RankRLS(alpha=0.3), least_squares, 1e-10),
+        (RankRLS(alpha=0.3, target="difference"), least_squares, 1e-10),
+        (RankSVM(C=2.0), least_hinge, 1e-7),
+    ],
+    ids=["unit", "difference", "hinge"],
+)
+def test_weighted_pairs_have_their_minimum_however_they_are_chosen(kind, ranker, solution, error):
     data = weighted_data(**kind)
     D, t, omega, i, j, q = explicit_pairs(data)
-    t = np.ones(len(t)) if target == "unit" else t
-    rng = np.random.default_rng(1)
-    ranker = RankRLS(alpha=0.3, target=target)
+    t = t if getattr(ranker, "target", "unit") == "difference" else np.ones(len(t))
 
     def expected(kept, features):
-        root = np.sqrt(omega[kept] / omega[kept].sum())
-        A = np.vstack([root[:, None] * D[kept][:, features], np.sqrt(0.3) * np.eye(features.sum())])
         w = np.zeros(4)
-        w[features] = np.linalg.lstsq(A, np.append(root * t[kept], np.zeros(features.sum())))[0]
+        w[features] = solution(D[kept][:, features], t[kept], omega[kept] / omega[kept].sum())
         return w
 
+    rng = np.random.default_rng(1)
     features = rng.random((5, 4)) < 0.6
     features[:, 0] = True
-    everything = np.ones(len(t), bool)
-    np.testing.assert_allclose(ranker.fit(data).coef_, expected(everything, np.ones(4, bool)), rtol=1e-9, atol=1e-12)
+    every = np.ones(len(t), bool)
+    np.testing.assert_allclose(ranker.fit(data).coef_, expected(every, np.ones(4, bool)), rtol=1e-7, atol=error)
     pairs, documents = rng.random((5, len(t))) < 0.5, rng.random((5, data.n_documents)) < 0.8
     queries = rng.random((5, data.n_queries)) < 0.7
     order = np.lexsort((j, i))
     assert (data.pairs.better[0], data.pairs.worse[0]) == (i[order][0], j[order][0])
     assert data.pairs.better.tolist() == i.tolist()
     cases = [
-        (ranker.fit_population(data, feature_mask=features), [everything] * 5),
+        (ranker.fit_population(data, feature_mask=features), [every] * 5),
         (ranker.fit_population(data, pair_mask=pairs, feature_mask=features), pairs),
         (ranker.fit_population(data, pair_mask=pairs[0], feature_mask=features), [pairs[0]] * 5),
         (ranker.fit_documents(data, documents, features), documents[:, i] & documents[:, j]),
@@ -77,7 +99,14 @@ def test_rankrls_is_weighted_least_squares(kind, target):
     ]
     for found, kept in cases:
         by_hand = np.array([expected(mask, own) for mask, own in zip(kept, features, strict=True)])
-        np.testing.assert_allclose(found, by_hand, rtol=1e-8, atol=1e-11)
+        np.testing.assert_allclose(found, by_hand, rtol=1e-7, atol=error)
+
+
+def test_a_grid_is_trained_with_the_weights():
+    data = weighted_data(5)
+    candidates = [RankSVM(C=C) for C in (0.5, 2.0)]
+    found = RankSVM()._fit_candidates(data, candidates)[1]
+    np.testing.assert_array_equal(found, RankSVM(C=2.0).fit(data).coef_)
 
 
 def test_the_query_loss_weighs_queries_and_documents():
@@ -107,49 +136,6 @@ def test_leaving_a_query_out_is_training_without_it(loss):
         rows = np.arange(*data.offsets[q : q + 2])
         rest = data.with_rows(np.setdiff1d(np.arange(data.n_documents), rows))
         np.testing.assert_allclose(scores[rows], data.X[rows] @ ranker.fit(rest).coef_, rtol=1e-8, atol=1e-10)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=["queries", "documents", "both"])
-def test_ranksvm_minimises_the_weighted_loss(kind):
-    data = weighted_data(5, **kind)
-    D, _, omega, i, j, q = explicit_pairs(data)
-    rng = np.random.default_rng(2)
-    pairs, documents = rng.random((3, len(D))) < 0.6, rng.random((3, data.n_documents)) < 0.8
-    queries = rng.random((3, data.n_queries)) < 0.8
-    features = rng.random((3, 4)) < 0.7
-    features[:, 1] = True
-    ranker = RankSVM(C=2.0)
-
-    def objective(w, kept):
-        slack = np.maximum(0, 1 - D[kept] @ w)
-        share = omega[kept] / omega[kept].sum()
-        return w @ w / 2 + 2.0 * share @ slack**2, w - 4.0 * D[kept].T @ (share * slack)
-
-    def expected(kept, own):
-        def within(v):
-            w = np.zeros(4)
-            w[own] = v
-            value, gradient = objective(w, kept)
-            return value, gradient[own]
-
-        w = np.zeros(4)
-        w[own] = minimize(within, np.zeros(own.sum()), jac=True, method="BFGS", options={"gtol": 1e-10}).x
-        return w
-
-    every, whole = np.ones(len(D), bool), np.ones(4, bool)
-    np.testing.assert_allclose(ranker.fit(data).coef_, expected(every, whole), atol=1e-7)
-    cases = [
-        (ranker.fit_population(data, feature_mask=features), [every] * 3),
-        (ranker.fit_population(data, pair_mask=pairs, feature_mask=features), pairs),
-        (ranker.fit_documents(data, documents, features), documents[:, i] & documents[:, j]),
-        (ranker.fit_documents(data, documents[0], features), [documents[0, i] & documents[0, j]] * 3),
-        (ranker.fit_queries(data, queries, features), queries[:, q]),
-    ]
-    for found, kept in cases:
-        by_hand = np.array([expected(mask, own) for mask, own in zip(kept, features, strict=True)])
-        np.testing.assert_allclose(found, by_hand, atol=1e-7)
-    candidates = [RankSVM(C=C) for C in (0.5, 2.0)]
-    np.testing.assert_array_equal(ranker._fit_candidates(data, candidates)[1], ranker.fit(data).coef_)
 
 
 def copies(data, queries, documents):

@@ -15,10 +15,8 @@ from math import nan
 from typing import Any, Literal, NamedTuple
 
 from moerank.data.logs.responses import FeatureList, Logged, LogOptions, as_text, read_names
-from moerank.data.read.letor import LARGEST_FEATURE
+from moerank.data.read.letor_parser import LARGEST_FEATURE
 from moerank.files import Json
-
-__all__ = ["ENGINES", "Engine", "Hit", "Reading", "engine_of", "trouble"]
 
 
 class Hit(NamedTuple):
@@ -197,39 +195,17 @@ def _table(body: Any, reading: Reading) -> Iterator[Hit]:
 
 @dataclass(frozen=True)
 class Engine:
-    """A kind of log.
+    """A kind of log."""
 
-    Attributes
-    ----------
-    title : str
-        How messages call it.
-    hits : callable
-        ``hits(response, reading)`` yields the hits of a response in their order.
-    takes : tuple of str
-        The options of `LogOptions` that only some engines have.
-    precision : {"f", "d"}
-        The values are in single or in double precision.
-    dense : bool
-        Every hit lists all features.
-    ranked : bool
-        The order of hits is the one that the user saw.
-    fills : bool, optional
-        Whether a 0 may be logged for a missing value; by default it is if the log lacks no value at all.
-    lines : callable, optional
-        ``lines(lines, reading)`` yields the lines of a log that is a table.
-    total : tuple of str
-        The path to the number of documents that a search found.
-    """
-
-    title: str
-    hits: Callable[[Any, Reading], Iterator[Hit]]
-    takes: tuple[str, ...] = ()
-    precision: Literal["f", "d"] = "f"
-    dense: bool = True
-    ranked: bool = True
-    fills: bool | None = False
+    title: str  # in messages
+    hits: Callable[[Any, Reading], Iterator[Hit]]  # yields the hits of a response in their order
+    takes: tuple[str, ...] = ()  # options of `LogOptions` that only some engines have
+    precision: Literal["f", "d"] = "f"  # of the values: single or double
+    dense: bool = True  # every hit lists all features
+    ranked: bool = True  # the order of hits is the one that the user saw
+    fills: bool | None = False  # a 0 may be logged for a missing value; None: unless the log lacks some value
     lines: Callable[[Iterator[str], Reading], Iterator[Logged]] | None = None
-    total: tuple[str, ...] = ("hits", "total", "value")
+    total: tuple[str, ...] = ("hits", "total", "value")  # the path to the number of documents that a search found
 
     def features(self, options: LogOptions) -> FeatureList:
         """Return the list of features of a log."""

@@ -42,8 +42,6 @@ from moerank.data.read.files import report_reading
 from moerank.data.read.parquet import ROLES
 from moerank.files import Json, cannot_write, replacing
 
-__all__ = ["Ingested", "ingest"]
-
 OWN = ("qid", "label", "query", "doc", "position")
 """Columns of the table in front of the features."""
 

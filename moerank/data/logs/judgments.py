@@ -18,8 +18,6 @@ from moerank.arrays import Vector
 from moerank.data.logs.responses import as_text, text_of
 from moerank.data.read.columns import MOST_LABEL
 
-__all__ = ["Judgment", "labels_by", "read_judgments"]
-
 COLUMNS = {
     "query": ("query", "querytext", "keywords", "userquery"),
     "id": ("queryid", "qid"),
@@ -43,20 +41,12 @@ class Judgment(NamedTuple):
 
 
 def read_judgments(path: Path, grade: str | None = None) -> Iterator[Judgment]:
-    """Yield the judgments of a file; its first line tells its form.
+    """Yield the judgments of a file, plain or ``.gz``; its first line tells its form.
 
-    Parameters
-    ----------
-    path : Path
-        TREC qrels; LETOR lines with documents in comments; a table of CSV or TSV, such as Quepid's, or of ``|`` without
-        a header; JSON of Rated Ranking Evaluator, Quepid or the Search Relevance Workbench. Plain or ``.gz``.
-    grade : str, optional
-        The column of grades, if it has no usual name.
-
-    Raises
-    ------
-    ValueError
-        For a file of another form, and a grade that is no number, with the line.
+    It is TREC qrels; LETOR lines with documents in comments; a table of CSV or TSV, such as Quepid's, or of ``|``
+    without a header; JSON of Rated Ranking Evaluator, Quepid or the Search Relevance Workbench. `grade` names the
+    column of grades, if it has no usual name. Other files, and grades that are no numbers, are a ValueError with the
+    line.
     """
     with text_of(path) as lines:
         first = next((line for line in lines if line.strip()), "")
@@ -195,19 +185,9 @@ def _from_group(group: Any, placeholder: str) -> Iterator[Judgment]:
 def labels_by(rule: str | None, grades: Callable[[], Vector]) -> Callable[[float], int]:
     """Return the function that makes the label of a grade.
 
-    Parameters
-    ----------
-    rule : str, optional
-        ``scale=K``: K times the grade, rounded, halves up. ``bins=.25,.5``: the number of bounds that the grade
-        reaches. ``quantiles=N``: the number of the N-quantiles of all grades that it exceeds, from 0 to N − 1.
-        ``clip``: 0 for a grade below 0. By default a grade must be an integer from 0.
-    grades : callable
-        Returns all grades, shape (n_judgments,); called only for quantiles.
-
-    Raises
-    ------
-    ValueError
-        For another rule; the function raises it for a grade that is no integer from 0 on under the rule.
+    ``scale=K`` is K times the grade, rounded, halves up; ``bins=.25,.5`` the number of bounds that the grade reaches;
+    ``quantiles=N`` the number of the N-quantiles of all `grades` that it exceeds, from 0 to N − 1; ``clip`` 0 for a
+    grade below 0. By default a grade must be an integer from 0. Other rules and grades are a ValueError.
 
     Examples
     --------

@@ -18,8 +18,6 @@ from moerank.checks import unknown
 from moerank.data.read.csv import opened, text_lines
 from moerank.files import Json, read_text
 
-__all__ = ["FeatureList", "LogOptions", "Logged", "as_text", "log_files", "read_names", "responses", "text_of"]
-
 MOST_NAMES = 2**24
 """Bytes of a file of names, at most."""
 
@@ -84,13 +82,7 @@ class Logged(NamedTuple):
 
 
 def as_text(value: object) -> str | None:
-    """Return an id or a query as text; None if there is none.
-
-    Raises
-    ------
-    ValueError
-        For floats, which stand for several ids, and what is no plain value.
-    """
+    """Return an id or a query as text, None if there is none; refuse tables, and floats, which may mean several ids."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -120,13 +112,7 @@ def text_of(path: Path) -> Iterator[TextIO]:
 
 
 def responses(path: Path, lines: Iterator[str], options: LogOptions) -> Iterator[Logged]:
-    """Yield the responses of a JSON file: one a line, an array, ``_msearch``, or a single one.
-
-    Raises
-    ------
-    ValueError
-        For a text that is no JSON, and a response without a query.
-    """
+    """Yield the responses of a JSON file: one a line, an array, ``_msearch``, or a single one."""
     requests = _requests(Path(options.requests), options.query_param or "keywords") if options.requests else None
     bare: Logged | None = None
     n_read = 0
@@ -240,11 +226,6 @@ def read_definitions(path: str | Path) -> dict[str, Json]:
 
     It is JSON that holds, at any depth, features of Solr (name, class, params) or of the plugins of Elasticsearch and
     OpenSearch (name, template), or feature extractors of Elasticsearch's own learning to rank.
-
-    Raises
-    ------
-    ValueError
-        If the file is not JSON, or defines no feature.
     """
     found: dict[str, Json] = {}
 
@@ -276,17 +257,9 @@ def read_definitions(path: str | Path) -> dict[str, Json]:
 
 
 class FeatureList:
-    """The features of a log in the order of their first appearance, and their values as bytes.
+    """The features of a log in the order of their first appearance, and their values as bytes of one precision.
 
-    Parameters
-    ----------
-    options : LogOptions
-    precision : {"f", "d"}
-        Lucene's engines log single precision, the others double.
-    dense : bool
-        Every hit must have the same features.
-    absent : float
-        The value of a feature that a hit does not list.
+    In a `dense` log every hit has the same features; in others a feature that a hit does not list is `absent`.
     """
 
     def __init__(self, options: LogOptions, precision: Literal["f", "d"], *, dense: bool, absent: float) -> None:
@@ -313,13 +286,7 @@ class FeatureList:
             self._places[name] = len(self._places)
 
     def pack(self, values: Mapping[str, object]) -> bytes:
-        """Return the values of a hit as bytes; values `absent` at the end are left out.
-
-        Raises
-        ------
-        ValueError
-            For a value that is infinite or no number, and other features than those of the first hit.
-        """
+        """Return the values of a hit as bytes; values `absent` at the end are left out."""
         names = tuple(values)
         if names != self._last:
             self._refuse_other(names)

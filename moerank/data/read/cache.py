@@ -22,19 +22,17 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from moerank.arrays import Array
 from moerank.checks import gibibytes
+from moerank.data.read.columns import Table
 from moerank.files import is_private
-
-__all__ = ["CacheEntry", "Keepable", "cache_entries", "cache_folder", "cache_limit", "clear_cache", "remembered"]
 
 FORMAT = 5
 """Raised whenever the same file would be read as other arrays."""
@@ -45,39 +43,16 @@ LIMIT = 20.0
 SETTLED = 2.0
 """Seconds after a change until the times of a file tell the next change: file systems round times."""
 
-_NAME = re.compile(r"\.?[0-9a-f]{32}\.(?:arrays|digest|npz)(?:\.[0-9a-f]{16}\.tmp)?")
-"""Names of entries, of entries under way, and of entries of earlier versions."""
+_NAME = re.compile(r"\.?[0-9a-f]{32}\.arrays(?:\.[0-9a-f]{16}\.tmp)?")
+"""Names of entries, and of entries under way."""
 
 
-@dataclass(frozen=True)
-class CacheEntry:
-    """An entry of the cache.
-
-    Attributes
-    ----------
-    path : Path
-    n_bytes : int
-    used : float
-        When it was last used, in seconds since 1970.
-    """
+class CacheEntry(NamedTuple):
+    """An entry of the cache, with the time of its last use in seconds since 1970."""
 
     path: Path
     n_bytes: int
     used: float
-
-
-class Keepable(Protocol):
-    """An object that can be kept as arrays."""
-
-    def as_arrays(self) -> dict[str, Array]:
-        """Return everything as arrays by name."""
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, Array]) -> Self:
-        """Return the object that `as_arrays` took apart; raise a ValueError for arrays that do not fit together."""
-
-
-K = TypeVar("K", bound=Keepable)
 
 
 def cache_folder() -> Path | None:
@@ -92,13 +67,7 @@ def cache_folder() -> Path | None:
 
 
 def cache_limit() -> int:
-    """Return how many bytes all entries may take: `LIMIT` GiB, or as many as ``MOERANK_CACHE_SIZE`` says.
-
-    Raises
-    ------
-    ValueError
-        If that variable holds no number.
-    """
+    """Return how many bytes all entries may take: `LIMIT` GiB, or as many as ``MOERANK_CACHE_SIZE`` says."""
     return gibibytes("MOERANK_CACHE_SIZE", LIMIT)
 
 
@@ -114,48 +83,33 @@ def clear_cache() -> tuple[int, int]:
     return len(removed), sum(entry.n_bytes for entry in removed)
 
 
-def remembered(path: Path, reading: str, kind: type[K], make: Callable[[], K]) -> K:
-    """Return the result of `make` from the cache, or call `make` and keep the result.
+def remembered(path: Path, reading: str, read: Callable[[], Table]) -> Table:
+    """Return the table that `read` makes of a file from the cache, or call `read` and keep what it returns.
 
-    Parameters
-    ----------
-    path : Path
-        The file that the result depends on. A pipe, and a file that was changed within the last seconds or changes
-        while it is read, is not remembered.
-    reading : str
-        Everything else that the result depends on, such as options of the reader.
-    kind : type
-        The class of the result.
-    make : callable
-        Makes the result; an exception passes through, and nothing is kept.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
+    `reading` tells everything else that the table depends on, such as options of the reader. A pipe, and a file that
+    was changed within the last seconds or changes while it is read, is not remembered.
     """
     folder, before = cache_folder(), path.stat()
     limit = cache_limit()
-    if folder is None or not S_ISREG(before.st_mode) or abs(time.time() - before.st_ctime) < SETTLED:
-        return make()
-    if not _is_safe(folder):
-        return make()
+    settled = S_ISREG(before.st_mode) and abs(time.time() - before.st_ctime) >= SETTLED
+    if folder is None or not settled or not _is_safe(folder):
+        return read()
     key = json.dumps([FORMAT, str(path.resolve()), *_state(before), reading])
     entry = folder / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.arrays"
     with suppress(Exception):  # a damaged entry raises nearly anything, and the remedy is always the same
-        result = kind.from_arrays(_loaded(entry, key))
+        table = Table.from_arrays(_loaded(entry, key))
         with suppress(OSError):
             os.utime(entry)
-        return result
-    result = make()
-    arrays = result.as_arrays()
+        return table
+    table = read()
+    arrays = table.as_arrays()
     n_bytes = sum(array.nbytes for array in arrays.values())
     if _state(path.stat()) == _state(before) and n_bytes <= limit:
         with suppress(OSError):
             _make_room(folder, limit - n_bytes)
             _store(entry, key, arrays)
             _make_room(folder, limit)  # for the other files of the entry, and entries of other processes
-    return result
+    return table
 
 
 def _is_safe(folder: Path) -> bool:

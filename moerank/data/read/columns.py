@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers, Vector
 from moerank.checks import check_room, unknown
@@ -15,20 +16,18 @@ from moerank.data.inputs import LaterIds
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
 
-__all__ = [
-    "FURTHER",
-    "MISSING_REMEDY",
-    "MOST_LABEL",
-    "Columns",
-    "QueryRuns",
-    "Table",
-    "WrongValueError",
-    "begins_again",
-    "check_size",
-    "choose_columns",
-]
-
 FilePath = str | os.PathLike[str]
+
+Precision = type[np.float64] | type[np.float32]
+
+
+def as_precision(dtype: DTypeLike) -> Precision:
+    """Return a precision of features as one of the two types there are, or raise a ValueError."""
+    for precision in (np.float64, np.float32):
+        if np.dtype(dtype) == precision:
+            return precision
+    raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
+
 
 MOST_LABEL = 2**31 - 1
 
@@ -66,29 +65,12 @@ FURTHER = ("documents", "query_weights", "document_weights")
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The documents of a file.
+    """The documents of a file."""
 
-    Attributes
-    ----------
-    X : ndarray of float64 or float32, shape (n_documents, n_features)
-        NaN is a missing value.
-    y : ndarray of int64, shape (n_documents,)
-    ids : ndarray of int64 or str, shape (n_queries,)
-        The queries in order.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Query q has the rows ``offsets[q]`` to ``offsets[q + 1]``.
-    names : tuple of str, optional
-        The names of the features.
-    documents : ndarray of str, shape (n_documents,), optional
-        The ids of the documents.
-    query_weights, document_weights : ndarray, optional
-        As in `RankingData`.
-    """
-
-    X: Array
-    y: Integers
-    ids: Array
-    offsets: Integers
+    X: Array  # shape (n_documents, n_features); NaN is a missing value
+    y: Integers  # shape (n_documents,)
+    ids: Array  # the queries in order: int64 or str
+    offsets: Integers  # query q has the rows offsets[q] to offsets[q + 1]
     names: tuple[str, ...] | None = None
     documents: Array | LaterIds | None = None
     query_weights: Vector | None = None
@@ -104,16 +86,6 @@ class Table:
         self.X.setflags(write=False)
         further = {name: getattr(self, name) for name in FURTHER}
         return RankingData(self.X, self.y, self.qid, self.names, name=name, missing=missing, **further)
-
-    def widened(self, n_features: int, where: object) -> Table:
-        """Return the documents with zeros for further features; `where` is how messages call them."""
-        n, width = self.X.shape
-        if width >= n_features:
-            return self
-        check_room(f"{where}: a table of {n:,} documents × {n_features:,} features", n * n_features * self.X.itemsize)
-        X = np.zeros((n, n_features), self.X.dtype, order="C" if self.X.flags.c_contiguous else "F")
-        X[:, :width] = self.X
-        return replace(self, X=X)
 
     def as_arrays(self) -> dict[str, Array]:
         """Return everything as arrays by name."""
@@ -154,26 +126,23 @@ def choose_columns(
     further: Mapping[str, str],
 ) -> Columns:
     """Return the columns that are read; refuse a name that is not there, or there twice."""
-    for number, name in enumerate(present):
-        if name in present[:number]:
-            raise ValueError(f"{path}: two columns are called {name!r}; give the columns distinct names")
-    singular = {role.removesuffix("s"): name for role, name in further.items()}
-    own = {"label": label, "query": query, **singular}
+    if twice := [name for number, name in enumerate(present) if name in present[:number]]:
+        raise ValueError(f"{path}: two columns are called {twice[0]!r}; give the columns distinct names")
+    own = {"label": label, "query": query, **{role.removesuffix("s"): name for role, name in further.items()}}
+    roles: dict[str, str] = {}
     for what, name in own.items():
         if name not in present:
             raise ValueError(f"{path}: {unknown('column', name, present)}; {what}= names the column of the {what}")
-    roles = {name: what for what, name in own.items()}
-    for what, name in own.items():
-        if roles[name] != what:
-            raise ValueError(f"{path}: the column {name!r} cannot be both {what} and {roles[name]}")
+        if name in roles:
+            raise ValueError(f"{path}: the column {name!r} cannot be both {roles[name]} and {what}")
+        roles[name] = what
     if features is None:
         chosen = tuple(name for name in present if name not in roles)
-        for name in chosen:
-            if name in ("", "__index_level_0__"):
-                raise ValueError(
-                    f"{path}: the column {name!r} is an index that pandas wrote, no feature; write the table with "
-                    "index=False, or list the columns that are features"
-                )
+        if strange := [name for name in chosen if name in ("", "__index_level_0__")]:
+            raise ValueError(
+                f"{path}: the column {strange[0]!r} is an index that pandas wrote, no feature; write the table with "
+                "index=False, or list the columns that are features"
+            )
         if not chosen:
             raise ValueError(
                 f"{path}: there is no column beside {label!r} and {query!r}; at least one feature is needed"
@@ -200,15 +169,7 @@ def check_size(path: FilePath, n_rows: int, n_features: int, itemsize: int) -> N
 
 
 class QueryRuns:
-    """The queries of the rows of a table, gathered block by block; the rows of a query must be contiguous.
-
-    Parameters
-    ----------
-    path : path-like
-        The table, for messages.
-    column : str
-        The name of the column.
-    """
+    """The queries of the rows of a table, gathered block by block; the rows of a query must be contiguous."""
 
     def __init__(self, path: FilePath, column: str) -> None:
         self._path, self._column = path, column

@@ -27,8 +27,6 @@ from moerank.data.read.columns import MISSING_REMEDY, MOST_LABEL, Columns, begin
 from moerank.data.read.files import report_reading
 from moerank.files import open_regular
 
-__all__ = ["MISSING", "REMEDIES", "csv_names", "kind_of", "opened", "read_csv", "refuse_csv", "text_lines"]
-
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
 """How files write that a value is missing."""
 
@@ -45,13 +43,7 @@ def csv_names(path: Path, needed: Sequence[str] = ()) -> list[str]:
 
 
 def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> Iterator[pa.RecordBatch]:
-    """Yield some columns block by block, as numbers or as texts; null is a missing number or an empty text.
-
-    Raises
-    ------
-    ValueError
-        For a file that is no CSV file of numbers. `refuse_csv` names the line.
-    """
+    """Yield some columns block by block, as numbers or as texts; null is a missing number or an empty text."""
     names, separator = _header(path, columns)
     texts = set(texts)
     kinds = {name: pa.string() if name in texts else pa.float64() for name in columns}
@@ -194,7 +186,7 @@ def _mistake(text: str, largest: float, *, missing: bool) -> str | None:
             return None
         return "the value of {1} is missing ({0}); " + MISSING_REMEDY
     if not _NUMBER.fullmatch(text):
-        return "the value {0} of {1} is not a number; " + REMEDIES[kind_of(text)]
+        return f"the value {{0}} of {{1}} is not a number; {REMEDIES[kind_of(text)]}, {LEFT_OUT}"
     if abs(float(text)) > largest:
         return "the value {0} of {1} is too large for the precision of the features"
     return None
@@ -210,11 +202,13 @@ KINDS = {
 """Patterns of the values of columns, the most particular first."""
 
 REMEDIES = {
-    "decimal commas": 'write decimals with a point, as pandas.read_csv(path, sep=";", decimal=",").to_csv(…) does',
+    "decimal commas": 'write a point, as pandas.read_csv(path, sep=";", decimal=",").to_csv(path, index=False) does',
     "switches": "write 1 for true and 0 for false",
-    "dates": "leave the column out (exclude), or write a number of days",
-    "texts": "leave the column out (exclude), or make numbers of it",
+    "dates": "write a number of days",
+    "texts": "make numbers of it",
 }
+
+LEFT_OUT = "or leave the column out: --exclude, exclude= in Python, or exclude = in [data] of a problem file"
 
 
 def kind_of(*texts: str) -> str:

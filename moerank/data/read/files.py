@@ -31,25 +31,6 @@ if TYPE_CHECKING:
 
     from moerank.data.read.columns import Columns
 
-__all__ = [
-    "CHUNK",
-    "LONGEST_LINE",
-    "READERS",
-    "Listener",
-    "Reader",
-    "TextChunks",
-    "check_folder",
-    "find_query_file",
-    "names_in",
-    "part_of_reading",
-    "part_paths",
-    "read_query_file",
-    "reader_of",
-    "reading_progress",
-    "report_reading",
-    "table_endings",
-]
-
 
 @dataclass(frozen=True)
 class Reader:
@@ -196,12 +177,6 @@ def part_paths(directory: Path, *, drawn: bool = False) -> list[Path]:
     Each is the first found of ``train.txt`` and ``trainingset.txt`` (``vali.txt`` …), plain or with ``.gz`` or ``.xz``
     appended, in letters of any size; else the only file whose name ends in ``.train`` (``.vali`` or ``.valid``,
     ``.test``), as in ``rank.train``, or in ``.train.txt``, as in Yahoo's ``set1.train.txt``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder or a part is missing, or several files may be the part; the message says what was looked for and
-        what is there.
     """
     check_folder(directory, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
     files = sorted((entry for entry in directory.iterdir() if entry.is_file()), key=lambda entry: entry.name)
@@ -297,14 +272,7 @@ _part_of_reading: ContextVar[tuple[float, float]] = ContextVar("part_of_reading"
 
 @contextmanager
 def reading_progress(listener: Listener) -> Iterator[None]:
-    """Tell `listener` how far files have been read, inside this ``with`` and in this thread.
-
-    Examples
-    --------
-    >>> with reading_progress(lambda path, share: print(f"{path.name}: {share:.0%}")):
-    ...     report_reading(Path("train.txt"), 0.25)
-    train.txt: 25%
-    """
+    """Tell `listener` how far files have been read, inside this ``with`` and in this thread."""
     token = _listener.set(listener)
     try:
         yield
@@ -350,21 +318,9 @@ class _Stream(Protocol):
 
 
 class TextChunks:
-    """The text of a file as pieces that end with a line.
+    """The text of a file (plain, ``.gz`` or ``.xz``) as pieces of about `size` bytes that end with a line.
 
-    Parameters
-    ----------
-    path : Path
-        Plain, ``.gz`` or ``.xz``, in letters of any size.
-    file : binary file
-        The file, opened without a buffer.
-    size : int
-        Bytes to read at once, at least 1.
-
-    Attributes
-    ----------
-    share : float
-        How much of the file has been read, from 0 to 1; 0 where its size is not known.
+    `share` is how much of the file has been read, from 0 to 1; 0 where its size is not known.
     """
 
     def __init__(self, path: Path, file: BinaryIO, size: int = CHUNK) -> None:
@@ -381,15 +337,8 @@ class TextChunks:
     def __iter__(self) -> Iterator[tuple[NDArray[np.uint8], int]]:
         """Yield an array of bytes and the number of them that are whole lines; it is used again for the next piece.
 
-        What follows these bytes is no line feed after a carriage return, and there is at least one such byte. The
-        last line is given a line end if it has none.
-
-        Raises
-        ------
-        ValueError
-            For an archive that is truncated or damaged.
-        OverflowError
-            If a line is longer than LONGEST_LINE.
+        What follows these bytes is no line feed after a carriage return, and there is at least one such byte. The last
+        line is given a line end if it has none. A line longer than `LONGEST_LINE` is an OverflowError.
         """
         buffer = np.empty(self._size + 2, np.uint8)
         kept = 0

@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array
+from moerank.checks import check_room
 from moerank.data.inputs import LaterIds
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.cache import remembered
-from moerank.data.read.columns import Table
+from moerank.data.read.columns import Precision, Table, as_precision
 from moerank.data.read.files import CHUNK, TextChunks, find_query_file, read_query_file, report_reading
-from moerank.data.read.letor_parser import LARGEST_FEATURE, Precision, parse_letor
-
-__all__ = ["LARGEST_FEATURE", "as_precision", "load_letor", "read_documents"]
+from moerank.data.read.letor_parser import parse_letor
 
 
 def load_letor(
@@ -93,14 +92,6 @@ def load_letor(
     path = Path(path)
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features is {n_features}; a data set has at least one feature")
-    table = read_documents(path, n_features=n_features, missing=missing, dtype=dtype, cache=cache)
-    return table.as_data(name or str(path), missing)
-
-
-def read_documents(
-    path: Path, *, n_features: int | None = None, missing: MissingRule | None, dtype: DTypeLike, cache: bool
-) -> Table:
-    """Return the documents of a file; the arguments are those of `load_letor`."""
     if missing is not None:
         check_missing_rule(missing)
     if path.is_dir():
@@ -111,11 +102,30 @@ def read_documents(
         return _parse(path, n_features, missing is not None, precision, beside)
 
     reading = f"letor {n_features} {missing is not None} {np.dtype(precision)} {beside is not None}"
-    table = remembered(path, reading, Table, parse) if cache else parse()
+    table = remembered(path, reading, parse) if cache else parse()
     if beside is not None:
         counts = read_query_file(beside, path, len(table.y))
         table = replace(table, ids=np.arange(1, len(counts) + 1), offsets=np.append(0, np.cumsum(counts)))
-    return replace(table, documents=LaterIds(partial(_ids_in_comments, path.absolute(), state)))
+    table = replace(table, documents=LaterIds(partial(_ids_in_comments, path.absolute(), state)))
+    return table.as_data(name or str(path), missing)
+
+
+def widened(data: RankingData, n_features: int) -> RankingData:
+    """Return data of a LETOR file with zeros for the features up to `n_features` that it does not list."""
+    n, width = data.X.shape
+    if width >= n_features:
+        return data
+    n_bytes = n * n_features * data.X.itemsize
+    check_room(f"{data.name}: a table of {n:,} documents × {n_features:,} features", n_bytes)
+    X = np.zeros((n, n_features), data.X.dtype, order="F" if data.X.flags.f_contiguous else "C")
+    X[:, :width] = data.X
+    X.setflags(write=False)  # so that it is not copied
+    wide = RankingData(X, data.y, data.qid, name=data.name, missing=data.missing)
+    wide._weigh_as(data, np.arange(n))
+    wide.n_missing = np.append(data.n_missing, np.zeros(n_features - width, np.int64))
+    if data.n_missing.any():
+        wide._missing_bits = np.packbits(np.hstack([data.is_missing, np.zeros((n, n_features - width), bool)]), axis=1)
+    return wide
 
 
 _DOCUMENT = re.compile(rb"#[ \t]*(?:docid[ \t]*=[ \t]*)?([^\s]*)[^\r\n]*")
@@ -142,14 +152,6 @@ def _ids_in_comments(path: Path, state: tuple[int, int]) -> Array | None:
                 return None
             ids += found
     return np.array([word.decode("utf-8", "backslashreplace") for word in ids])
-
-
-def as_precision(dtype: DTypeLike) -> Precision:
-    """Return a precision of features as one of the two types there are, or raise a ValueError."""
-    for precision in (np.float64, np.float32):
-        if np.dtype(dtype) == precision:
-            return precision
-    raise ValueError(f"dtype is {np.dtype(dtype)}; features are float64 or float32")
 
 
 def _parse(path: Path, n_features: int | None, nulls: bool, precision: Precision, beside: Path | None) -> Table:

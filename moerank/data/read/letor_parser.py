@@ -16,25 +16,15 @@ from numpy.typing import NDArray
 from moerank.arrays import Array, Floats, Integers, Vector
 from moerank.checks import check_room, memory_limit
 from moerank.data.blocks import empty_table
-from moerank.data.read.columns import Table
+from moerank.data.read.columns import MISSING_REMEDY, Precision, Table
 from moerank.data.read.files import CHUNK, LONGEST_LINE, TextChunks
 from moerank.kernels.letor_text import State, count_ends, read_lines
-
-__all__ = ["LARGEST_FEATURE", "Precision", "identity", "parse_letor"]
-
-Precision = type[np.float64] | type[np.float32]
 
 _INTEGER = re.compile(rb"-?[0-9]{1,19}")
 
 
 def identity(raw: bytes) -> bytes:
-    """Return the same bytes for all spellings of a query id: 7 and 07 are one integer.
-
-    Examples
-    --------
-    >>> identity(b"07"), identity(b"WT04-132")
-    (b'7', b'WT04-132')
-    """
+    """Return the same bytes for all spellings of a query id: 7 and 07 are one integer."""
     number = _as_integer(raw)
     return raw if number is None else b"%d" % number
 
@@ -110,14 +100,6 @@ def _wrong_id(raw: bytes) -> str | None:
     return None
 
 
-def _missing_remedy(feature: object) -> str:
-    """Return the refusal of a value that is missing, with the rules that would fill it."""
-    return (
-        f"the value of feature {feature} is missing (NULL); pass missing=, the number it becomes, or 'query-min', "
-        "'query-mean' or 'query-worst' (in a problem file: missing in [data])"
-    )
-
-
 def _wrong_token(token: bytes, n_features: int | None) -> str:
     feature, colon, value = token.partition(b":")
     if not colon or not re.fullmatch(rb"[0-9]+", feature):
@@ -125,7 +107,7 @@ def _wrong_token(token: bytes, n_features: int | None) -> str:
     if not re.fullmatch(_FEATURE, feature):
         return _beyond_limit(_shortened(feature), n_features)
     if value.upper() == b"NULL":
-        return _missing_remedy(feature.decode())
+        return f"the value of feature {feature.decode()} is missing (NULL); {MISSING_REMEDY}"
     return f"the value {_quoted(value)} of feature {feature.decode()} is not a finite number"
 
 
@@ -176,37 +158,12 @@ def parse_letor(
     chunk: int = CHUNK,
     report: Callable[[float], None] | None = None,
 ) -> Table:
-    """Read the documents of a LETOR file.
+    """Read the documents of a LETOR file that is opened without a buffer.
 
-    Parameters
-    ----------
-    path : Path
-        For messages, and for the kind of compression.
-    file : binary file
-        The file, opened without a buffer.
-    dtype : {numpy.float64, numpy.float32}
-        A single is the double rounded.
-    n_features : int, optional
-        The number of features, and the largest feature number that is allowed.
-    nulls : bool, default False
-        Let values be missing.
-    side_file : str, optional
-        The file that gives the queries. The lines then have no query id, and all documents are one query.
-    chunk : int
-        Bytes to read at once.
-    report : callable, optional
-        Called with the share of the file that has been read, after every piece.
-
-    Raises
-    ------
-    ValueError
-        For the first line that is not a document, with its number and text, and for a table beyond the limit of
-        memory, before that memory is taken.
-
-    Notes
-    -----
-    O(bytes of the file) time. Each piece of the text becomes a table of its own; the pieces are freed one by one as
-    they are put together, so the memory is that of the result and of a few pieces.
+    With a `side_file`, which gives the queries, the lines have no query id, and all documents are one query. The first
+    line that is not a document is a ValueError with its number and text, and so is a table beyond the limit of memory,
+    before that memory is taken. O(bytes of the file) time. Each piece of the text becomes a table of its own; the
+    pieces are freed one by one as they are put together, so the memory is that of the result and of a few pieces.
     """
     parser = _Parser(path, dtype, n_features, nulls, side_file)
     chunks = TextChunks(path, file, chunk)

@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 from moerank.data.read.files import report_reading
 from moerank.files import Json, open_regular
 
-__all__ = ["ROLES", "parquet_names", "parquet_roles", "read_parquet"]
-
 ROLES = b"moerank"
 """Key of the metadata that say which columns are label, query and features."""
 

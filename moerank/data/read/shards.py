@@ -15,16 +15,12 @@ from numpy.typing import DTypeLike
 
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.files import find_query_file, reader_of
-from moerank.data.read.letor import as_precision, load_letor
+from moerank.data.read.columns import as_precision
+from moerank.data.read.files import LONGEST_LINE, find_query_file, reader_of
+from moerank.data.read.letor import load_letor
 from moerank.data.read.letor_parser import parse_letor
-from moerank.data.read.table import column_roles, further_columns, load_table, read_table, table_offsets
+from moerank.data.read.table import load_table, read_table, table_columns, table_offsets
 from moerank.data.shards import parts_of, shard_ends
-
-__all__ = ["letor_shard", "table_shard", "widened"]
-
-LONGEST_LINE = 2**26
-"""Bytes."""
 
 BYTES_BEFORE_CUT = 2**16
 """Bytes that are read before a cut to find the query of the line before it."""
@@ -33,23 +29,9 @@ BYTES_BEFORE_CUT = 2**16
 def letor_shard(
     path: Path, number: int, n_shards: int, *, missing: MissingRule | None = None, dtype: DTypeLike = np.float64
 ) -> RankingData:
-    r"""Read one of `n_shards` shards of a LETOR file, counted from 0; other arguments as in `load_letor`.
+    r"""Read one of `n_shards` shards of a LETOR file, counted from 0; other arguments and errors as in `load_letor`.
 
     It has the features up to the largest number in the shard; see `widened`.
-
-    Raises
-    ------
-    ValueError
-        As `load_letor`, and for a shard without a query.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "train.txt")
-    ...     _ = path.write_text("".join(f"{i % 2} qid:{i // 2} 1:0.5\n" for i in range(8)))
-    ...     [letor_shard(path, i, 2).qid.tolist() for i in range(2)]
-    [[0, 0, 1, 1], [2, 2, 3, 3]]
     """
     if path.suffix.lower() in (".gz", ".xz") or find_query_file(path) is not None:
         return parts_of(load_letor(path, missing=missing, dtype=dtype), n_shards)[number]
@@ -65,38 +47,16 @@ def letor_shard(
 
 def table_shard(path: Path, number: int, n_shards: int, **reading: Any) -> RankingData:
     """Read a shard of a table; `reading` are arguments of `load_table`."""
+    options = {name: reading[name] for name in ("missing", "dtype") if name in reading}
+    columns = table_columns(path, **{role: name for role, name in reading.items() if role not in options})
     reader = reader_of(path)
-    further = further_columns(path, *(reading.get(role) for role in ("document", "query_weight", "document_weight")))
-    if reader is None or not reader.columnar or further.keys() - {"documents"}:  # weights are relative to all rows
+    if reader is None or not reader.columnar or columns.further.keys() - {"documents"}:  # weights regard all rows
         return parts_of(load_table(path, **reading), n_shards)[number]
-    label, query, features = (reading.get(role) for role in ("label", "query", "features"))
-    label, query, features = column_roles(path, label, query, features, reading.get("exclude", ()), further.values())
-    offsets = table_offsets(path, query)
+    offsets = table_offsets(path, columns.query)
     begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
-    missing = reading.get("missing")
-    dtype = reading.get("dtype", np.float64)
-    table = read_table(
-        path, label, query, features, further, dtype=dtype, missing=missing is not None, rows=(begin, end)
-    )
+    missing, dtype = options.get("missing"), options.get("dtype", np.float64)
+    table = read_table(path, columns, dtype=dtype, missing=missing is not None, rows=(begin, end))
     return table.as_data(f"{path}, rows {begin + 1:,} to {end:,}", missing)
-
-
-def widened(data: RankingData, n_features: int) -> RankingData:
-    """Return data of a LETOR file with zeros for the features up to `n_features` that it does not list."""
-    width = data.n_features
-    if width >= n_features:
-        return data
-    X = np.zeros((data.n_documents, n_features), data.X.dtype, order="F" if data.X.flags.f_contiguous else "C")
-    X[:, :width] = data.X
-    X.setflags(write=False)  # so that it is not copied
-    wide = RankingData(X, data.y, data.qid, name=data.name, missing=data.missing)
-    wide._weigh_as(data, np.arange(data.n_documents))
-    wide.n_missing = np.append(data.n_missing, np.zeros(n_features - width, np.int64))
-    if data.n_missing.any():
-        wide._missing_bits = np.packbits(
-            np.hstack([data.is_missing, np.zeros((len(X), n_features - width), bool)]), axis=1
-        )
-    return wide
 
 
 def _cut(file: BinaryIO, path: Path, number: int, n_shards: int) -> int:

@@ -25,6 +25,7 @@ from moerank.data.read.columns import (
     QueryRuns,
     Table,
     WrongValueError,
+    as_precision,
     check_size,
     choose_columns,
 )
@@ -41,19 +42,6 @@ from moerank.data.read.files import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = [
-    "column_roles",
-    "find_part",
-    "further_columns",
-    "guess_columns",
-    "load_table",
-    "load_table_fold",
-    "sample_table",
-    "read_table",
-    "table_offsets",
-    "table_paths",
-]
 
 PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
@@ -142,21 +130,21 @@ def load_table(
     path = Path(path)
     if missing is not None:
         check_missing_rule(missing)
-    if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
+    as_precision(dtype)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
     for argument, names in (("features", features), ("exclude", exclude)):
         if isinstance(names, str):
             raise ValueError(f"{argument} must be a list of names of columns, not the text {names!r}")
-    further = further_columns(path, document, query_weight, document_weight)
-    label, query, chosen = column_roles(path, label, query, features, exclude, further.values())
+    further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
+    chosen = None if features is None else tuple(features)
+    roles: dict[str, Any] = {"label": label, "query": query, "features": chosen, "exclude": tuple(exclude), **further}
 
     def read() -> Table:
-        return read_table(path, label, query, chosen, further, dtype=dtype, missing=missing is not None)
+        return read_table(path, table_columns(path, **roles), dtype=dtype, missing=missing is not None)
 
-    reading = f"table {[label, query, chosen, further]} {np.dtype(dtype)} {missing is not None}"
-    table = remembered(path, reading, Table, read) if cache and path.stat().st_size >= LARGE else read()
+    reading = f"table {roles} {np.dtype(dtype)} {missing is not None}"
+    table = remembered(path, reading, read) if cache and path.stat().st_size >= LARGE else read()
     return table.as_data(name or str(path), missing)
 
 
@@ -173,84 +161,58 @@ def load_table_fold(
     missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[RankingData, RankingData, RankingData]:
-    """Read the training, validation and test table of a fold.
+    """Read the training, validation and test table of a fold, all with the features of the training table.
 
-    Parameters
-    ----------
-    directory : path-like
-        The folder with ``train``, ``vali`` and ``test`` (or ``valid``, or ``validation``), each ``.parquet``, ``.pq``,
-        ``.csv``, ``.csv.gz`` or ``.tsv``. The first found in this order is read.
-    label, query, features, exclude, document, query_weight, document_weight, missing, dtype
-        As in `load_table`.
-
-    Returns
-    -------
-    train, vali, test : RankingData
-        All with the features of the training table, in its order.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder or a part is missing; the message says what was looked for and what is there.
-    ValueError
-        As `load_table`, and by default for a part that has other columns than the training table.
+    The folder holds ``train``, ``vali`` (or ``valid``, or ``validation``) and ``test``, each with an ending of
+    `table_endings`, of which the first found is read. By default a part with other columns than the training table is
+    refused. Other arguments and errors as in `load_table`.
     """
     paths = table_paths(Path(directory))
-    further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
-    label, query, chosen = column_roles(paths[0], label, query, features, exclude, further.values())
-    told = chosen is not None
-    parts: list[RankingData] = []
-    for path in paths:
-        if parts and not told:
-            own = {name for name in (label, query, *further.values()) if name is not None}
-            _require_same_columns(path, paths[0], {*own, *parts[0].feature_names})
-            chosen = list(parts[0].feature_names)
-        reading: dict[str, Any] = {"missing": missing, "dtype": dtype, **further}
-        parts.append(load_table(path, label=label, query=query, features=chosen, **reading))
-    return parts[0], parts[1], parts[2]
+    roles: dict[str, Any] = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
+    chosen, exclude = None if features is None else tuple(features), tuple(exclude)
+    first = table_columns(paths[0], label=label, query=query, features=chosen, exclude=exclude, **roles)
+    roles |= {"label": first.label, "query": first.query, "missing": missing, "dtype": dtype}
+    if chosen is None and not exclude and not _table_reader(paths[0]).roles_in(paths[0]).get("features"):
+        for path in paths[1:]:
+            _require_same_columns(path, paths[0], {*first.all, *first.further.values()})
+    else:
+        chosen = first.features
+    train = load_table(paths[0], features=chosen, **roles)
+    vali, test = (load_table(path, features=first.features, **roles) for path in paths[1:])
+    return train, vali, test
 
 
-def column_roles(
+def table_columns(
     path: Path,
+    *,
     label: str | None = None,
     query: str | None = None,
     features: Iterable[str] | None = None,
     exclude: Iterable[str] = (),
-    further: Iterable[str | None] = (),
-) -> tuple[str, str, list[str] | None]:
-    """Return the columns of label, query and features: those given, else those that the file tells.
+    **further: str | None,
+) -> Columns:
+    """Return the columns that are read: those given, else those that the file tells; refuse names that are not there.
 
-    None stands for all columns as features but those of `further` roles.
-
-    Raises
-    ------
-    ValueError
-        If label or query are neither given nor told, or a column to exclude is not there.
+    Without features all other columns are features. `further` has document, query_weight and document_weight.
     """
-    roles = _table_reader(path).roles_in(path)
-    label, query = label or roles.get("label"), query or roles.get("query")
+    reader = _table_reader(path)
+    told = reader.roles_in(path)
+    label, query = label or told.get("label"), query or told.get("query")
     if label is None or query is None:
         what = "label" if label is None else "query"
         raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
+    given = (further.get(role) or told.get(role) for role in ("document", "query_weight", "document_weight"))
+    arrays = {array: name for array, name in zip(FURTHER, given, strict=True) if name is not None}
+    left_out = set(exclude)
+    present = reader.names(path, [label, query, *left_out, *arrays.values()])
+    used = {label, query, *arrays.values()}
     if features is None:
-        features = [name for name in roles.get("features", ()) if name not in (label, query, *further)] or None
-    if left_out := set(exclude):
-        present = _table_reader(path).names(path, [label, query, *left_out])
+        features = [name for name in told.get("features", ()) if name not in used] or None
+    if left_out:
         if absent := sorted(left_out - set(present)):
             raise ValueError(f"{path}: {unknown('column', absent[0], present)}; exclude= names columns to leave out")
-        left_out |= {label, query, *filter(None, further)}
-        features = [name for name in features or present if name not in left_out]
-    return label, query, None if features is None else list(features)
-
-
-def further_columns(
-    path: Path, document: str | None = None, query_weight: str | None = None, document_weight: str | None = None
-) -> dict[str, str]:
-    """Return the columns of document ids and weights that are given, or told by the file, by the names of arrays."""
-    roles = _table_reader(path).roles_in(path)
-    given = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
-    found = zip(FURTHER, (name or roles.get(role) for role, name in given.items()), strict=True)
-    return {array: column for array, column in found if column is not None}
+        features = [name for name in features or present if name not in left_out | used]
+    return choose_columns(path, present, label, query, features, arrays)
 
 
 def table_paths(directory: Path) -> list[Path]:
@@ -286,27 +248,17 @@ def _require_same_columns(path: Path, first: Path, expected: set[str]) -> None:
 
 
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
-    """Return the names of the label and the query column: given, told by the file, or else the first usual ones.
-
-    Raises
-    ------
-    ValueError
-        If there is no column of a usual name.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "train.csv")
-    ...     _ = path.write_text("QID,price,relevance")
-    ...     guess_columns(path)
-    ('relevance', 'QID')
-    """
+    """Return the names of the label and the query column: given, told by the file, or else the first usual ones."""
     reader = _table_reader(path)
     roles = reader.roles_in(path)
     label, query = label or roles.get("label"), query or roles.get("query")
     present = reader.names(path, [name for name in (label, query) if name is not None])
     return _guessed(path, "label", label, LABELS, present), _guessed(path, "query", query, QUERIES, present)
+
+
+def told_roles(path: Path) -> Mapping[str, Any]:
+    """Return the roles of columns that the file itself tells."""
+    return _table_reader(path).roles_in(path)
 
 
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
@@ -344,25 +296,15 @@ def _table_reader(path: Path) -> Reader:
 
 
 def read_table(
-    path: Path,
-    label: str,
-    query: str,
-    features: Sequence[str] | None,
-    further: Mapping[str, str],
-    *,
-    dtype: DTypeLike,
-    missing: bool,
-    rows: tuple[int, int] | None = None,
+    path: Path, columns: Columns, *, dtype: DTypeLike, missing: bool, rows: tuple[int, int] | None = None
 ) -> Table:
     """Read a table, or the rows from ``rows[0]`` to before ``rows[1]`` of a columnar file.
 
-    `missing` says whether a value may be missing. The other arguments are those of `load_table`.
+    `missing` says whether a value may be missing.
     """
     import pyarrow as pa
 
     reader = _table_reader(path)
-    present = reader.names(path, [label, query, *further.values()])
-    columns = choose_columns(path, present, label, query, features, further)
     try:
         return _read(reader, path, columns, np.dtype(dtype), missing, rows)
     except (WrongValueError, pa.ArrowException) as error:
@@ -373,12 +315,8 @@ def read_table(
 
 def table_offsets(path: Path, query: str) -> Integers:
     """Return the rows at which the queries of a table begin and end, shape (n_queries + 1,)."""
-    reader = _table_reader(path)
-    names = reader.names(path, [query])
-    if query not in names:
-        raise ValueError(f"{path}: there is no column {query!r}; there are {', '.join(names)}")
     queries = QueryRuns(path, query)
-    for batch in reader.batches(path, [query], [query]):
+    for batch in _table_reader(path).batches(path, [query], [query]):
         queries.add(_ids(batch.column(query), path, query, queries.n_rows))
     return queries.offsets()
 

@@ -10,7 +10,7 @@ from matplotlib.patheffects import withStroke
 
 from moerank.arrays import Mask
 from moerank.figures.figure import RunFigure
-from moerank.figures.style import CHOSEN, WIDTH, in_style
+from moerank.figures.style import CHOSEN, WIDTH, in_style, put_title
 from moerank.studies.result import Result
 
 __all__ = ["FIGURE"]
@@ -51,6 +51,7 @@ def _matrix(result: Result, used: Mask) -> Figure:
     axes.tick_params(length=0)
     axes.set_ylabel(f"{n_rows} most used features" if (counts > 0).sum() > n_rows else "Feature")
     figure.supxlabel("Members by number of features (black: chosen)", fontsize=8)
+    put_title(figure, _finding(result, used, "features"))
     return figure
 
 
@@ -68,10 +69,17 @@ def _image(result: Result, used: Mask, grid: tuple[int, int]) -> Figure:
     axes.set_yticks(range(grid[0]), [str(number + 1) for number in range(grid[0])])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(True)
-    axes.set_xlabel(f"Column (frames: the {len(result.best.features)} chosen pixels)")
+    axes.set_xlabel("Column (frames: chosen)")
     axes.set_ylabel("Row")
     figure.colorbar(share, ax=axes, label="Share of the front's members", shrink=0.9)
+    put_title(figure, _finding(result, used, "pixels"))
     return figure
+
+
+def _finding(result: Result, used: Mask, noun: str) -> str:
+    """Return how many features are chosen, and how many most members use."""
+    most = int((used.mean(axis=1) > 0.5).sum())
+    return f"{len(result.best.features)} of {len(used)} {noun} are chosen; most members of the front use {most}"
 
 
 FIGURE = RunFigure(features_figure)

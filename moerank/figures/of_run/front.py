@@ -8,29 +8,46 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import RunFigure
-from moerank.figures.notes import title_of
-from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, Style, in_style, put_note
+from moerank.figures.notes import judged, title_of
+from moerank.figures.style import (
+    CHOSEN,
+    GREY,
+    LINES,
+    WIDTH,
+    Style,
+    fit_height,
+    in_style,
+    put_log_scale,
+    put_note,
+    put_title,
+)
 from moerank.studies.result import PARTS, Member, Result
 
 __all__ = ["FIGURE"]
 
-_DASHES = (":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)))
+BASELINES = ("D", "v", "P")
+"""Markers of all features, FSMRank and LambdaMART."""
+
+WIDE = 4.0
+"""Ratio of the largest baseline to the largest member from which an axis is logarithmic."""
 
 
 def front_figure(result: Result) -> Figure:
     """Draw the number of features against the metric, for the same members on all three parts.
 
-    If the search did not minimise the number of features, the first other objective takes its place. Horizontal lines
-    are the test values of all features, FSMRank and LambdaMART. The band around the test values is the confidence
-    interval of their differences from all features: a member whose band meets that line is not shown to differ. The
-    chosen member has a grey bar. Members of more than two objectives are points.
+    If the search did not minimise the number of features, the first other objective takes its place. Diamonds are the
+    test values of all features, FSMRank and LambdaMART at their own number of features or cost; a line shows that of
+    all features. The band around the test values is the confidence interval of their differences from all features: a
+    member whose band meets that line is not shown to differ. The chosen member has a ring. Members of more than two
+    objectives are points.
     """
     metric, counted = result.metrics[0], _counted(result)
     title = title_of(counted, metric)
     several = len(set(result.objectives) - {counted, "error"}) > 0
-    note = f"Searched: {', '.join(result.objectives)}. Shown: {title.lower()} and {metric}." if several else ""
+    notes = [f"Searched: {', '.join(result.objectives)}. Shown: {title.lower()} and {metric}."] if several else []
+    notes.append(f"{result.problem}, fold {result.fold}: {result.solver}.")
     with in_style():
-        figure = Figure(figsize=(WIDTH, 3.25 if note else 3.1), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()
         front = sorted(result.front, key=lambda member: _amount(member, counted))
         x = [_amount(member, counted) for member in front]
@@ -40,20 +57,36 @@ def front_figure(result: Result) -> Figure:
         if not several:
             _put_band(axes, x, front, metric, len(result.queries["test"]))
         references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
-        for baseline, dashes in zip(references, _DASHES, strict=False):
-            label = f"{baseline.name} ({_amount(baseline, counted):g}), test"
-            axes.axhline(baseline.scores["test"][metric], color=GREY, linewidth=0.9, linestyle=dashes, label=label)
+        for number, (baseline, marker) in enumerate(zip(references, BASELINES, strict=False)):
+            amount, value = _amount(baseline, counted), baseline.scores["test"][metric]
+            axes.plot([amount], [value], marker, color=GREY, label=f"{baseline.name} ({amount:g}), test")
+            if number == 0:
+                axes.axhline(value, color=GREY, linewidth=0.7, linestyle=":", zorder=0)
         chosen, value = _amount(result.best, counted), result.best.scores["test"][metric]
-        axes.axvline(chosen, color="0.87", linewidth=6, zorder=0, label=f"chosen ({chosen:g})")
         ring: Style = {"marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
-        axes.plot([chosen], [value], linestyle="none", label=f"its test value, {value:.3f}", **ring)
-        axes.set_title(f"{result.problem}, fold {result.fold}: {result.solver}", wrap=True)
+        axes.plot([chosen], [value], linestyle="none", label=f"chosen ({chosen:g}), test {value:.3f}", **ring)
         axes.set_xlabel(title)
         axes.set_ylabel(f"{metric} (higher is better)")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=counted == "features", steps=[1, 2, 5, 10]))
-        figure.legend(loc="outside upper center", ncols=2, handlelength=2.2, columnspacing=1.0)
-        put_note(figure, note)
+        _scale(axes, [*x, *(_amount(baseline, counted) for baseline in references)], max(x), counted)
+        put_title(figure, _finding(result), axes)
+        put_note(figure, " ".join(notes))
+        fit_height(figure, axes, 2.0)
     return figure
+
+
+def _finding(result: Result) -> str:
+    """Return what the chosen features cost, if it was judged, else how many they are."""
+    if result.verdict is None:
+        return f"{len(result.best.features)} of {len(result.feature_names)} features are chosen"
+    return judged(result.verdict)
+
+
+def _scale(axes: Axes, amounts: list[float], largest: float, counted: str) -> None:
+    """Scale the x axis: logarithmic for costs, and where the baselines are far beyond the largest member."""
+    if counted == "cost" or max(amounts) > WIDE * largest > 0.0:
+        put_log_scale(axes, amounts)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=counted == "features", steps=[1, 2, 5, 10]))
 
 
 def _counted(result: Result) -> str:
@@ -76,7 +109,7 @@ def _put_band(axes: Axes, x: list[float], front: list[Member], metric: str, n_qu
     half = stats.t.ppf(0.975, n_queries - 1) * np.array(errors, float)
     values = np.array([member.scores["test"][metric] for member in front])
     band: Style = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
-    axes.fill_between(x, values - half, values + half, label="95 % against all features", **band)
+    axes.fill_between(x, values - half, values + half, label="95 % interval, against all features", **band)
 
 
 FIGURE = RunFigure(front_figure)

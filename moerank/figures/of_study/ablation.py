@@ -8,10 +8,12 @@ from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import errors_noted, two_of
-from moerank.figures.panels import Look, Panels, by_family
+from moerank.figures.panels import Look, Panels
 from moerank.figures.style import in_style
 from moerank.solvers import BASES, ablations
-from moerank.studies.results import NoResultsError, mean_by_size
+from moerank.studies.comparison import against_reference
+from moerank.studies.results import NoResultsError, Results, mean_by_size
+from moerank.verdict import LEVEL
 
 __all__ = ["FIGURE"]
 
@@ -54,22 +56,35 @@ def ablation_figure(view: View) -> Figure:
 
     with in_style():
         panels = Panels(
-            {title: [known.get(s, s) for s in group] for title, group in by_family(shown.solvers).items()},
+            list(titles),
+            list(titles),
             list(columns),
+            finding=_finding(shown, full, known, view.metric),
             height=1.25,
             xlabel="Number of features, at most",
             ylabel=f"1 − {view.metric} (lower is better)",
             same_x=False,  # fronts have far fewer members than there are features
             notes=[errors_noted(shown, view.metric), two_of(shown)],
         )
-        panels.draw(draw)
-    return panels.figure
+        return panels.draw(draw)
+
+
+def _finding(shown: Results, full: str, known: dict[str, str], metric: str) -> str:
+    """Return which parts change the metric of test queries, by paired t tests with Holm's method."""
+    if full not in shown.solvers or len(shown.solvers) < 2:
+        return f"Fronts of {' and '.join(known.get(solver, solver) for solver in shown.solvers)}"
+    tests = against_reference(shown, full, metric)
+    found = tests[tests["holm"] <= LEVEL].itertuples()
+    changes = [f"{known.get(row.solver, row.solver)}, {row.difference:+.3f}".replace("-", "−") for row in found]
+    if not changes:
+        return f"Leaving out a part of {full}: no difference in test {metric} is shown"
+    return f"Changes of test {metric} that are shown: {'; '.join(changes)}"
 
 
 FIGURE = StudyFigure(
     ablation_figure,
-    caption="Fronts of one run with and without each part of MOFSRank; then the error of the best ranker in training "
-    "with at most so many features, means over folds and seeds, for the sizes that all runs offer.",
+    caption="Fronts of one run with and without each part of MOFSRank, and below them the error of the best ranker in "
+    "training with at most so many features, means over folds and seeds.",
     section="ablations",
     takes=("fold",),
 )

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import named
-from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
+from moerank.figures.notes import beside_first, named
+from moerank.figures.panels import Look, Panels
 from moerank.figures.style import in_style
 from moerank.mofsrank.objectives import FRONT
 from moerank.statistics import attainment_surfaces
@@ -17,15 +17,12 @@ from moerank.studies.results import NoResultsError, front_points
 
 __all__ = ["FIGURE"]
 
-MOST_SHADED = 4
-"""Largest number of bands in a panel that are not drawn fainter."""
-
 
 def attainment_figure(view: View) -> Figure:
     """Draw the median attainment surface of number of features and error over the seeds, with a band of the quartiles.
 
-    A note names the solvers without several seeds on the fold, and those that offer one size. More than five solvers
-    are divided by family into panels.
+    A note names the solvers without several seeds on the fold, and those that offer one size. Of many solvers the first
+    has a colour, and those that end apart from it.
     """
     objectives = view.results.objectives
     if tuple(objectives) != FRONT:
@@ -42,13 +39,14 @@ def attainment_figure(view: View) -> Figure:
     surfaces = {solver: attainment_surfaces([front_points(run) for run in seeds]) for solver, seeds in runs.items()}
     largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
     k = np.arange(1, largest + 1)
-    groups = by_family(list(runs), FEW_LINES)
-    shade = 0.2 if max(map(len, groups.values())) <= MOST_SHADED else 0.1
+    stairs = {solver: [staircase(surface, k) for surface in mine] for solver, mine in surfaces.items()}
+    ends = {s: (float(low[-1]), float(mid[-1]), float(high[-1])) for s, (low, mid, high) in stairs.items()}
+    shown, finding = beside_first(ends, largest=False)
 
     def draw(axes: Axes, _: str, look: Look) -> None:
-        quarter, median, three_quarters = (staircase(surface, k) for surface in surfaces[look.label])
+        quarter, median, three_quarters = stairs[look.label]
         if not look.faint:
-            axes.fill_between(k, quarter, three_quarters, step="post", color=look.colour, alpha=shade, linewidth=0)
+            axes.fill_between(k, quarter, three_quarters, step="post", color=look.colour, alpha=0.15, linewidth=0)
         look.plot(axes, k, median, drawstyle="steps-post")
 
     single = named("No surface, for they ran with one seed", [solver for solver in found if solver not in seeded])
@@ -57,15 +55,16 @@ def attainment_figure(view: View) -> Figure:
         numbers = sorted({len(seeds) for seeds in runs.values()})
         seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         panels = Panels(
-            groups,
+            list(runs),
+            shown,
             [""],
-            height=1.9 if len(groups) == 1 else 1.3,
+            finding=finding,
+            height=2.2,
             xlabel="Number of features",
             ylabel=f"1 − {view.metric}, training, fold {fold}",
             notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless],
         )
-        panels.draw(draw)
-    return panels.figure
+        return panels.draw(draw)
 
 
 def staircase(surface: Matrix, k: Integers) -> Vector:
@@ -76,8 +75,8 @@ def staircase(surface: Matrix, k: Integers) -> Vector:
 
 FIGURE = StudyFigure(
     attainment_figure,
-    caption="The error that half of the seeds reach with so many features, on the training data of one fold; the "
-    "band is between the quartiles of the seeds.",
+    caption="Training error that half of the seeds reach with at most so many features on one fold, with a band "
+    "between the quartiles of the seeds.",
     section="results",
     place=3,
     takes=("fold",),

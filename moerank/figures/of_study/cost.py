@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
-from math import cos, hypot, pi, sin
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-from matplotlib.transforms import Bbox
 
-from moerank.arrays import Matrix
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import errors_noted, named
+from moerank.figures.notes import errors_noted
 from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
-from moerank.figures.style import GREY, far_below, in_style
+from moerank.figures.style import GREY, far_below, in_style, put_log_scale
 from moerank.studies.results import Runs
 
 __all__ = ["FIGURE"]
@@ -27,10 +22,8 @@ LEAST = 1e-3
 
 NAME_SIZE = 6
 MARKER = 3.5
-FAR = 12.0
-"""Distance in points from which a line joins a name with its marker."""
-
-NOTE = "Filled, joined by the line: solvers that no other one beats in both."
+GAP = 3.0
+"""Points between a marker and its name."""
 
 Place: TypeAlias = tuple[float, float]
 
@@ -38,7 +31,7 @@ Place: TypeAlias = tuple[float, float]
 def cost_figure(view: View) -> Figure:
     """Draw the processor time of tuning and training against the test metric, means over folds and seeds.
 
-    A staircase joins the non-dominated solvers, whose markers are filled. Up to eight solvers have a marker each. More
+    A staircase joins the non-dominated solvers, whose markers are filled. Up to six solvers have a marker each. More
     have that of their family, and only those on the staircase have a name. Solvers `style.far_below` the others are at
     the lower edge, with their names and an arrow; a note has their values.
     """
@@ -54,7 +47,7 @@ def cost_figure(view: View) -> Figure:
     many = len(found) > MOST_LINES
     families = {f: title for f, title in TITLES.items() if any(family_of(solver) == f for solver in found)}
     members = {title: [solver for solver in found if family_of(solver) == f] for f, title in families.items()}
-    groups = {"": list(members)} if many else {"": list(found)}
+    marked = list(members) if many else list(found)
 
     def draw(axes: Axes, _: str, look: Look) -> None:
         mine = members[look.label] if many else [look.label]
@@ -65,26 +58,29 @@ def cost_figure(view: View) -> Figure:
 
     with in_style():
         panels = Panels(
-            groups,
+            marked,
+            marked,
             [""],
-            height=2.4 if many else 1.9,
+            finding=f"{len(best)} of {len(found)} solvers are unbeaten in both test {metric} and training time",
+            height=2.4 if many else 2.0,
             xlabel="Processor seconds of tuning and training",
             ylabel=f"Test {metric}",
-            notes=[NOTE, errors_noted(view.results, metric), named("↓ lies below the axis", below)],
+            notes=[errors_noted(view.results, metric), f"↓ lies below the axis: {', '.join(below)}." if below else ""],
         )
         panels.draw(draw)
         (axes,) = panels.axes.values()
-        axes.set_xscale("log")
-        times = [time for time, _ in places.values()]
-        if max(times) < 100.0 * min(times):  # powers of ten would be one or two ticks
-            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        put_log_scale(axes, [time for time, _ in places.values()])
         stairs = np.array([places[solver] for solver in best])
         axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
+        low, high = np.log10(axes.get_xlim())
+        axes.set_xlim(left=10.0 ** (low - 0.2 * (high - low)))  # for the names on the left of the fastest
         if many:
-            names = {solver: solver for solver in best} | {solver: f"{solver} ↓" for solver in poor}
-            _name(panels.figure, axes, names, places, stairs)
+            _name(axes, best, places)
+            for solver in poor:
+                text = f"{solver} ↓"
+                axes.annotate(
+                    text, places[solver], (-GAP, 0), textcoords="offset points", ha="right", fontsize=NAME_SIZE
+                )
     return panels.figure
 
 
@@ -103,55 +99,21 @@ def _unbeaten(places: Mapping[str, Place]) -> list[str]:
     return best
 
 
-def _name(figure: Figure, axes: Axes, names: Mapping[str, str], places: Mapping[str, Place], stairs: Matrix) -> None:
-    """Write names at the nearest places where they cover no marker, no other name and no part of the staircase."""
-    figure.draw_without_rendering()  # determines the positions of the axes
-    point = figure.dpi / 72.0
-    half = (MARKER + 1.0) * point / 2.0
-    frame, pixels = axes.get_window_extent(), axes.transData.transform
-    taken = [Bbox([here - half, here + half]) for here in pixels(list(places.values()))]
-    for (x, y), (next_x, next_y) in pairwise(pixels(stairs)):
-        taken += [Bbox([[x, y - point], [next_x, y + point]]), Bbox([[next_x - point, y], [next_x + point, next_y]])]
-    for solver, name in names.items():
-        label = axes.text(*places[solver], name, fontsize=NAME_SIZE)
-        box = label.get_window_extent()
-        label.remove()
-        box = box.translated(-box.x0 - box.width / 2.0, -box.y0 - box.height / 2.0).translated(*pixels(places[solver]))
-        offsets = _offsets(box.width, box.height, point)
-        moved = ((offset, box.translated(*offset)) for offset in offsets)
-        free = (
-            offset
-            for offset, here in moved
-            if frame.contains(*here.min) and frame.contains(*here.max) and not here.count_overlaps(taken)
-        )
-        dx, dy = next(free, offsets[0])
-        taken.append(box.translated(dx, dy))
-        gap = hypot(max(0.0, abs(dx) - box.width / 2.0), max(0.0, abs(dy) - box.height / 2.0))
-        line = {"arrowstyle": "-", "linewidth": 0.3, "color": GREY, "shrinkA": 0, "shrinkB": 2}
-        axes.annotate(
-            name,
-            places[solver],
-            (dx / point, dy / point),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=NAME_SIZE,
-            arrowprops=line if gap > FAR * point else None,
-        ).set_in_layout(False)
-
-
-def _offsets(width: float, height: float, point: float) -> list[tuple[float, float]]:
-    """Return offsets of a name from its marker in pixels, on growing ellipses, beginning above it."""
-    return [
-        ((radius * point + width / 2.0) * cos(turn * pi / 8.0), (radius * point + height / 2.0) * sin(turn * pi / 8.0))
-        for radius in range(3, 120, 2)
-        for turn in (4, 5, 3, 6, 2, 7, 1, 8, 0, 12, 11, 13, 10, 14, 9, 15)
-    ]
+def _name(axes: Axes, names: Sequence[str], places: Mapping[str, Place]) -> None:
+    """Write names above and left of their markers, where nothing beats them, each above the one before it."""
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # determines the positions of the axes
+    least = -np.inf
+    for solver in names:
+        marker = float(axes.transData.transform(places[solver])[1]) * 72.0 / axes.figure.dpi
+        least = max(marker + GAP, least + NAME_SIZE + 1.0)
+        offset = (-1.0, least - marker)
+        axes.annotate(solver, places[solver], offset, textcoords="offset points", ha="right", fontsize=NAME_SIZE)
 
 
 FIGURE = StudyFigure(
     cost_figure,
-    caption="Processor seconds of tuning and training against the test value; means over folds and seeds.",
+    caption="Processor seconds of tuning and training against the test value, means over folds and seeds; solvers that "
+    "no other one beats in both are filled and joined.",
     section="results",
     place=5,
     takes=("metric",),

@@ -10,65 +10,65 @@ from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import named
-from moerank.figures.style import WIDTH, fit_height, in_style, put_note
+from moerank.figures.panels import best_of_families
+from moerank.figures.style import WIDTH, fit_height, in_style, put_note, put_title
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
 __all__ = ["FIGURE"]
 
-NAME_SIZE, FEATURE_SIZE = 6, 5
-LABEL_LENGTH = 30
+MOST_ROWS = 16
+"""Largest number of features."""
+
+LABEL_LENGTH = 15
 """Characters of a line of a solver's label."""
 
-LETTER, STABILITY_WIDTH = 0.048, 0.75
-"""Approximate inches of a letter of a label, and inches of the column beside the map."""
+NAME_LENGTH = 26
+"""Characters of the name of a feature."""
 
-COLUMN = 0.085
-"""Inches of a feature, enough for its name below."""
+ROW = 0.16
+"""Inches of a feature."""
 
 
 def frequency_figure(view: View) -> Figure:
-    """Draw a map solver × feature, the most used features first, beside the stability of each solver.
+    """Draw a map feature × solver with the percentages, the most used features first, above the stability of solvers.
 
-    Stability is the mean pairwise Jaccard index of the selections of the runs, and in brackets the index corrected for
-    chance, which is 0 for random selections. The note below the figure names the solvers without a selection.
+    Of many solvers the best of each family by validation are shown. Stability is the mean pairwise Jaccard index of the
+    selections of the runs, and in brackets the index corrected for chance, which is 0 for random selections. The note
+    below the figure names the solvers without a selection.
     """
     found = view.results.by_solver()
     names = view.results[0].feature_names
-    chosen = {
-        solver: [run.best.features for runs in folds.values() for run in runs]
-        for solver, folds in found.items()
-        if offers_sizes(folds)
-    }
-    if not chosen:
+    selecting = [solver for solver, folds in found.items() if offers_sizes(folds)]
+    if not selecting:
         raise NoResultsError(f"no solver of the study of {view.where} selects features")
-    share = np.zeros((len(chosen), len(names)))
-    for row, runs in enumerate(chosen.values()):
+    chosen = {s: [run.best.features for runs in found[s].values() for run in runs] for s in selecting}
+    share = np.zeros((len(names), len(selecting)))
+    for column, runs in enumerate(chosen.values()):
         for features in runs:
-            share[row, features] += 1.0 / len(runs)
-    note = named("Left out, for they offer one size", [solver for solver in found if solver not in chosen])
+            share[list(features), column] += 1.0 / len(runs)
+    order = np.argsort(-share.sum(axis=1), kind="stable")[: min(int((share > 0).any(axis=1).sum()), MOST_ROWS)]
+    often = int((share[order[0]] > 0.5).sum())
+    shown = best_of_families(view.results, selecting)
+    cells = share[order][:, [selecting.index(solver) for solver in shown]]
     with in_style():
-        labels = [fill(solver, LABEL_LENGTH) for solver in chosen]
-        room = WIDTH - LETTER * max(len(line) for label in labels for line in label.split("\n")) - STABILITY_WIDTH
-        used = int((share > 0).any(axis=0).sum())
-        order = np.argsort(-share.sum(axis=0), kind="stable")[: min(used, int(room / COLUMN))]
-        below = [name if len(name) <= 30 else f"{name[:29]}…" for name in (names[i] for i in order)]
-        rows = len(labels) * (0.15 + 0.1 * max(label.count("\n") for label in labels))
-        figure = Figure(figsize=(WIDTH, 1.0 + rows), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 2.0 + ROW * len(order)), layout="constrained")
         axes = figure.subplots()
-        image = axes.imshow(share[:, order], cmap="Greys", vmin=0, vmax=1, aspect="auto")
-        for line in np.arange(1, len(chosen)) - 0.5:
-            axes.axhline(line, color="white", linewidth=0.6)
-        axes.set_yticks(range(len(chosen)), labels, fontsize=NAME_SIZE)
-        axes.set_xticks(range(len(order)), below, rotation=90, fontsize=FEATURE_SIZE)
+        axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto")
+        for (row, column), value in np.ndenumerate(cells):
+            colour = "white" if value > 0.5 else "black"
+            axes.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour)
+        stable = [_stability(chosen[solver], len(names)) for solver in shown]
+        heads = [f"{fill(solver, LABEL_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
+        axes.set_xticks(range(len(shown)), heads, fontsize=6, rotation=90 if len(shown) > 4 else 0)
+        rows = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
+        rows = [row if len(row) <= NAME_LENGTH else f"{row[: NAME_LENGTH - 1]}…" for row in rows]
+        axes.set_yticks(range(len(order)), rows, fontsize=6)
         axes.tick_params(length=0)
-        axes.set_xlabel(f"Feature (the {len(order)} most chosen of {len(names)})")
-        right = axes.secondary_yaxis("right")
-        right.set_yticks(range(len(chosen)), [_stability(runs, len(names)) for runs in chosen.values()], fontsize=6)
-        right.tick_params(length=0)
-        right.set_ylabel("Stability\n(corrected)", fontsize=6)
-        figure.colorbar(image, ax=figure.axes, label="Share of runs", location="top", shrink=0.7, aspect=30)
-        put_note(figure, note)
-        fit_height(figure, axes, rows)
+        axes.set_xlabel("Stability (corrected)")
+        solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else "it" if often else "no solver"
+        put_title(figure, f"{rows[0]} is chosen most: {solvers} in more than half of the runs".capitalize())
+        put_note(figure, named("Left out, for they offer one size", [s for s in found if s not in selecting]))
+        fit_height(figure, axes, ROW * len(order))
     return figure
 
 
@@ -81,7 +81,7 @@ def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
 
 FIGURE = StudyFigure(
     frequency_figure,
-    caption="Share of the runs in which a solver selects a feature; mean Jaccard index of the selections of two runs, "
+    caption="Percentage of the runs that select a feature, with the mean Jaccard index of the selections of two runs "
     "and in brackets the index corrected for chance.",
     section="features",
 )

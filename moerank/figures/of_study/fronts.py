@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import fronts_of_fold, named, two_of
-from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
+from moerank.figures.panels import Look, Panels, best_of_families
 from moerank.figures.style import beyond, in_style, limits_of
-from moerank.studies.result import PARTS
+from moerank.studies.result import PARTS, Result
 
 __all__ = ["FIGURE"]
 
@@ -20,8 +22,8 @@ TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
 def fronts_figure(view: View) -> Figure:
     """Draw the front of each solver on one fold, with its first seed: a panel for each part of the data.
 
-    A note names the solvers without a front, and those with values beyond `style.limits_of`. More than five solvers are
-    divided by family into rows of panels. Members of more than two objectives are points.
+    A note names the solvers without a front, and those with values beyond `style.limits_of`. Of many
+    solvers the best of each family by validation has a colour. Members of more than two objectives are points.
     """
     metric, fold = view.metric, view.fold_of(view.results)
     runs, without_front = fronts_of_fold(view)
@@ -42,23 +44,31 @@ def fronts_figure(view: View) -> Figure:
 
     outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
     cut = named("Some values lie beyond the axis", outside)
+    leader = max(runs, key=lambda solver: float(np.max(values["train"][solver])))
     with in_style():
-        groups = by_family(list(runs), FEW_LINES)
         panels = Panels(
-            groups,
+            list(runs),
+            list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
             list(parts),
-            height=1.1 if len(groups) == 1 else 0.76,
+            finding=_finding(runs, leader, metric),
+            height=1.1,
             xlabel="Number of features",
             ylabel=f"{metric}, fold {fold} (higher is better)",
             notes=[*without_front, cut, two_of(view.results)],
         )
-        panels.draw(draw)
-    return panels.figure
+        return panels.draw(draw)
+
+
+def _finding(runs: Mapping[str, Result], leader: str, metric: str) -> str:
+    """Return the place among the chosen members on test queries of the solver that reaches most in training."""
+    test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}
+    place = 1 + sum(value > test[leader] for value in test.values())
+    return f"{leader} reaches most in training; on test queries its chosen member is number {place} of {len(runs)}"
 
 
 FIGURE = StudyFigure(
     fronts_figure,
-    caption="The front of each solver on one fold with its first seed: the same rankers on all three parts.",
+    caption="The front of each solver on one fold with its first seed, the same rankers on all three parts.",
     section="results",
     place=2,
     takes=("fold",),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from moerank.arrays import Matrix
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import named
-from moerank.figures.panels import Look, Panels, by_family
+from moerank.figures.notes import beside_first, named
+from moerank.figures.panels import Look, Panels
 from moerank.figures.style import in_style
+from moerank.studies.result import Convergence
 from moerank.studies.results import NoResultsError
 
 __all__ = ["FIGURE"]
@@ -19,8 +23,8 @@ def hypervolume_figure(view: View) -> Figure:
     """Draw the hypervolume of each stage's front: the mean over folds and seeds, with a band of their quartiles.
 
     For the band the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
-    The lines end with the shortest run. A note names the solvers without a search. More than eight searches are divided
-    into rows of panels.
+    The lines end with the shortest run. A note names the solvers without a search. Of many searches the first has a
+    colour, and those whose last front is apart from its own.
     """
     found = view.results.by_solver()
     runs = {
@@ -33,43 +37,59 @@ def hypervolume_figure(view: View) -> Figure:
     names = dict.fromkeys(stage for histories in runs.values() for _, history in histories for stage in history)
     stages = {stage.replace("_", " ").capitalize(): stage for stage in names}
 
+    curves = {
+        (solver, stage): _curve([(fold, history[stage]) for fold, history in histories if stage in history])
+        for solver, histories in runs.items()
+        for stage in names
+        if any(stage in history for _, history in histories)
+    }
+    last = {solver: curves[solver, [stage for stage in names if (solver, stage) in curves][-1]] for solver in runs}
+    ends = {}
+    for solver, (_, low, mean, high) in last.items():
+        several = len(runs[solver]) > len(found[solver])  # a single seed has no quartiles
+        ends[solver] = (low[-1], mean[-1], high[-1]) if several else (-np.inf, mean[-1], np.inf)
+    shown, finding = beside_first(ends, largest=True)
+    if not np.isfinite([low for low, _, _ in ends.values()]).any():
+        finding = "One seed of each search: no difference is shown"
+
     def draw(axes: Axes, column: str, look: Look) -> None:
-        stage = stages[column]
-        drawn = [(fold, history[stage]) for fold, history in runs[look.label] if stage in history]
-        if not drawn:
-            if not look.faint:
-                look.plot(axes, [], [], marker=None)  # its line in the legend
-            return
-        length = min(len(history.evaluations) for _, history in drawn)
-        evaluations = np.mean([history.evaluations[:length] for _, history in drawn], axis=0)
-        values = np.array([history.hypervolume[:length] for _, history in drawn])
-        mean = values.mean(axis=0)
+        evaluations, low, mean, high = curves.get((look.label, stages[column]), np.empty((4, 0)))
         if not look.faint:
-            folds = np.array([fold for fold, _ in drawn])
-            levels = np.array([values[folds == fold].mean(axis=0) for fold in folds])
-            low, high = np.quantile(values - levels + mean, (0.25, 0.75), axis=0)
             axes.fill_between(evaluations, low, high, color=look.colour, alpha=0.15, linewidth=0)
-        look.plot(axes, evaluations, mean, marker=None)
+        if len(mean) or not look.faint:  # its line in the legend
+            look.plot(axes, evaluations, mean, marker=None)
 
     with in_style():
-        groups = by_family(list(runs))
         panels = Panels(
-            groups,
+            list(runs),
+            shown,
             list(stages),
-            height=0.95 if len(groups) == 1 else 1.1,
+            finding=finding,
+            height=1.1,
             xlabel="Evaluations",
             ylabel="Hypervolume of the front",
             same_x=False,
             notes=[named("No search", [solver for solver in found if solver not in runs])],
         )
-        panels.draw(draw)
-    return panels.figure
+        return panels.draw(draw)
+
+
+def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
+    """Return evaluations, lower quartile, mean and upper quartile of runs with their folds."""
+    length = min(len(history.evaluations) for _, history in histories)
+    evaluations = np.mean([history.evaluations[:length] for _, history in histories], axis=0)
+    values = np.array([history.hypervolume[:length] for _, history in histories])
+    folds = np.array([fold for fold, _ in histories])
+    mean = values.mean(axis=0)
+    levels = np.array([values[folds == fold].mean(axis=0) for fold in folds])
+    low, high = np.quantile(values - levels + mean, (0.25, 0.75), axis=0)
+    return np.array([evaluations, low, mean, high])
 
 
 FIGURE = StudyFigure(
     hypervolume_figure,
-    caption="Hypervolume of the front of each stage during the search: means over folds and seeds; the band is "
-    "between the quartiles of the runs, without the differences between folds.",
+    caption="Hypervolume of the front of each stage during the search, means over folds and seeds, with a band between "
+    "the quartiles of the runs without the differences between folds.",
     section="results",
     place=4,
 )

@@ -3,56 +3,51 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import named
-from moerank.figures.panels import FEW_LINES, Look, Panels, by_family
-from moerank.figures.style import in_style
+from moerank.figures.panels import rows_figure
+from moerank.figures.style import fit_height, in_style, put_note, put_title
 from moerank.studies.results import NoResultsError, Results
 
 __all__ = ["FIGURE"]
 
 
 def instances_figure(view: View) -> Figure:
-    """Draw the share of the instances that the members of all fronts were trained on, over their number of features.
+    """Draw the share of the instances that the members of all fronts were trained on: quartiles, and all members.
 
-    A note names the solvers without instance selection. More than five solvers are divided by family into panels.
+    A note names the solvers without instance selection.
     """
     found = view.results.by_solver()
-    runs = {solver: [run for seeds in folds.values() for run in seeds] for solver, folds in found.items()}
-    selected = {solver: each for solver, each in runs.items() if any(run.n_instances for run in each)}
-    if not selected:
-        raise NoResultsError(f"no solver of the study of {view.where} selects instances")
-    members = {
+    shares = {
         solver: [
-            (len(member.features), member.instances / run.n_instances)
-            for run in each
+            member.instances / run.n_instances
+            for runs in folds.values()
+            for run in runs
             for member in run.front
             if run.n_instances and member.instances is not None
         ]
-        for solver, each in selected.items()
+        for solver, folds in found.items()
     }
-
-    def draw(axes: Axes, _: str, look: Look) -> None:
-        sizes, shares = np.array(members[look.label]).reshape(-1, 2).T
-        look.plot(axes, sizes, shares, linestyle="none", markevery=1, markersize=2.5, alpha=0.5)
-        axes.set_ylim(0.0, 1.05)
-
-    units = sorted({f"{run.instances}s" for each in selected.values() for run in each if run.instances})
+    selected = {solver: np.array(mine) for solver, mine in shares.items() if mine}
+    if not selected:
+        raise NoResultsError(f"no solver of the study of {view.where} selects instances")
+    units = sorted({f"{run.instances}s" for run in view.results if run.instances and run.n_instances})
+    middle = np.median(np.concatenate(list(selected.values())))
     with in_style():
-        groups = by_family(list(selected), FEW_LINES)
-        panels = Panels(
-            groups,
-            [""],
-            height=1.9 if len(groups) == 1 else 1.3,
-            xlabel="Number of features",
-            ylabel=f"Share of the {' or '.join(units)}",
-            notes=[named("No instance selection", [solver for solver in found if solver not in selected])],
-        )
-        panels.draw(draw)
-    return panels.figure
+        figure, axes, _, y = rows_figure(list(selected), 0.01)
+        for place, (solver, mine) in zip(y, selected.items(), strict=True):
+            low, median, high = np.quantile(mine, (0.25, 0.5, 0.75))
+            axes.plot(mine, np.full(len(mine), place), "|", color="0.75", markersize=4, zorder=0, label=solver)
+            axes.plot([low, high], [place, place], color="#0072B2", linewidth=2.0, solid_capstyle="butt")
+            axes.plot([median], [place], "o", color="black")
+        axes.set_xlim(0.0, 1.02)
+        axes.set_xlabel(f"Share of the {' or '.join(units)}")
+        put_title(figure, f"Half of the members were trained on at most {middle:.0%} of the {' or '.join(units)}")
+        put_note(figure, named("No instance selection", [solver for solver in found if solver not in selected]))
+        fit_height(figure, axes, axes.get_ylim()[0])
+    return figure
 
 
 def _selects(results: Results) -> bool:
@@ -61,8 +56,8 @@ def _selects(results: Results) -> bool:
 
 FIGURE = StudyFigure(
     instances_figure,
-    caption="The share of the training instances that the rankers of each member were trained on; members of all folds "
-    "and seeds.",
+    caption="The share of the training instances that the rankers of each member were trained on, with the quartiles "
+    "over the members of all folds and seeds.",
     section="results",
     place=7,
     reported=_selects,

@@ -2,68 +2,82 @@
 
 from __future__ import annotations
 
-from textwrap import fill
-
-import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import named
-from moerank.figures.style import GREY, WIDTH, fit_height, in_style, put_note
-from moerank.studies.comparison import solver_ranks
+from moerank.figures.panels import rows_figure
+from moerank.figures.style import GREY, WIDTH, Style, fit_height, in_style, put_note, put_title
+from moerank.studies.comparison import SolverRanks, solver_ranks
 
 __all__ = ["FIGURE"]
 
-NAME_SIZE = 6
-LABEL_LENGTH = 36
-"""Characters of a line of a label."""
-
-ROW, LINE = 0.13, 0.1
-"""Inches of a solver's row, and of each further line of its label."""
-
 BAR = 0.055
-"""Inches from one bar to the next."""
+"""Width of a bar as a share of the axes."""
+
+FEW_ROWS = 12
+"""Largest number of solvers with a row each although one bar joins all of them."""
 
 
 def ranks_figure(view: View) -> Figure:
     """Draw the mean ranks of at least three solvers over the folds of one or all problems, the best first.
 
-    Bars beside the names join solvers whose ranks are closer than the critical difference.
+    Bars beside the names join solvers whose ranks are closer than the critical difference. If one bar joins many
+    solvers, all of them are on one line, with the names of the first and the last one.
     """
     ranks = solver_ranks(view.results, view.metric)
-    test = ranks.test
+    test, n = ranks.test, len(ranks.solvers)
     groups = _groups(test.ranks.tolist(), test.critical_difference)
+    alike = groups == [(0, n - 1)]
     where = f"{test.n_blocks} folds of {view.problem.name}" if view.problem else f"{test.n_blocks} folds"
-    caption = (
-        f"Mean rank by {view.metric} on {where}, 1 is best; Friedman p = {test.p:.2g}. Bars join ranks closer than the "
-        f"critical difference {test.critical_difference:.2f} (Nemenyi, 5%)."
-    )
+    spread = float(test.ranks[-1] - test.ranks[0])
+    shown = "is shown" if alike else f"smaller than {test.critical_difference:.2f} mean ranks is shown"
     unranked = named("Not ranked", [solver for solver in view.results.solvers if solver not in ranks.solvers])
-    caption = " ".join([caption, unranked]).strip()
+    note = (
+        f"Ranks by {view.metric}; they span {spread:.2f}, the critical difference is {test.critical_difference:.2f} "
+        f"(Nemenyi, 5 %); Friedman p = {test.p:.2g}. {unranked}"
+    )
     with in_style():
-        names = [f"{solver} ({rank:.2f})" for solver, rank in zip(ranks.solvers, test.ranks, strict=True)]
-        rows = [fill(name, LABEL_LENGTH) for name in names]
-        heights = np.array([ROW + LINE * row.count("\n") for row in rows])
-        y = np.cumsum(heights) - heights / 2.0
-        figure = Figure(figsize=(WIDTH, heights.sum()), layout="constrained")
-        axes, bars = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 0.05 + BAR * len(groups)))
-        axes.hlines(y, 0.4, test.ranks, color="0.85", linewidth=0.5, zorder=0)
-        axes.plot(test.ranks, y, "o", color="black", markersize=3, label="mean rank", clip_on=False)
-        axes.set_yticks(y, rows, fontsize=NAME_SIZE)
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(heights.sum(), 0.0)
+        figure, axes, height = _line(ranks) if alike and n > FEW_ROWS else _rows(ranks, groups)
         axes.set_xlim(0.4, 1.02 * max(test.ranks) + 0.4)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
-        axes.set_xlabel("Mean rank")
-        for number, (first, last) in enumerate(groups):
-            ends = y[first] - heights[first] / 4.0, y[last] + heights[last] / 4.0
-            bars.plot([number, number], ends, color=GREY, linewidth=2.0, solid_capstyle="butt")
-        bars.set_xlim(-0.7, max(len(groups), 1) - 0.3)
-        bars.set_axis_off()
-        put_note(figure, caption)
-        fit_height(figure, axes, heights.sum())
+        axes.set_xlabel("Mean rank (1 is best)")
+        put_title(figure, f"No difference between {n} solvers on {where} {shown}")
+        put_note(figure, note.strip())
+        fit_height(figure, axes, height)
     return figure
+
+
+def _rows(ranks: SolverRanks, groups: list[tuple[int, int]]) -> tuple[Figure, Axes, float]:
+    """Draw a row for each solver, and a bar for each group; return the height of the axes in inches, too."""
+    values = ranks.test.ranks
+    names = [f"{solver} ({rank:.2f})" for solver, rank in zip(ranks.solvers, values, strict=True)]
+    figure, axes, bars, y = rows_figure(names, 0.05 + BAR * len(groups))
+    axes.hlines(y, 0.4, values, color="0.85", linewidth=0.5, zorder=0)
+    axes.plot(values, y, "o", color="black", markersize=3, label="mean rank", clip_on=False)
+    for number, (first, last) in enumerate(groups):
+        ends = y[first] - 0.03, y[last] + 0.03
+        bars.plot([number, number], ends, color=GREY, linewidth=2.0, solid_capstyle="butt")
+    bars.set_xlim(-0.7, max(len(groups), 1) - 0.3)
+    return figure, axes, axes.get_ylim()[0]
+
+
+def _line(ranks: SolverRanks) -> tuple[Figure, Axes, float]:
+    """Draw all mean ranks on one line above the bar that joins them."""
+    values = ranks.test.ranks
+    figure = Figure(figsize=(WIDTH, 1.5), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(values, [0.0] * len(values), "o", color="black", markersize=3, alpha=0.5, label="mean rank")
+    axes.plot([values[0], values[-1]], [-0.6, -0.6], color=GREY, linewidth=2.0, solid_capstyle="butt")
+    for place, side in ((0, "left"), (-1, "right")):
+        name: Style = {"fontsize": 6, "ha": side, "va": "bottom"}
+        axes.text(values[place], 0.6, f"{ranks.solvers[place]} ({values[place]:.2f})", **name)
+    axes.set_ylim(-1.2, 2.0)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    return figure, axes, 0.6
 
 
 def _groups(ranks: list[float], critical: float) -> list[tuple[int, int]]:
@@ -78,7 +92,7 @@ def _groups(ranks: list[float], critical: float) -> list[tuple[int, int]]:
 
 FIGURE = StudyFigure(
     ranks_figure,
-    caption="Mean ranks of the solvers over folds, 1 is best; bars join solvers without a detectable difference.",
+    caption="Mean ranks of the solvers over folds; bars join solvers between which no difference is shown.",
     section="tests",
     takes=("metric",),
     of_chosen=True,

@@ -1,0 +1,243 @@
+"""Stability against a loop over half-samples, linear programming, enumeration, and planted false features."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from typer.testing import CliRunner
+
+import moerank as mr
+from moerank.cli.app import app
+from moerank.data import RankingData, make_planted
+from moerank.figures.stability import stability_figure
+from moerank.selectors import GreedyRankRLS
+from moerank.studies.grid import Cell
+from moerank.studies.problem import load_problem, make_problem
+from moerank.studies.solver import Solver
+from moerank.studies.stability import HalfSample, Replaceable, Stability, expected_false, stability
+
+ALPHA = 1e-3
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return mr.load_planted_fold(1, n_queries=61, n_documents=8)
+
+
+@pytest.fixture(scope="module")
+def found(parts):
+    return stability(GreedyRankRLS(5, alpha=ALPHA), *parts[:2], size=3, pairs=6)
+
+
+def queries_of(half, n, seed=0):
+    problem = make_problem("train", mr.load_planted_fold(1, n_queries=10))
+    return HalfSample(Cell(problem, 1, Solver.parse("mofsrank"), seed), half).queries(n)
+
+
+def rows_of(data, queries):
+    return np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in sorted(queries)])
+
+
+def selections(train, size, pairs, alpha=ALPHA):
+    """Greedy RankRLS on each half, by a loop over halves."""
+    masks = []
+    for half in range(2 * pairs):
+        part = train.with_rows(rows_of(train, queries_of(half, train.n_queries)))
+        masks.append(GreedyRankRLS(size, alpha=alpha).fit(part).support_)
+    return np.array(masks)
+
+
+def test_halves_are_complementary_and_differ_between_pairs_and_seeds():
+    drawn = [set(queries_of(half, 37)) for half in range(20)]
+    assert all(len(half) == 18 for half in drawn)
+    assert all(not first & second for first, second in zip(drawn[::2], drawn[1::2], strict=True))
+    assert all(first != second for first, second in pairwise(drawn))
+    assert set(queries_of(0, 37, seed=1)) != drawn[0]
+    shares = np.bincount([query for half in range(400) for query in queries_of(half, 10)]) / 400
+    np.testing.assert_allclose(shares, 0.5, atol=1e-12)  # of an even number, each pair has every query once
+
+
+def test_frequencies_are_those_of_a_loop_over_halves(parts, found):
+    train = parts[0]
+    for size in (1, 2, 3):
+        np.testing.assert_array_equal(found.frequencies[size - 1], selections(train, size, 6).mean(axis=0))
+    assert found.frequency == found.frequencies[2]
+    assert found.selected == [i for i in found.order if found.frequency[i] >= 0.75]
+    assert found.bound == expected_false(3, 30, 0.75) == pytest.approx(0.6)
+
+
+def test_sets_are_alike_and_replace_each_other():
+    train, vali, _ = mr.load_planted_fold(1)
+    found = stability(GreedyRankRLS(5), train, vali, pairs=6, threshold=0.6)
+    assert found.size == 2  # the largest size with 4 / (20 · 0.2) ≤ 1, as there are 20 sets
+    chosen = selections(train, 2, 6, alpha=1.0)
+    centred = np.concatenate([x - x.mean(axis=0) for x in np.split(vali.X, vali.offsets[1:-1])])
+    alike = np.abs(np.corrcoef(centred.T)) >= 0.9
+    for each in found.sets:
+        assert alike[np.ix_(each.features, each.features)].all()
+        counts = chosen[:, each.features].sum(axis=1)
+        assert (each.frequency, each.several) == ((counts > 0).mean(), (counts > 1).mean())
+        assert each.frequency >= 0.6 > max(found.frequency[i] for i in each.features)
+    # The planted features come in sets of three, and the 15 others stand alone.
+    assert found.n_sets == 20
+    listed = [sorted({found.feature_names[i][-1] for i in each.features}) for each in found.sets]
+    assert listed and all(len(numbers) == 1 for numbers in listed)
+    assert f"at most 2 in {found.n_sets}, the number of sets" in found.sentences()[-1]
+    assert found.bound_sets == pytest.approx(4 / (20 * 0.2))
+
+
+@pytest.mark.parametrize(("n_pairs", "tau", "theta"), [(4, 0.75, 0.1), (10, 0.6, 0.2), (10, 0.9, 0.3), (7, 0.8, 0.05)])
+def test_the_bound_is_the_worst_case_over_all_distributions(n_pairs, tau, theta):
+    """The probability of a frequency ≥ τ, maximised by linear programming over all distributions of the counts.
+
+    Of B exchangeable pairs s have two selections and u one; independent halves make the mean of s that of B p², and
+    the mean of 2 s + u that of 2 B p.
+    """
+    outcomes = [(s, u) for s in range(n_pairs + 1) for u in range(n_pairs + 1 - s)]
+    s, u = np.array(outcomes).T
+    reached = 2 * s + u >= 2 * n_pairs * tau - 1e-9
+    for p in (theta / 4, theta / 2, theta):
+        means = [np.ones(len(s)), s / n_pairs, (2 * s + u) / (2 * n_pairs)]
+        worst = -linprog(-reached.astype(float), A_eq=means, b_eq=[1, p**2, p]).fun
+        # expected_false is the sum of p² / (2 τ − 1) over false features, with θ for one p of each square.
+        assert worst <= p**2 / (2 * tau - 1) + 1e-9
+    if abs(2 * n_pairs * tau % 2) < 1e-9:  # Markov's inequality is attained where 2 B τ is even
+        assert worst == pytest.approx(theta**2 / (2 * tau - 1))
+    assert expected_false(3, n_features=50, threshold=tau) == pytest.approx(50 * (3 / 50) ** 2 / (2 * tau - 1))
+
+
+def test_fewer_false_features_are_selected_than_the_bound_allows():
+    """The noise features of planted data are exchangeable: with relevant ones above θ, their probability is below."""
+    size, n_draws = 3, 30
+    n_false = np.zeros(n_draws)
+    rates = {"noise": [], "relevant": []}
+    for seed in range(n_draws):
+        made = make_planted(35, 6, n_relevant=2, n_redundant=0, n_noise=10, noise=2.0, seed=seed)
+        train, vali = (made.data.with_rows(rows_of(made.data, queries)) for queries in (range(30), range(30, 35)))
+        solver = GreedyRankRLS(size, alpha=ALPHA)
+        result = stability(solver, train, vali, size=size, threshold=0.6, pairs=5)
+        n_false[seed] = np.count_nonzero(~made.relevant[result.selected])
+        for role, columns in (("noise", ~made.relevant), ("relevant", made.relevant)):
+            rates[role].append(np.mean(np.array(result.frequency)[columns]))
+    assert np.mean(rates["noise"]) < size / 12 < np.mean(rates["relevant"])
+    assert 0 < n_false.mean() < result.bound == expected_false(3, 12, 0.6)
+    assert n_false.mean() < 1
+
+
+def test_any_number_of_workers_and_any_interruption_give_the_same_result(parts, found, tmp_path):
+    def interrupt(stage, fraction, text):
+        if text == "5 of 12":
+            raise KeyboardInterrupt
+
+    arguments = dict(size=3, pairs=6, out=tmp_path)
+    solver = GreedyRankRLS(5, alpha=ALPHA)
+    with pytest.raises(KeyboardInterrupt):
+        stability(solver, *parts[:2], **arguments, progress=interrupt)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("cells/*.json")}
+    assert len(kept) == 5
+    assert stability(solver, *parts[:2], **arguments, workers=2) == found
+    assert len(list(tmp_path.glob("cells/*.json"))) == 12
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert Stability.model_validate_json(found.model_dump_json()) == found
+
+
+def test_a_random_search_draws_anew_for_each_half_and_the_same_for_each_seed(parts):
+    stage = {"population": 8, "generations": 3}
+    solver = mr.MOFSRank(instance_selection=False, ensemble=False, feature_selection=stage)
+    first, again, other = (stability(solver, *parts[:2], pairs=2, seed=seed) for seed in (3, 3, 4))
+    assert first == again
+    assert first.frequencies != other.frequencies
+    masks = np.array(first.frequencies) * 4
+    np.testing.assert_array_equal(masks, masks.round())
+    assert (masks.sum(axis=1) <= 4 * np.arange(1, 21)).all()  # at most so many features in each of four halves
+
+
+def test_the_order_of_the_features_does_not_count(parts, found):
+    order = np.random.default_rng(0).permutation(30)
+    train, vali = (
+        RankingData(part.X[:, order], part.y, part.qid, feature_names=np.array(part.feature_names)[order])
+        for part in parts[:2]
+    )
+    permuted = stability(GreedyRankRLS(5, alpha=ALPHA), train, vali, size=3, pairs=6)
+    np.testing.assert_array_equal(np.array(permuted.frequencies), np.array(found.frequencies)[:, order])
+    names = [[each.feature_names[i] for i in part.features] for each in (found, permuted) for part in each.sets]
+    assert sorted(map(sorted, names[: len(found.sets)])) == sorted(map(sorted, names[len(found.sets) :]))
+
+
+def test_included_features_are_not_counted(parts):
+    train, vali, _ = parts
+    solver = mr.make_solver("best-subset", alpha=0.01, max_features=4, include=["noise 1", "noise 2"])
+    result = stability(solver, train, vali, size=2, pairs=3)
+    included = [train.feature_names.index(f"noise {number}") for number in (1, 2)]
+    assert all(result.frequency[i] == 1 for i in included)
+    assert not {*included} & {*result.counted} and len(result.counted) == 28
+    assert sum(result.frequency) == pytest.approx(4)
+    assert result.bound == pytest.approx(4 / (28 * 0.5))
+
+
+def test_what_cannot_be_said_is_refused(parts):
+    train, vali, _ = parts
+    solver = GreedyRankRLS(3)
+    with pytest.raises(ValueError, match=r"threshold is 0\.5; it must be above 1/2"):
+        stability(solver, train, vali, threshold=0.5)
+    with pytest.raises(ValueError, match="validation queries say which features are alike"):
+        stability(solver, train)
+    single = [RankingData(part.X[:, :1], part.y, part.qid) for part in (train, vali)]
+    with pytest.raises(ValueError, match="1 features vary within queries"):
+        stability(solver, *single)
+    few = train.with_rows(rows_of(train, [0]))
+    with pytest.raises(ValueError, match=r"half 0: ValueError: .*"):
+        stability(solver, few, vali)
+    everything = stability(mr.RankSVM(), train, vali, pairs=1)
+    assert "the solver has no member of at most 3 features" in everything.sentences()[0]
+
+
+def test_the_sentences_say_what_is_known(found):
+    names = found.feature_names
+    frequency = [0.0] * len(names)
+    frequency[found.counted[0]], frequency[found.counted[1]] = 0.9, 0.8
+    said = found.model_copy(update={"frequencies": [frequency] * 3}).sentences()
+    assert said[0] == (
+        "2 of 30 features are in at least 75% of the selections of 3 features on 12 halves of 37 training queries: "
+        f"{names[found.counted[0]]} (90%) and {names[found.counted[1]]} (80%)"
+    )
+    assert said[1].startswith("At most 0.6 are expected to be false features, which half of the queries select")
+    weak = found.model_copy(update={"frequencies": [frequency] * 3, "bound": 2.87, "sets": []})
+    assert weak.sentences()[1].startswith("Up to 2.9 may be false features")
+    assert weak.model_copy(update={"frequencies": [[0.5, *[0.0] * 29]] * 3}).sentences() == [
+        "None of 30 features is in at least 75% of the selections of 3 features on 12 halves of 37 training queries; "
+        f"the most frequent is feature {names[0]} (50%)"
+    ]
+
+
+def test_the_command_prints_the_sentences_and_writes_result_and_figure(tmp_path):
+    settings = ["--set", "data.n_queries=40", "--set", "data.n_documents=8"]
+    command = ["stability", "planted", "--solver", "greedy-rankrls", "--pairs", "3", "--workers", "1", *settings]
+    ran = CliRunner().invoke(app, [*command, "--out", str(tmp_path)])
+    assert ran.exit_code == 0, ran.output
+    found = Stability.model_validate_json((tmp_path / "stability.json").read_text())
+    problem = load_problem("planted", {"data.n_queries": 40, "data.n_documents": 8})
+    assert found == stability("greedy-rankrls", problem, pairs=3)
+    for sentence in found.sentences():
+        assert f"{sentence}." in " ".join(ran.stdout.split())
+    assert (tmp_path / "stability.png").stat().st_size > 10_000
+    ran = CliRunner().invoke(app, [*command, "--out", str(tmp_path), "--json"])
+    assert json.loads(ran.stdout) == found.model_dump()
+    ran = CliRunner().invoke(app, [*command, "--out", str(tmp_path), "--threshold", "0.4"])
+    assert ran.exit_code == 2 and "threshold is 0.4" in ran.stderr
+
+
+def test_the_figure_has_a_bar_for_each_feature_and_the_finding_as_its_title(found):
+    figure = stability_figure(found)
+    left, right = figure.axes[:2]
+    order = found.order[:20]
+    assert [bar.get_width() for bar in left.patches] == [found.frequency[feature] for feature in order]
+    assert [label.get_text() for label in left.get_yticklabels()] == [found.feature_names[i] for i in order]
+    np.testing.assert_array_equal(right.images[0].get_array(), np.array(found.frequencies)[:, order].T)
+    assert " ".join(figure.get_suptitle().split()) == found.sentences()[0]
+    in_sets = found.model_copy(
+        update={"threshold": 1.0, "sets": [Replaceable(features=order[:2], frequency=1.0, several=0.1)]}
+    )
+    assert "take each other's place" in " ".join(stability_figure(in_sets).get_suptitle().split())
