@@ -1,6 +1,7 @@
 """A headless Chromium that is told what to do over a pipe, and tells what it requested and what went wrong."""
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -18,14 +19,17 @@ class Browser:
         if program is None:
             pytest.skip("no Chromium is installed")
         (theirs, self._to), (self._from, ours) = os.pipe(), os.pipe()
-        options = (
-            f"--headless --no-sandbox --disable-gpu --disable-background-networking --window-size={width},{height}"
-        )
-        command = f'exec "$0" {options} --remote-debugging-pipe --user-data-dir="$1" 3<&{theirs} 4>&{ours}'
+        read, write = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (theirs, ours))  # away from 3 and 4
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        options += [f"--window-size={width},{height}", "--remote-debugging-pipe", f"--user-data-dir={folder}"]
         self._process = subprocess.Popen(
-            ["sh", "-c", command, program, str(folder)], pass_fds=(theirs, ours), stderr=subprocess.DEVNULL
+            [program, *options],
+            pass_fds=(3, 4),
+            preexec_fn=lambda: (os.dup2(read, 3), os.dup2(write, 4)),
+            stderr=subprocess.DEVNULL,
         )
-        os.close(theirs), os.close(ours)
+        for end in (theirs, ours, read, write):
+            os.close(end)
         self._number, self._rest, self._session = 0, b"", None
         self.requests, self.errors = [], []
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]

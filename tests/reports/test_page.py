@@ -84,7 +84,7 @@ def test_the_page_holds_every_table(page, report, shown):
 def test_the_page_holds_every_member_of_every_run(page, report):
     """Decoded here as the script does, but for the picture."""
     fronts = json.loads(Reader(page).scripts[0])["tiny"]
-    keys = {(cell.solver.label, cell.fold, cell.seed): cell.key for cell in report.study.cells()}
+    keys = {(cell.solver.label, cell.fold, cell.seed): f"cells/{cell.key}.json" for cell in report.study.cells()}
     assert len(fronts["runs"]) == len(report.results)
     for result, (solver, fold, seed, chosen, key, members) in zip(report.results, fronts["runs"], strict=True):
         cell = fronts["solvers"][solver], fold, seed
