@@ -222,11 +222,12 @@ class StageProgress(_Shown):
     """Progress of the stages of a run on standard error: bars on a terminal, else lines.
 
     A line comes at the end of each stage, and once a minute. It is called as ``progress(stage, fraction, text)`` inside
-    a ``with``. Slow reading of a file is a stage, too.
+    a ``with``, and calls `listener` alike. Slow reading of a file is a stage, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, listener: Callable[[str, float, str], object] | None = None) -> None:
         super().__init__(80, self._columns)
+        self._listener = listener
         self._tasks: dict[str, TaskID] = {}
         self._stage = self._text = ""
         self._begin, self._next_line = monotonic(), monotonic()
@@ -243,6 +244,8 @@ class StageProgress(_Shown):
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
+        if self._listener is not None:
+            self._listener(stage, fraction, text)
         if stage != self._stage:
             self._finish_line()
         if stage == "verdict":  # at once, as baselines follow that are only looked at

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +30,7 @@ from moerank.cli.options import (
 if TYPE_CHECKING:
     from moerank.data import RankingData
     from moerank.data.dask import DaskCluster
+    from moerank.reports.live import LiveView
     from moerank.studies.folders import FoldRuns
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "summary.json"
 TREC = ("test.qrels", "test.run")
+LIVE = ("live.html", "live.js")
 
 
 def run(
@@ -92,6 +95,10 @@ def run(
         Path | None,
         typer.Option(help="TREC run of another tool to compare with the chosen member on the test queries."),
     ] = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Show the front as it grows on a page, live.html in the folder of the results."),
+    ] = False,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
     log: Log = None,
@@ -152,16 +159,16 @@ def run(
         label = chosen.name if asked.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
-        _refuse_foreign(folders.values(), out, TREC if trec else ())
+        _refuse_foreign(folders.values(), out, [*(TREC if trec else ()), *(LIVE if live else ())])
         resume = resume or (bool(member or against) and (out / RESULT).exists())
         runs = FoldRuns(chosen, asked, folders, seed, data)
-        with connected(dask) as cluster:
+        with connected(dask) as cluster, _shown(live, f"{label}, seed {seed}", out, folds, continued) as view:
             results, written, undrawn = _run(
-                runs, workers if cluster is None else 1, cluster, resume=resume, again=again
+                runs, workers if cluster is None else 1, cluster, view, resume=resume, again=again
             )
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
-        written = sorted([*written, *(TREC if trec else ())])
+        written = sorted([*written, *(TREC if trec else ()), *(LIVE if live else ())])
         _show(chosen, results, out, written, as_json=as_json, compared=bool(member or against))
         if member or against:
             _compare(chosen, results[0], member or [], against, tests[folds[0]])
@@ -233,16 +240,38 @@ def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]
     return DaskCluster(address)
 
 
-def _run(runs: FoldRuns, workers: int, cluster: DaskCluster | None, **how: bool) -> tuple[list[Result], list[str], str]:
+@contextmanager
+def _shown(live: bool, title: str, out: Path, folds: list[int], again: list[str]) -> Iterator[LiveView | None]:
+    """Open the page of a run, if it is asked for."""
+    if not live:
+        yield None
+        return
+    from moerank.files import prepare_folder
+    from moerank.mofsrank.searching import watching
+    from moerank.reports.live import EVERY, LiveView, opened, written_to
+
+    prepare_folder(out)
+    page = out / LIVE[0]
+    with LiveView(title, written_to(page), EVERY, folds, shlex.join(again)) as view, watching(view.grow):
+        remark(f"live view: {opened(page)}")
+        yield view
+
+
+def _run(
+    runs: FoldRuns, workers: int, cluster: DaskCluster | None, view: LiveView | None, **how: bool
+) -> tuple[list[Result], list[str], str]:
     """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
     from moerank.studies.result_files import FILES
 
     results, undrawn = [], ""
     drawn: list[str] = []
+    progress = partial(StageProgress, None if view is None else view.hear)
     with compiled(("front",), ("baselines",)):
-        for result in runs.run(workers=workers, progress=StageProgress, say=remark, cluster=cluster, **how):
+        for result in runs.run(workers=workers, progress=progress, say=remark, cluster=cluster, **how):
             results.append(result)
+            if view is not None:
+                view.finish(result, runs.folders[result.fold])
             drawn, failed = _draw(result, runs.folders[result.fold])
             undrawn = failed or undrawn
     return results, sorted([*FILES, *drawn]), undrawn

@@ -10,7 +10,8 @@ const SHAPES = [ // of a radius of 1, so that no solver is told by its colour al
 const COLOURS = 7; // of the style sheet, c0 to c6
 const REACH = 40; // pixels from a member at which it is still meant
 const HINT = "Point at a member, tap it, or go from one to the next with the arrow keys. Large marks are the chosen members; " +
-  "marks at the lower edge lie below it. A solver with one run on a fold shows it for every seed.";
+  "marks at the lower edge lie below it.";
+const SEEDS = " A solver with one run on a fold shows it for every seed.";
 
 function make(name, attributes, parent, text) {
   const made = document.createElementNS(SVG, name);
@@ -41,6 +42,12 @@ function columnsOf(lengths) {
 const sizeOf = (member) => member[0].reduce((sum, length, i) => sum + (i % 2 ? length : 0), 0);
 const scoreOf = (problem, member, part, metric) => member[1 + PARTS.indexOf(part) * problem.metrics.length + metric];
 
+// The parts on which any member has values.
+function partsOf(problem) {
+  const known = (part) => problem.runs.some((run) => run[5].some((member) => scoreOf(problem, member, part, 0) !== null));
+  return PARTS.filter(known);
+}
+
 // About `most` round numbers between two.
 function ticks(low, high, most) {
   const raw = (high - low || 1) / most;
@@ -67,12 +74,12 @@ class Explorer {
     const further = problem.further.map((name, i) => [name, 1 + PARTS.length * problem.metrics.length + i]);
     this.fold = this.choose(controls, "Fold", problem.runs.map((run) => run[1]).sort((a, b) => a - b));
     this.seed = this.choose(controls, "Seed", seeds.sort((a, b) => a - b));
-    this.part = this.choose(controls, "Queries", PARTS, "validation");
+    this.part = this.choose(controls, "Queries", partsOf(problem), "validation");
     this.metric = this.choose(controls, "Metric", problem.metrics);
-    this.across = this.choose(controls, "Against", ["features", ...further.map(([name]) => name)]);
+    const sized = problem.names.length ? ["features"] : []; // strings of other things than features have no names
+    this.across = this.choose(controls, "Against", [...sized, ...further.map(([name]) => name)]);
     this.further = Object.fromEntries(further);
-    this.across.parentNode.hidden = !further.length;
-    this.list(add("details", { open: problem.solvers.length <= 12 }, box));
+    this.list(add("details", { open: problem.solvers.length <= 12, hidden: problem.solvers.length < 2 }, box));
     this.key = add("div", { className: "key" }, box);
     this.place = add("div", { className: "plot" }, box);
     this.hint = add("div", {}, box);
@@ -84,7 +91,7 @@ class Explorer {
   }
 
   choose(parent, title, values, value) {
-    const label = add("label", {}, parent, title + " ");
+    const label = add("label", { hidden: new Set(values).size < 2 }, parent, title + " ");
     const select = add("select", {}, label);
     for (const one of new Set(values)) select.add(new Option(one, one, one === value, one === value));
     select.addEventListener("change", () => this.draw());
@@ -143,11 +150,12 @@ class Explorer {
     this.place.replaceChildren();
     const missing = this.boxes.flatMap((box, i) => (box.checked && !this.runOf(i) ? [this.problem.solvers[i]] : []));
     this.at = null;
-    this.output.replaceChildren();
     this.hint.replaceChildren();
-    for (const text of [HINT, ...(missing.length ? [`Not run on this fold with this seed: ${missing.join(", ")}.`] : [])]) {
+    this.output.replaceChildren();
+    for (const text of [HINT + (this.seed.length > 1 ? SEEDS : ""), ...(missing.length ? [`Not run on this fold with this seed: ${missing.join(", ")}.`] : [])]) {
       add("div", { className: "note" }, this.hint, text);
     }
+    this.drawn = points;
     if (!points.length) return;
     this.width = this.place.clientWidth;
     const width = Math.max(260, this.width);
@@ -179,7 +187,7 @@ class Explorer {
       const mine = points.filter((point) => point.run === run).sort((a, b) => a.x - b.x);
       const path = mine.map((point, i) => `${i ? "L" : "M"}${point.px.toFixed(1)} ${point.py.toFixed(1)}`).join("");
       // Members that no other one beats in more than two objectives are no line in two.
-      if (!this.problem.further.length) make("path", { d: path, class: `c${mine[0].look % COLOURS} line` }, this.svg);
+      if (this.across.length < 2) make("path", { d: path, class: `c${mine[0].look % COLOURS} line` }, this.svg);
       for (const point of mine) {
         const radius = point.row === run[3] ? 6 : 3;
         this.mark(this.svg, point.look, point.px.toFixed(1), point.py.toFixed(1), radius);
@@ -187,12 +195,28 @@ class Explorer {
     }
     this.ring = make("circle", { r: 9, class: "ring", visibility: "hidden" }, this.svg);
     this.listen(points.sort((a, b) => a.px - b.px || a.py - b.py));
-    this.show(points, points.findIndex((point) => point.row === point.run[3])); // a chosen member, until a reader points
+    // A chosen member, else the best one, until a reader points at another.
+    const best = points.reduce((found, point) => (point.y > found.y ? point : found));
+    this.show(points, points.indexOf(points.find((point) => point.row === point.run[3]) ?? best));
     this.at = null;
+  }
+
+  // Show the runs as they are now, with the member that was pointed at while it is there.
+  update(runs) {
+    const sameAs = (one) => (other) => other.number === one.number && String(other.member[0]) === String(one.member[0]);
+    if (JSON.stringify(runs) === JSON.stringify(this.problem.runs)) return;
+    const before = this.pointed && this.at !== null ? this.drawn[this.at] : null;
+    const focused = document.activeElement === this.svg;
+    this.problem.runs = runs;
+    this.draw();
+    if (focused) this.svg?.focus();
+    const again = before ? this.drawn.findIndex(sameAs(before)) : -1;
+    if (again >= 0) this.show(this.drawn, again);
   }
 
   listen(points) {
     const near = (event) => {
+      this.pointed = true;
       const frame = this.svg.getBoundingClientRect();
       const far = (p) => Math.hypot(p.px - event.clientX + frame.left, p.py - event.clientY + frame.top);
       const found = points.reduce((best, point) => (far(point) < far(best) ? point : best));
@@ -204,6 +228,7 @@ class Explorer {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
+      this.pointed = true;
       const next = this.at === null ? 0 : this.at + step;
       this.show(points, Math.min(points.length - 1, Math.max(0, next)));
     });
@@ -218,19 +243,20 @@ class Explorer {
     output.replaceChildren();
     const size = sizeOf(member);
     const chosen = row === run[3] ? ", chosen" : "";
-    const head = `${problem.solvers[number]}, fold ${run[1]}, seed ${run[2]}: member ${row + 1} of ${run[5].length}${chosen}`;
+    const where = run[1] === null ? "" : `, fold ${run[1]}, seed ${run[2]}`;
+    const head = `${problem.solvers[number]}${where}: member ${row + 1} of ${run[5].length}${chosen}`;
     add("b", {}, output, head);
-    const lines = PARTS.map((part) => part + ": " + problem.metrics.map((metric, i) => {
+    const lines = partsOf(problem).map((part) => part + ": " + problem.metrics.map((metric, i) => {
       const value = scoreOf(problem, member, part, i);
       return `${metric} ${value === null ? "unknown" : (value / 1e4).toFixed(4)}`;
     }).join(", "));
     for (const [name, column] of Object.entries(this.further)) lines.push(`${name} ${member[column]}`);
     for (const line of lines) add("div", {}, output, line);
     const names = columnsOf(member[0]).map((column) => problem.names[column]);
-    add("div", {}, output, `${size} feature${size === 1 ? "" : "s"}: ${names.join(", ")}`);
+    if (problem.names.length) add("div", {}, output, `${size} feature${size === 1 ? "" : "s"}: ${names.join(", ")}`);
     if (run[4]) {
-      const command = `moerank export cells/${run[4]}.json --member ${row + 1} --format json`;
-      add("div", {}, output, "The ranker itself, from the folder of the study: ", add("code", {}, output, command));
+      const command = `moerank export ${run[4]} --member ${row + 1} --format json`;
+      add("div", {}, output, `The ranker itself, from ${problem.place}: `, add("code", {}, output, command));
     }
   }
 }

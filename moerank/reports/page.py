@@ -17,10 +17,8 @@ from moerank.reports.report import Entry, Illustration, Report, Section, Table
 from moerank.reports.sections import sections
 from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS, Member, Result
+from moerank.studies.result import PARTS, Result
 from moerank.studies.summary import by_validation
-
-__all__ = ["fronts_of", "html_report", "run_lengths"]
 
 DIGITS = 4
 """Decimals of scores, as in tables."""
@@ -30,7 +28,7 @@ def fronts_of(report: Report, problem: Problem) -> dict[str, object]:
     """Return the data of the explorer of fronts for a problem.
 
     ``shown`` has the numbers of the solvers to show at first, see `best_of_families`. A run is its
-    number of the solver, fold, seed, number of the chosen member, name of its file, and members. A member is its
+    number of the solver, fold, seed, number of the chosen member, its file, and members. A member is its
     features as `run_lengths`, its scores in units of 10⁻⁴ by part and metric, and its further objectives.
     """
     results = report.results.of(problem.name)
@@ -43,6 +41,7 @@ def fronts_of(report: Report, problem: Problem) -> dict[str, object]:
         "names": results[0].feature_names,
         "further": further,
         "solvers": solvers,
+        "place": "the folder of the study",
         "shown": [solvers.index(solver) for solver in solvers if solver in liked],
         "runs": [
             [
@@ -50,8 +49,8 @@ def fronts_of(report: Report, problem: Problem) -> dict[str, object]:
                 run.fold,
                 run.seed,
                 run.chosen,
-                keys.get((run.fold, run.solver, run.seed), ""),
-                [_member(run, member, metrics, further) for member in run.front],
+                f"cells/{keys[cell]}.json" if (cell := (run.fold, run.solver, run.seed)) in keys else "",
+                of_members(run, metrics, further),
             ]
             for run in results
         ],
@@ -77,12 +76,24 @@ def run_lengths(columns: Sequence[int]) -> list[int]:
     return lengths
 
 
-def _member(run: Result, member: Member, metrics: Sequence[str], further: Sequence[str]) -> list[object]:
-    scores = [member.scores[part].get(metric) for part in PARTS for metric in metrics]
+def of_members(run: Result, metrics: Sequence[str], further: Sequence[str]) -> list[list[object]]:
+    """Return the members of the front of a run for the explorer."""
     return [
-        run_lengths(member.features),
+        a_member(
+            member.features,
+            [member.scores[part].get(metric) for part in PARTS for metric in metrics],
+            [member.objectives[name] for name in further],
+        )
+        for member in run.front
+    ]
+
+
+def a_member(features: Sequence[int], scores: Sequence[float | None], further: Sequence[float] = ()) -> list[object]:
+    """Return a member for the explorer; `scores` are by part and metric."""
+    return [
+        run_lengths(features),
         *(None if score is None else round(score * 10**DIGITS) for score in scores),
-        *(float(f"{member.objectives[name]:.4g}") for name in further),
+        *(float(f"{value:.4g}") for value in further),
     ]
 
 
@@ -91,8 +102,6 @@ POLICY = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; img-src data:\">"
 )
-
-ASSETS = ("page.css", "page.js", "fronts.js")
 
 LEAST = frozenset(
     ("features", "IGD+", "p", "Holm", "training (s)", "tuning (s)", "given up", "worst", "worse", "loss", "fold")
@@ -118,18 +127,27 @@ def html_report(report: Report, progress: Progress | None = None) -> str:
             progress("page", (i + 1) / len(shown), section.title)
     explored = {section.explored for section in shown}
     fronts = {problem.name: fronts_of(report, problem) for problem in report.problems if problem.name in explored}
-    data = json.dumps(fronts, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
-    style, tables, explorer = ((files("moerank.reports") / name).read_text(encoding="utf-8") for name in ASSETS)
+    body = f"{parts[0]}<nav><ol>{contents}</ol></nav>\n{''.join(parts[1:])}"
+    return document(report.title, body, fronts, ("page.js", "fronts.js"))
+
+
+def document(title: str, body: str, data: object, scripts: Sequence[str], policy: str = POLICY) -> str:
+    """Return a page with its style, the `data` of the explorer of fronts, and scripts of this folder."""
+    style, *code = ((files("moerank.reports") / name).read_text(encoding="utf-8") for name in ("page.css", *scripts))
     return (
         "<!doctype html>\n"
-        f'<html lang="en"><head><meta charset="utf-8">{POLICY}<title>{escape(report.title)}</title>\n'
+        f'<html lang="en"><head><meta charset="utf-8">{policy}<title>{escape(title)}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>\n{style}</style></head>\n"
-        f"<body><h1>{escape(report.title)}</h1>\n{parts[0]}<nav><ol>{contents}</ol></nav>\n"
-        + "".join(parts[1:])
-        + f'<script type="application/json" id="fronts">{data}</script>\n'
-        f"<script>\n{tables}</script>\n<script>\n{explorer}</script></body></html>\n"
+        f"<style>\n{style}</style></head>\n<body><h1>{escape(title)}</h1>\n{body}"
+        f'<script type="application/json" id="fronts">{as_script(data)}</script>\n'
+        + "\n".join(f"<script>\n{text}</script>" for text in code)
+        + "</body></html>\n"
     )
+
+
+def as_script(data: object) -> str:
+    """Return data as JSON that no text in them can end, wherever it stands in a page."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=True).replace("<", "\\u003c")
 
 
 def _section(number: int, section: Section, least: Collection[str]) -> str:
