@@ -324,6 +324,13 @@ def _show(
         console.print(front_table(results[0]))
         if results[0].instances in UNITS:
             say(console, UNITS[results[0].instances])
+        if search := results[0].convergence.get("feature_selection"):
+            say(
+                console,
+                f"The second half of the {search.evaluations[-1]:,} evaluations of feature selection added "
+                f"{search.last_half:.1%} of the front's hypervolume on training queries. "
+                "A further doubling mostly adds less.",
+            )
     console.print(printable(last), soft_wrap=True)
     if len(results) == 1:
         console.print(printable(_next(results[0], out)), soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, Self, get_args
 
@@ -175,6 +176,13 @@ class Convergence(BaseModel):
     generation: list[Natural]
     evaluations: list[Natural]
     hypervolume: list[float]
+
+    @property
+    def last_half(self) -> float:
+        """Share of the last hypervolume that the second half of the evaluations added; 1 if the first half had none."""
+        n_first = bisect_right(self.evaluations, self.evaluations[-1] / 2)
+        last = self.hypervolume[-1]
+        return 1.0 - self.hypervolume[n_first - 1] / last if n_first and last else 1.0
 
 
 class Seconds(BaseModel):

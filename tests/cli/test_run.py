@@ -41,6 +41,11 @@ def test_run_prints_a_table_and_writes_the_files(command, tmp_path, tiny_result)
     sentence = " ".join(" ".join(lines).split())
     for name, weight in zip(tiny_result.names(tiny_result.best.features), tiny_result.best.weights, strict=True):
         assert f"{name} ({weight:+.3g})" in sentence
+    course = tiny_result.convergence["feature_selection"]
+    n, half = course.evaluations[-1], course.evaluations[-1] / 2
+    first = max(h for seen, h in zip(course.evaluations, course.hypervolume, strict=True) if seen <= half)
+    added = 1 - first / course.hypervolume[-1]
+    assert f"second half of the {n} evaluations of feature selection added {added:.1%} of the front's" in sentence
     assert f"Wrote to results/tiny-fold2-seed4: {', '.join(FILES)}" in outcome.stdout
     stages = ["baselines", "instance selection", "feature selection", "ensemble", "verdict", "FSMRank"]
     assert [line.split(":")[0] for line in outcome.stderr.splitlines()] == stages
