@@ -159,7 +159,7 @@ def run(
         label = chosen.name if asked.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
-        _refuse_foreign(folders.values(), out, [*(TREC if trec else ()), *(LIVE if live else ())])
+        _refuse_foreign(folders.values(), out, TREC if trec else ())
         resume = resume or (bool(member or against) and (out / RESULT).exists())
         runs = FoldRuns(chosen, asked, folders, seed, data)
         with connected(dask) as cluster, _shown(live, f"{label}, seed {seed}", out, folds, continued) as view:

@@ -178,8 +178,11 @@ def _of_solver(solver: Any) -> Json:
 
 
 def written_to(path: Path) -> Show:
-    """Return what keeps a view in a page at a path, and in a script beside it."""
+    """Return what keeps a view in a page at a path, and in a script beside it; a ValueError refuses foreign files."""
     script = path.with_suffix(".js")
+    for file, mark in ((path, 'class="explorer" id="live"'), (script, "live({")):
+        if file.exists() and mark not in file.read_text(encoding="utf-8", errors="replace"):
+            raise ValueError(f"{file} is there, but not from a live view; choose another place for the page")
     path.unlink(missing_ok=True)
 
     def show(view: LiveView) -> None:

@@ -139,3 +139,16 @@ def test_a_disk_without_room_does_not_end_the_search():
     view = LiveView("title", full, 0.0)
     view.hear("training", 0.5, "text")
     assert view.state["said"] == "training: text"
+
+
+@pytest.mark.parametrize("name", ["front.html", "front.js"])
+def test_files_of_others_are_not_replaced_and_its_own_are(name, hostile, tmp_path):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(ValueError, match=f"{name} is there, but not from"), live(solver(), tmp_path / "front.html"):
+        pass
+    assert (tmp_path / name).read_text() == "mine"
+    (tmp_path / name).unlink()
+    for _ in range(2):
+        with live(solver(), tmp_path / "front.html") as shown:
+            shown.fit(hostile[0])
+    assert state(tmp_path / "front.html")["ended"]
