@@ -6,6 +6,8 @@ Would other queries have given other features? The solver is trained on random h
 that most halves select can be relied on. Other features take each other's place.
 """
 
+import textwrap
+
 import moerank as mr
 from moerank.figures.stability import stability_figure
 
@@ -16,7 +18,8 @@ train, vali, _ = mr.load_planted_fold(1)
 # copies are alike, so that halves divide between them. Few features reach the threshold alone, but their sets do.
 
 found = mr.stability("greedy-rankrls", train, vali, threshold=0.9)
-print(*found.sentences(), sep="\n")
+for sentence in found.sentences():
+    print(textwrap.fill(sentence, 88))
 
 # %%
 # No noise is among them. The bound needs no knowledge of that: it holds for every solver and all data with independent
