@@ -13,19 +13,11 @@ folds, after the mean over seeds. Seconds are of the processor, on one thread, f
 
 from __future__ import annotations
 
-import os
-
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
-
-import argparse
-import warnings
-from pathlib import Path
 from time import process_time
 
+import frame
 import numpy as np
 from lightgbm import LGBMRanker
-from rich.console import Console
 from rich.table import Table
 from sklearn.feature_selection import RFE
 
@@ -151,13 +143,7 @@ def measured(offered, vali, test):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("MOERANK_DATA", "data")))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--problems", nargs="+", default=["MQ2008", "OHSUMED"])
-    parser.add_argument("--folds", type=int, default=5)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
+    arguments = frame.arguments(__doc__, seeds=3, problems=["MQ2008", "OHSUMED"], folds=5)
     for name in arguments.problems:
         rows = {}  # (method, ranker) -> fold -> list over seeds of (values, features, seconds)
         for fold in range(1, arguments.folds + 1):
@@ -168,7 +154,7 @@ def main():
                 seconds = process_time() - began
                 found = (*measured(offered, vali, test), seconds)
                 rows.setdefault((method, ranker), {}).setdefault(fold, []).append(found)
-        Console(width=120).print(table_of(name, rows))
+        frame.show(table_of(name, rows), width=120)
 
 
 def table_of(name, rows):
