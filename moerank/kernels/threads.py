@@ -1,11 +1,12 @@
-"""Threads that share a batch, and are kept.
+"""Threads that share work. Those of a batch are kept.
 
 A system may leave a new thread on the processor of its parent for some milliseconds, longer than a batch takes.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -42,6 +43,18 @@ def in_threads(work: Callable[[P], T], pieces: Sequence[P]) -> list[T]:
     finally:
         for future in waiting:
             future.cancel()
+
+
+@contextmanager
+def new_threads(n: int) -> Iterator[ThreadPoolExecutor]:
+    """Return a pool that waits for its threads at the end, but not after an exception such as Ctrl-C."""
+    pool = ThreadPoolExecutor(n)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 @cache
