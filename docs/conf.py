@@ -76,7 +76,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }
-html_sidebars = {page: [] for page in ("index", "benchmarks", "large_study", "contributing", "changes")}
+html_sidebars = {page: [] for page in ("index", "benchmarks", "large_study", "changes")}
 
 
 def skip_foreign(app, what, name, member, skip, options):
