@@ -247,7 +247,8 @@ def judge(
     Examples
     --------
     >>> print(judge([0.50, 0.70, 0.61, 0.2], [0.52, 0.70, 0.60, 0.2], "test", "MAP", 6, 45).outcome)
-    estimated loss .003 MAP (95 %: −.418 to .419) on 4 test queries: too few to tell; about 200 such queries would
+    estimated loss .003 MAP (95 %: −.418 to .419) on 4 test queries:
+    too few to tell; about 200 such queries would
     """
     differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
     kept = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)

@@ -54,7 +54,8 @@ class Forest:
 
     Examples
     --------
-    >>> forest = Forest(columns=(1,), thresholds=(0.5,), left=(-1,), right=(-2,), leaves=(0.0, 2.0), roots=(0,))
+    >>> children = {"left": (-1,), "right": (-2,), "leaves": (0.0, 2.0)}
+    >>> forest = Forest(columns=(1,), thresholds=(0.5,), roots=(0,), **children)
     >>> forest.scores(np.array([[9.0, 0.5], [9.0, 0.6]])).tolist()
     [0.0, 2.0]
     """
