@@ -2,7 +2,7 @@
 
     python tests/benchmarks/trees.py [--problems mq2008 ohsumed mslr web] [--seeds 5] [--trees 100] [--data DIR]
 
-All train LambdaMART of the same form. Elimination drops one feature at a time, is deterministic, and sets the time: the
+All train LambdaMART of the same form. Elimination drops 5 % of the features at a time, is deterministic, and sets the time: the
 other two get as many evaluations as take as long on the processor, by two trial runs on the first fold. Validation
 NDCG@10 chooses the member of each; test queries choose nothing. Splits are those that a document passes in the trees,
 microseconds the time to score it by LightGBM in one thread. The last column is the paired difference from elimination
@@ -11,11 +11,12 @@ over all test queries, of the mean over seeds. Never fails a build.
 
 from __future__ import annotations
 
+from functools import partial
+
 import frame
 import numpy as np
 from rich.table import Table
 
-from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.mofsrank.objectives import values_of
 from moerank.mofsrank.tree_front import TreeFront
@@ -26,8 +27,7 @@ from moerank.selectors import LambdaMARTRFE
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import load_problem
 
-METRIC = NDCG(10)
-ONE_AT_A_TIME = 1e-9
+DROP = 0.05
 TRIALS = (10, 40)
 ELIMINATION, REFIT, FRONT, CASCADES = "elimination", "refit of a linear front", "front of trees", "with cascades"
 
@@ -38,18 +38,18 @@ def trees_of(rankers, masks):
     return TreePopulation(tuple(rankers), masks, steps, np.tile(NO_STEP, (len(rankers), 1)), 20)
 
 
-def eliminated(train, vali, n_trees, evaluations, seed):
+def eliminated(train, vali, metric, n_trees, evaluations, seed):
     form = dict(n_trees=n_trees, min_leaf=leaf_sizes(train.n_documents)[0])
-    path = LambdaMARTRFE(drop=ONE_AT_A_TIME, **form).fit(train, validation=vali).path(train)
+    path = LambdaMARTRFE(drop=DROP, **form).fit(train, validation=vali).path(train)
     rows = np.flatnonzero(path.feature_mask.any(axis=1))
     chosen = path.rankers.take(rows)
     return trees_of(chosen.rankers, chosen.feature_mask)
 
 
-def refitted(train, vali, n_trees, evaluations, seed):
+def refitted(train, vali, metric, n_trees, evaluations, seed):
     ranker = LambdaMART(n_trees, min_leaf=leaf_sizes(train.n_documents)[0])
     solver = MOFSRank(
-        metric=METRIC,
+        metric=metric,
         algorithm="staircase",
         instance_selection=False,
         ensemble=False,
@@ -61,29 +61,30 @@ def refitted(train, vali, n_trees, evaluations, seed):
     return trees_of([solver.front_rankers_.rankers[i] for i in some], solver.front_rankers_.feature_mask[some])
 
 
-def searched(train, vali, n_trees, evaluations, seed):
-    solver = TreeFront(n_trees=n_trees, evaluations=evaluations, metric=METRIC, random_state=seed)
+def searched(train, vali, metric, n_trees, evaluations, seed):
+    solver = TreeFront(n_trees=n_trees, evaluations=evaluations, metric=metric, random_state=seed)
     return solver.fit(train, validation=vali).front_rankers_
 
 
-def evaluations_for(way, seconds, train, vali, n_trees):
+def evaluations_for(run, seconds):
     """Return the evaluations that take so many seconds, from the line through two trial runs."""
-    few, many = (frame.least_seconds(lambda _, n=n: way(train, vali, n_trees, n, 0), 1)[0] for n in TRIALS)
+    few, many = (frame.least_seconds(lambda _, n=n: run(n, 0), 1)[0] for n in TRIALS)
     each = (many - few) / (TRIALS[1] - TRIALS[0])
     return max(TRIALS[0], round(TRIALS[0] + (seconds - few) / each))
 
 
-def row(members, allowed, vali, test, seconds):
+def row(members, allowed, vali, test, metric, seconds):
     """Return values of the test queries, and features, splits, microseconds and seconds, of the best on validation."""
-    quality = np.where(allowed, values_of(vali, METRIC, members).mean(axis=0), -np.inf)
+    quality = np.where(allowed, values_of(vali, metric, members).mean(axis=0), -np.inf)
     best = members.take(np.array([int(quality.argmax())]))
     numbers = best.used.sum(), best.visits(test)[0], best.microseconds(test)[0], seconds
-    return values_of(test, METRIC, best)[:, 0], numbers
+    return values_of(test, metric, best)[:, 0], numbers
 
 
 def measured(name, arguments):
     """Return for each way the values (n_seeds, n_test_queries) and the numbers (n_runs, 4)."""
     problem = load_problem(name)
+    metric = problem.metric.make()
     ways = {ELIMINATION: eliminated, REFIT: refitted, FRONT: searched}
     found = {way: ([], []) for way in (*ways, CASCADES)}
     evaluations = {}
@@ -93,15 +94,16 @@ def measured(name, arguments):
         for way, work in ways.items():
             for seed in range(1 if way == ELIMINATION else arguments.seeds):
                 n = evaluations.get(way, 0)
-                seconds, members = frame.least_seconds(
-                    lambda _, n=n, work=work, seed=seed: work(train, vali, arguments.trees, n, seed), 1
-                )
+                run = partial(work, train, vali, metric, arguments.trees, n, seed)
+                seconds, members = frame.least_seconds(lambda _, run=run: run(), 1)
                 if fold == 1 and way == ELIMINATION:
                     for other in (REFIT, FRONT):
-                        evaluations[other] = evaluations_for(ways[other], seconds, train, vali, arguments.trees)
+                        evaluations[other] = evaluations_for(
+                            partial(ways[other], train, vali, metric, arguments.trees), seconds
+                        )
                 for shown, allowed in ((way, ~members.is_cascade), (CASCADES, True)):
                     if shown == way or way == FRONT:
-                        query_values, numbers = row(members, allowed, vali, test, seconds)
+                        query_values, numbers = row(members, allowed, vali, test, metric, seconds)
                         values[shown].append(query_values)
                         found[shown][1].append(numbers)
                 print(name, fold, way, seed, n, np.round(found[way][1][-1], 1), flush=True)
