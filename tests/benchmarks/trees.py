@@ -2,11 +2,11 @@
 
     python tests/benchmarks/trees.py [--problems mq2008 ohsumed mslr web] [--seeds 5] [--trees 100] [--data DIR]
 
-All train LambdaMART of the same form. Elimination drops 5 % of the features at a time, is deterministic, and sets the time: the
-other two get as many evaluations as take as long on the processor, by two trial runs on the first fold. Validation
-NDCG@10 chooses the member of each; test queries choose nothing. Splits are those that a document passes in the trees,
-microseconds the time to score it by LightGBM in one thread. The last column is the paired difference from elimination
-over all test queries, of the mean over seeds. Never fails a build.
+All train LambdaMART of the same form. Elimination drops 5 % of the features at a time, is deterministic, and sets the
+time: the other two get as many evaluations as take as long on the processor, by two trial runs on the first fold.
+Validation NDCG@10 chooses the member of each; test queries choose nothing. Splits are those that a document passes in
+the trees, microseconds the time to score it by LightGBM in one thread. The last column is the paired difference from
+elimination over all test queries, of the mean over seeds. Never fails a build.
 """
 
 from __future__ import annotations
