@@ -11,6 +11,7 @@ from moerank.mofsrank.tree_front import TreeFront
 from moerank.rankers import FittedPopulation, LambdaMART, LinearPopulation
 from moerank.rankers.lambda_mart import visits_by_trees
 from moerank.studies.problem import load_problem
+from moerank.studies.result_files import _front_table
 from moerank.studies.run_fold import run_fold
 
 SMALL = dict(n_trees=12, n_leaves=4, evaluations=25, reranked=3, random_state=3)
@@ -168,3 +169,8 @@ def test_a_run_shows_the_front_in_the_objectives_of_the_problem():
     assert result.objectives == ["features", "visits", "error"]
     assert result.best.trees is not None
     assert all(member.objectives["visits"] > 0 for member in result.front)
+    cascade = next(i for i, member in enumerate(result.front) if len(member.steps) == 2)
+    (few, trees), (more, all_trees) = result.front[cascade].steps
+    row = _front_table(result).splitlines()[cascade + 1]
+    assert f",{few} features × {trees} trees then {more} features × {all_trees} trees,0," in row
+    assert result.best.steps == ((len(result.best.features), len(result.best.trees.roots)),)
