@@ -202,7 +202,8 @@ class FeatureSelection(Stage):
         if isinstance(self.backend, RankRLS) and self.backend.loss == "pair":
             alpha, target = self.backend.alpha, TARGETS[self.backend.target]
         else:
-            alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features, UNIT
+            # Squares of denormal features vanish, and all of them with these.
+            alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features or 1.0, UNIT
         return moments.gram + alpha * np.eye(self.train.n_features), moments.moment(target)
 
     def feature_mask(self, X: Mask) -> Mask:
