@@ -147,7 +147,7 @@ class Metric(ABC):
         """Return the value of each query (n_queries, n_individuals) under the linear rankers W, without any check.
 
         `W`, of shape (n_individuals, n_features), is float64. The bits are `per_query`'s, but scores are not all held.
-        NDCG to rank 16 is computed by as many threads as there are `workers`, which changes no bit.
+        The metrics of this package take as many threads as there are `workers`, which changes no bit.
         """
         return np.concatenate(data.map(self._of_linear, W, workers))
 
@@ -193,7 +193,10 @@ class _CountedMetric(Metric):
     def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         few = self.few_ranks(data)
         if few is None:
-            return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, data.query_blocks(BLOCK))
+            workers = most_workers(workers)
+            n_blocks = workers * -(-data.n_documents // (workers * BLOCK))
+            blocks = list(data.query_blocks(-(-data.n_documents // n_blocks)))
+            return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, blocks, workers)
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers))
 
     def few_ranks(self, data: RankingData) -> FewRanks | None:

@@ -379,8 +379,9 @@ def test_values_under_linear_rankers_are_those_of_their_scores(metric, dtype):
     np.testing.assert_array_equal(metric.mean_of_linear(data, W), metric.score(data, X.astype(float) @ W.T))
 
 
+@pytest.mark.parametrize("metric", [NDCG(10), MAP(), NDCG(20)], ids=str)
 @pytest.mark.parametrize("by_columns", [False, True])
-def test_threads_that_share_the_queries_change_no_bit(by_columns):
+def test_threads_that_share_the_queries_change_no_bit(metric, by_columns):
     rng = np.random.default_rng(11)
     X = rng.normal(size=(400, 6))
     X.setflags(write=False)
@@ -388,10 +389,10 @@ def test_threads_that_share_the_queries_change_no_bit(by_columns):
     table.setflags(write=False)
     data = RankingData(table, rng.integers(0, 3, 400), np.sort(rng.integers(0, 9, 400)))
     W = np.where(rng.random((40, 6)) < 0.5, rng.normal(size=(40, 6)), 0.0)
-    expected = NDCG(10).of_linear(data, W)
+    expected = metric.of_linear(data, W)
     for workers in (2, 3, 20):
-        np.testing.assert_array_equal(NDCG(10).of_linear(data, W, workers=workers), expected)
-    np.testing.assert_array_equal(expected, NDCG(10).per_query(data, data.X @ W.T))
+        np.testing.assert_array_equal(metric.of_linear(data, W, workers=workers), expected)
+    np.testing.assert_array_equal(expected, metric.per_query(data, data.X @ W.T))
 
 
 def repeated(data, times):

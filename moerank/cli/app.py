@@ -17,7 +17,7 @@ from moerank.cli.data import cache, compare, describe
 from moerank.cli.export import export
 from moerank.cli.ingest import ingest
 from moerank.cli.init import init
-from moerank.cli.messages import escape_what_cannot_be_written, notice
+from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice
 from moerank.cli.options import AsJson, print_json
 from moerank.cli.report import plot, report
 from moerank.cli.run import run
@@ -134,7 +134,12 @@ def main() -> None:
     escape_what_cannot_be_written()
     warn_once = functools.cache(lambda text: notice(f"warning: {text}"))  # the cells of a study share their data
     warnings.showwarning = lambda message, *_: warn_once(str(message))
-    app()
+    try:
+        app()
+    except SystemExit as ended:
+        if ended.code in (INTERRUPTED, TERMINATED):
+            end(ended.code)
+        raise
 
 
 @app.callback(invoke_without_command=True)

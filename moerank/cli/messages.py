@@ -5,17 +5,19 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import os
 import shlex
 import signal
+import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
-from threading import current_thread, main_thread
-from time import monotonic
+from threading import Thread, current_thread, main_thread
+from time import monotonic, sleep
 from typing import TextIO
 from unicodedata import category
 
@@ -26,8 +28,17 @@ from moerank.files import FULL, cannot_write
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C, as shells have it."""
 
+TERMINATED = 128 + signal.SIGTERM
+"""Exit code after SIGTERM."""
+
+GRACE = 0.08
+"""Seconds after a signal in which the main thread may end the command; inside a kernel it hears no signal."""
+
 REPEATED = 2.0
 """A second Ctrl-C within so many seconds is ignored."""
+
+
+SHOW_CURSOR = "\x1b[?25h"
 
 
 class _Speech:
@@ -95,33 +106,71 @@ def sentences() -> Iterator[None]:
 def interruptible(again: Sequence[str]) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM raise KeyboardInterrupt, and name the command `again`, which continues the work.
 
-    The exit code is 128 plus the number of the signal, as in shells.
+    The exit code is 128 plus the number of the signal, as in shells. A main thread inside a kernel, which hears no
+    signal, is not waited for, nor are other threads. Journals and files bear that the process is ended anywhere.
     """
     received: list[int] = []
-    last = -REPEATED
+    last = heard = -REPEATED
+
+    def say() -> None:
+        notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {shlex.join(again)}")
 
     def stop(number: int, frame: object) -> None:
-        nonlocal last
+        nonlocal last, heard
+        heard = monotonic()
         if monotonic() - last > REPEATED:
             last = monotonic()
             received.append(number)
             raise KeyboardInterrupt
 
-    handled = (signal.SIGINT, signal.SIGTERM) if current_thread() is main_thread() else ()
-    before = {number: signal.signal(number, stop) for number in handled}
+    def watch(signals: socket.socket) -> None:
+        while number := signals.recv(1):
+            arrived = monotonic()
+            sleep(GRACE)
+            if number[0] in before and heard < arrived - GRACE:
+                if sys.stderr.isatty():
+                    sys.stderr.write(SHOW_CURSOR)  # a progress bar hides it
+                say()
+                end(128 + number[0])
+
+    in_main = current_thread() is main_thread()
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM) if in_main}
+    wakeup = _watched(watch) if in_main else nullcontext()
     try:
-        yield
+        with wakeup:
+            yield
     except BaseException as error:  # a library may turn the interrupt into another exception
         if not received and not isinstance(error, KeyboardInterrupt):
             raise
         for number in before if received else ():
             before[number] = signal.SIG_IGN  # the process is about to end
         exec("")  # else Python ends itself with the signal if it came during exec
-        notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {shlex.join(again)}")
+        say()
         raise typer.Exit(128 + received[-1] if received else INTERRUPTED) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _watched(watch: Callable[[socket.socket], None]) -> Iterator[None]:
+    """Let a thread watch a socket that receives the number of each signal at once."""
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    Thread(target=watch, args=(reader,), daemon=True).start()
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        writer.close()  # which ends the thread
+
+
+def end(code: int) -> None:
+    """End the process at once: Python would wait for threads inside a kernel, and takes a second to clear up."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(code)
 
 
 def escape_what_cannot_be_written() -> None:

@@ -35,6 +35,7 @@ from moerank.evolution.operators import PackedSampling as PackedSampling
 from moerank.evolution.operators import SparseBitFlip as SparseBitFlip
 from moerank.evolution.operators import SubsetSizeSampling as SubsetSizeSampling
 from moerank.evolution.operators import UniformCrossover as UniformCrossover
+from moerank.evolution.operators import count_ones as count_ones
 from moerank.evolution.operators import unpack_rows as unpack_rows
 from moerank.evolution.prdh import PRDH as PRDH
 from moerank.evolution.search import Generation as Generation

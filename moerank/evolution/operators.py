@@ -278,6 +278,19 @@ def unpack_rows(rows: Sequence[Packed] | Packed, n_bits: int) -> Mask:
     return X
 
 
+def count_ones(rows: Packed) -> Integers:
+    """Return the number of ones in each of packed rows (n, n_bytes).
+
+    Examples
+    --------
+    >>> count_ones(pack_rows(np.ones((2, 67), bool))).tolist()
+    [67, 67]
+    """
+    whole = rows.shape[1] // 8 * 8  # words of eight bytes take an eighth of the time
+    words = np.ascontiguousarray(rows[:, :whole]).view(np.uint64)
+    return sum(np.bitwise_count(part).sum(axis=1, dtype=np.int64) for part in (words, rows[:, whole:]))
+
+
 class PackedProblem(Problem):  # type: ignore[misc]
     """A pymoo problem on packed strings, for one on bool strings.
 

@@ -7,13 +7,16 @@ with other solvers and data. Each entry is the name, the types of the arguments 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from time import sleep
 from typing import TypeAlias
 
 import numba
@@ -50,7 +53,7 @@ def compiled_ahead(
         return
     from loky import ProcessPoolExecutor
 
-    pool = ProcessPoolExecutor(n_processes)
+    pool = ProcessPoolExecutor(n_processes, initializer=end_with, initargs=(os.getpid(),))
     try:
         costs = {pool.submit(_compile, name, types): seconds for name, types, seconds in first}
         waiting = {pool.submit(_compile, name, types): name for name, types, _ in second}
@@ -84,6 +87,17 @@ def missing(groups: Iterable[str]) -> list[Entry]:
 def argument_types(types: str) -> tuple[numba.types.Type, ...]:
     """Return the types of arguments as numba writes them."""
     return eval(types, dict(vars(numba.types)))  # of our own file
+
+
+def end_with(parent: int) -> None:
+    """End this process when its parent ends, even if the parent was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _compile(name: str, types: str) -> None:

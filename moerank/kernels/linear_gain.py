@@ -16,7 +16,6 @@ Few documents of a query can reach the first `depth` ranks: deal the documents i
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -25,6 +24,7 @@ import numpy as np
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
+from moerank.kernels.threads import in_threads
 from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query, places_of
 
 FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
@@ -72,10 +72,7 @@ def gain_of_linear(
     def values_of(part: slice) -> Matrix:
         return kernel(table, W, offsets, (query[part], gain, discount, depth[part], ideal[part]))
 
-    if workers == 1:
-        return values_of(parts[0])
-    with ThreadPoolExecutor(workers) as pool:
-        values, *others = pool.map(values_of, parts)
+    values, *others = in_threads(values_of, parts)
     for other in others:
         values += other  # it is 0 for the queries of the other parts
     return values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from moerank.arrays import Array, Floats, Integers, Matrix
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes
 from moerank.kernels.pair_pass import project, used_features
+from moerank.kernels.threads import in_pieces
 
 
 def linear_scores(X: Floats, W: Matrix) -> Matrix:
@@ -30,7 +31,8 @@ def values_by_blocks(
     X: Floats,
     W: Matrix,
     offsets: Integers,
-    blocks: Iterable[tuple[int, int]],
+    blocks: Sequence[tuple[int, int]],
+    workers: int = 1,
 ) -> Matrix:
     """Return the value (n_queries, n_individuals) of each query under linear rankers, scored block by block.
 
@@ -39,14 +41,19 @@ def values_by_blocks(
     X, W : as in `linear_scores`; X in any order of memory
     offsets : (n_queries + 1,)
     blocks : where the queries of each block begin and end
+    workers : threads that share the blocks
     """
     values = np.zeros((len(offsets) - 1, len(W)))
-    for begin, end in blocks:
-        within = offsets[begin : end + 1]
-        scores = linear_scores(np.ascontiguousarray(X[within[0] : within[-1]]), W)
-        from_0 = within - within[0]
-        from_0.flags.writeable = False  # like those of a RankingData, or kernels would be compiled twice
-        values[begin:end] = measure(scores, from_0, *_part_of_plan(plan, begin, end, within))
+
+    def fill(part: Sequence[tuple[int, int]]) -> None:
+        for begin, end in part:
+            within = offsets[begin : end + 1]
+            scores = linear_scores(np.ascontiguousarray(X[within[0] : within[-1]]), W)
+            from_0 = within - within[0]
+            from_0.flags.writeable = False  # like those of a RankingData, or kernels would be compiled twice
+            values[begin:end] = measure(scores, from_0, *_part_of_plan(plan, begin, end, within))
+
+    in_pieces(fill, blocks, workers, 1)
     return values
 
 

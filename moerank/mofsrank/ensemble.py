@@ -186,4 +186,11 @@ class Ensemble(Stage):
     def _candidates(self, X: Matrix) -> Candidates:
         W = self.weights(X)
         counted = self._counted(X, W)
-        return Candidates(self.train, self.metric, counted, lambda: LinearPopulation(W), backend=self.backend)
+        return Candidates(
+            self.train,
+            self.metric,
+            counted,
+            lambda: LinearPopulation(W),
+            backend=self.backend,
+            workers=self.workers,
+        )

@@ -26,6 +26,7 @@ from moerank.evolution import (
     importance_degrees,
     redundancy_degrees,
 )
+from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import Unit, train_on_units
 from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings
@@ -229,12 +230,8 @@ class FeatureSelection(Stage):
         """
         n_subsets = len(self._subsets)
         # The rankers of an individual stand side by side: scoring is faster for equal features.
-        trained = side_by_side(self._in_pieces(self._train, self.strings.columns(X)))
-        if trained.coefs is None:
-            errors = np.concatenate(self._in_pieces(partial(self._errors_of_rows, trained), np.arange(len(trained))))
-        else:
-            errors = errors_of(self.train, self.metric, trained, workers=self.workers)
-        errors = errors.reshape(len(X), n_subsets)
+        trained = self._train(self.strings.columns(X))
+        errors = errors_of(self.train, self.metric, trained, workers=self.workers).reshape(len(X), n_subsets)
         best = errors.argmin(axis=1)
         return trained.take(np.arange(len(X)) * n_subsets + best), best, errors.min(axis=1)
 
@@ -243,24 +240,32 @@ class FeatureSelection(Stage):
         if self.strings.limits.given:
             self.strings.check(X)
 
-    def measure(self, X: Mask) -> Matrix:
-        """Return the objectives (n, n_objectives) of non-empty individuals, without looking them up."""
-        # The threads share the individuals in training, then the queries in measuring.
-        return self._measure(X) if len(X) else super().measure(X)
-
     def _candidates(self, X: Mask) -> Candidates:
         rankers, _, errors = self.most_accurate(X)
         counted = self.feature_mask(X)
-        return Candidates(self.train, self.metric, counted, lambda: rankers, errors=errors, backend=self.backend)
+        return Candidates(
+            self.train,
+            self.metric,
+            counted,
+            lambda: rankers,
+            errors=errors,
+            backend=self.backend,
+            workers=self.workers,
+        )
 
     def _train(self, masks: Mask) -> Population:
         """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""
-        populations = [train_on_units(self.backend, self.train, self.unit, subset, masks) for subset in self._subsets]
+
+        def train(subset: Mask | None, masks: Mask) -> Population:
+            return train_on_units(self.backend, self.train, self.unit, subset, masks)
+
+        if len(self._subsets) < self.workers:
+            populations = [side_by_side(in_pieces(partial(train, each), masks, self.workers)) for each in self._subsets]
+        else:  # the threads share the subsets, each of which may need a Gram matrix
+            parts = in_pieces(lambda some: [train(each, masks) for each in some], self._subsets, self.workers, 1)
+            populations = [population for part in parts for population in part]
         order = np.arange(len(populations) * len(masks)).reshape(len(populations), -1).T.ravel()
         return side_by_side(populations).take(order)
-
-    def _errors_of_rows(self, population: Population, rows: Integers) -> Vector:
-        return errors_of(self.train, self.metric, population.take(rows))
 
 
 def _frozen(mask: Mask) -> Mask:

@@ -24,12 +24,22 @@ from moerank.evolution import (
     PackedSampling,
     SparseBitFlip,
     UniformCrossover,
+    count_ones,
     unpack_rows,
 )
+from moerank.kernels.threads import PIECE, in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
-from moerank.mofsrank.stage import PIECE, Stage
-from moerank.rankers import AnyRanker, FitnessBackend, LinearPopulation, Population, as_backend, train_population
+from moerank.mofsrank.stage import Stage
+from moerank.rankers import (
+    AnyRanker,
+    FitnessBackend,
+    LinearPopulation,
+    Population,
+    as_backend,
+    side_by_side,
+    train_population,
+)
 
 Unit: TypeAlias = Literal["pair", "document", "query"]
 """Unit of selection. A document keeps the pairs with other kept documents, a query keeps all of its pairs."""
@@ -150,24 +160,29 @@ class InstanceSelection(Stage):
             return super()._is_empty(X)
         return n_pairs_kept(self.train, self.unit, self._unpacked(X)) == 0
 
-    def _measure(self, X: Array) -> Matrix:
-        if X.dtype == np.bool_:
-            return super()._measure(X)
-        # Packed strings are unpacked a few at a time, so that they stay in the cache.
-        groups = (X[begin : begin + PIECE] for begin in range(0, len(X), PIECE))
-        return np.concatenate([self._measure(self._unpacked(group)) for group in groups])
-
     def _unpacked(self, X: Array) -> Mask:
         return X if X.dtype == np.bool_ else unpack_rows(X, self.n_var)
 
-    def _candidates(self, X: Mask) -> Candidates:
+    def _train(self, X: Array) -> Population:
+        # Packed strings are unpacked a few at a time, so that they stay in the cache.
+        size = len(X) if X.dtype == np.bool_ else PIECE
+        groups = (self._unpacked(X[begin : begin + size]) for begin in range(0, len(X), size))
+        return side_by_side(train_on_units(self.backend, self.train, self.unit, masks) for masks in groups)
+
+    def _n_pairs(self, X: Array) -> Integers:
+        if self.unit == "pair" and X.dtype != np.bool_:
+            return count_ones(X)
+        return n_pairs_kept(self.train, self.unit, self._unpacked(X))
+
+    def _candidates(self, X: Array) -> Candidates:
         return Candidates(
             self.train,
             self.metric,
             np.ones((len(X), self.train.n_features), bool),
-            lambda: train_on_units(self.backend, self.train, self.unit, X),
-            n_pairs=lambda: n_pairs_kept(self.train, self.unit, X),
+            lambda: side_by_side(in_pieces(self._train, X, self.workers)),
+            n_pairs=lambda: self._n_pairs(X),
             backend=self.backend,
+            workers=self.workers,
         )
 
 

@@ -19,6 +19,7 @@ from moerank.checks import check_not_negative, check_positive, unknown
 from moerank.data import AnyData, FeatureCosts
 from moerank.data.costs import known_costs
 from moerank.data.ranking_data import in_one_piece
+from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population, train_population
 from moerank.rankers.population import scores_on
@@ -112,6 +113,8 @@ class Candidates:
         Returns the number of preference pairs of each ranker, shape (n_candidates,), if they have their own pairs.
     backend : fitness backend, optional
         The backend of the rankers, for objectives that compare with another of its rankers.
+    workers : int, default 1
+        Threads that measure the rankers.
     """
 
     def __init__(
@@ -124,11 +127,13 @@ class Candidates:
         errors: Vector | None = None,
         n_pairs: Callable[[], Integers] | None = None,
         backend: FitnessBackend | None = None,
+        workers: int = 1,
     ) -> None:
         self.data = data
         self.metric = metric
         self.feature_mask = feature_mask
         self.backend = backend
+        self.workers = workers
         self._train = train
         self._errors = errors
         self._n_pairs = n_pairs
@@ -149,7 +154,9 @@ class Candidates:
     @_Once
     def errors(self) -> Vector:
         """Return 1 − metric of each ranker on the data, shape (n_candidates,)."""
-        return errors_of(self.data, self.metric, self.population) if self._errors is None else self._errors
+        if self._errors is not None:
+            return self._errors
+        return errors_of(self.data, self.metric, self.population, workers=self.workers)
 
     @_Once
     def scores(self) -> Matrix:
@@ -168,7 +175,7 @@ class Candidates:
     @_Once
     def per_query(self) -> Matrix:
         """Return the metric of each query, shape (n_queries, n_candidates)."""
-        return values_of(self.data, self.metric, self.population)
+        return values_of(self.data, self.metric, self.population, workers=self.workers)
 
 
 class Features(Objective):
@@ -366,17 +373,21 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     return found
 
 
-def values_of(data: AnyData, metric: Metric, population: Population) -> Matrix:
+def values_of(data: AnyData, metric: Metric, population: Population, *, workers: int = 1) -> Matrix:
     """Return the metric of each ranker of a population on each query, `weighed`, shape (n_queries, n_individuals)."""
     if population.coefs is None:
         data = in_one_piece(data)
         return data.weighed(metric.per_query(data, scores_on(data, population)))
-    return data.weighed(metric.of_linear(data, population.coefs))  # without all scores in memory
+    return data.weighed(metric.of_linear(data, population.coefs, workers=workers))  # without all scores in memory
 
 
 def errors_of(data: AnyData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
     """Return 1 − metric of each ranker of a population, shape (n_individuals,)."""
     if population.coefs is None:
-        data = in_one_piece(data)
-        return 1.0 - metric.batch(data, scores_on(data, population))
+        one = in_one_piece(data)
+
+        def errors(rows: Integers) -> Vector:
+            return 1.0 - metric.batch(one, scores_on(one, population.take(rows)))
+
+        return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)

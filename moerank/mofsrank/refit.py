@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +15,7 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.folds import Draws
 from moerank.data.ranking_data import in_one_piece
+from moerank.kernels.threads import new_threads
 from moerank.metrics import Metric
 from moerank.mofsrank.front import Front
 from moerank.mofsrank.searching import StagedSearch
@@ -130,7 +130,7 @@ class CrossFitting:
         for part, rows in halves(train, self.seed):
             usable = masks & varying_for(ranker, part)
             held_out = train.with_rows(rows)
-            with ThreadPoolExecutor(self.workers) as pool:
+            with new_threads(self.workers) as pool:
                 for column, found in enumerate(pool.map(partial(_scored, ranker, part, held_out), usable)):
                     scores[rows, column] = found
         return scores

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from pymoo.core.problem import Problem
@@ -18,11 +16,6 @@ from moerank.evolution import CROSSOVER, Operators, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
 from moerank.rankers import FitnessBackend
-
-T = TypeVar("T")
-
-PIECE = 16
-"""Least number of individuals in a piece: the width of a vector of the kernels."""
 
 
 class Stage(Problem):  # type: ignore[misc]
@@ -87,7 +80,7 @@ class Stage(Problem):  # type: ignore[misc]
         return tuple((self.bounds_of_objectives[1] + 1.0).tolist())
 
     def _is_empty(self, X: Array) -> Mask:
-        return np.array([not row.any() for row in X])  # row by row, because any() stops at the first one
+        return np.logical_not(np.any(X, axis=1))
 
     def _evaluate(self, X: Array, out: dict[str, object], *args: object, **kwargs: object) -> None:
         if self.vtype is bool and X.dtype not in (np.bool_, np.uint8):
@@ -113,20 +106,9 @@ class Stage(Problem):  # type: ignore[misc]
 
     def measure(self, X: Array) -> Matrix:
         """Return the objectives (n, n_objectives) of non-empty individuals, without looking them up."""
-        return np.concatenate([np.empty((0, self.n_obj)), *self._in_pieces(self._measure, X)])
-
-    def _in_pieces(self, work: Callable[[Array], T], X: Array) -> list[T]:
-        """Cut the rows into pieces for the threads, and return the result of `work` for each piece, in order."""
-        # Each piece takes a pass over all documents: one piece per thread, and none smaller than a vector.
-        n_pieces = max(1, min(self.workers, len(X) // PIECE))
-        ends = [len(X) * (piece + 1) // n_pieces for piece in range(n_pieces)]
-        pieces = [X[begin:end] for begin, end in pairwise([0, *ends])] if len(X) else []
-        if len(pieces) <= 1:
-            return [work(piece) for piece in pieces]
-        with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(work, pieces))
-
-    def _measure(self, X: Array) -> Matrix:
+        # The threads share the individuals in training, then the queries in measuring.
+        if len(X) == 0:
+            return np.empty((0, self.n_obj))
         candidates = self._candidates(X)
         return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
 

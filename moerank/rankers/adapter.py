@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial
 from typing import Annotated, Any, TypeAlias, cast
@@ -16,6 +15,7 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import AnyData, RankingData
 from moerank.data.ranking_data import in_one_piece
+from moerank.kernels.threads import new_threads
 from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import RankingEstimator
 from moerank.rankers.population import (
@@ -171,7 +171,7 @@ def train_on_subsets(
     train = in_one_piece(train)
     usable = distinct & varying_for(ranker, train)
     rankers: list[AnyRanker | None] = []
-    with ThreadPoolExecutor(workers) as pool:
+    with new_threads(workers) as pool:
         in_order = pool.map if workers > 1 else map  # the caller's thread has its settings of scikit-learn
         for trained in in_order(partial(train_on, ranker, train, validation=validation), usable):
             rankers.append(trained)

@@ -285,9 +285,8 @@ def _checked_mask(mask: Mask | None, name: str, thing: str, width: int) -> Mask 
         raise ValueError(f"{name} must be an array of bool, not of {mask.dtype}")
     if mask.ndim not in (1, 2) or mask.shape[-1] != width:
         raise ValueError(f"{name} must have shape (n_individuals, {width}) or ({width},), not {mask.shape}")
-    for number, row in enumerate(np.atleast_2d(mask)):  # row by row, any() stops at the first bit that is set
-        if not row.any():
-            raise ValueError(f"{name}: row {number} selects no {thing}; every individual needs at least one")
+    if not (some := np.atleast_2d(mask).any(axis=1)).all():
+        raise ValueError(f"{name}: row {some.argmin()} selects no {thing}; every individual needs at least one")
     return mask
 
 

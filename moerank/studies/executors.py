@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import traceback
 import warnings
 from collections import Counter
@@ -20,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from moerank.checks import most_workers
 from moerank.data.dask import DaskCluster, connect, gone
 from moerank.files import FULL, Json
+from moerank.kernels.ahead import end_with
 from moerank.solvers import allow_code, code_is_allowed
 from moerank.studies.grid import Stored, Work
 from moerank.studies.store import Store
@@ -204,17 +204,6 @@ def without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def end_with(parent: int) -> None:
-    """End this process when its parent ends, even if the parent was killed."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 class _Cluster:

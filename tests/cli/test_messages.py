@@ -1,8 +1,11 @@
 """What users can mend is one sentence on standard error."""
 
 import os
+import signal
 import subprocess
 import sys
+
+import pytest
 
 from moerank.cli.messages import notice
 
@@ -30,3 +33,33 @@ def test_notices_are_broken_between_words_on_a_terminal_and_commands_never(monke
     assert last == text.splitlines()[1]
     assert " ".join(lines) == text.splitlines()[0]
     assert max(map(len, lines)) <= 30
+
+
+INSIDE = """
+import hashlib, sys
+from moerank.cli.messages import interruptible
+with interruptible(["moerank", "run", "digits", "--resume"]):
+    print("begun", flush=True)
+    sys.stdout.write("kept")
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_ends_while_its_main_thread_is_inside_a_kernel(number):
+    """The function of OpenSSL takes minutes. Like a kernel it hears no signal, and holds no lock of the interpreter."""
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    words = [sys.executable, "-c", INSIDE]
+    with subprocess.Popen(words, env=buffered, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(number)
+        try:
+            assert process.wait(60) == 128 + number
+        finally:
+            process.kill()
+        assert process.stdout.read() == "kept"
+        *_, said, again = process.stderr.read().splitlines()
+    assert said == "Interrupted. Nothing that was finished is lost; continue with:"
+    assert again == "  moerank run digits --resume"
