@@ -133,7 +133,14 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
                 say()
                 end(128 + number[0])
 
+    def ignored(error: sys.UnraisableHookArgs) -> None:
+        if error.exc_type is KeyboardInterrupt and received:  # it came inside a callback, which Python lets nothing end
+            say()
+            end(128 + received[-1])
+        unraisable(error)
+
     in_main = current_thread() is main_thread()
+    unraisable, sys.unraisablehook = sys.unraisablehook, ignored
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM) if in_main}
     wakeup = _watched(watch) if in_main else nullcontext()
     try:
@@ -148,6 +155,7 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
         say()
         raise typer.Exit(128 + received[-1] if received else INTERRUPTED) from None
     finally:
+        sys.unraisablehook = unraisable
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -21,7 +21,7 @@ COMMANDS = {
     "run mq2008": (1.5, 6.0),
     "run ohsumed": (1.5, 6.0),
     "run digits": (1.5, 6.0),
-    "study digits --workers 2": (1.5, 10.0),
+    "study digits --solvers mofsrank --workers 2": (1.5, 10.0),
 }
 """Commands, and the seconds between which they are interrupted."""
 

@@ -63,3 +63,14 @@ def test_a_command_ends_while_its_main_thread_is_inside_a_kernel(number):
         *_, said, again = process.stderr.read().splitlines()
     assert said == "Interrupted. Nothing that was finished is lost; continue with:"
     assert again == "  moerank run digits --resume"
+
+
+def test_an_interrupt_inside_a_callback_is_not_lost():
+    code = (
+        "import signal\nfrom moerank.cli.messages import interruptible\n"
+        "class Dying:\n    def __del__(self):\n        signal.raise_signal(signal.SIGINT)\n"
+        "with interruptible(['moerank', 'run', 'digits']):\n    Dying()\n    print('goes on')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert ended.stderr.endswith("continue with:\n  moerank run digits\n")
