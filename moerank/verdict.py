@@ -164,7 +164,7 @@ class Verdict(BaseModel):
         allowed_for = "; interval and tests allow for it" if self.level < LEVEL else ""
         optimistic = f" (optimistic: these queries chose it{allowed_for})" if self.part == "validation" else ""
         return (
-            f"estimated {word} {_short(abs(change))} {self.metric}{self._spread(change)}{other} on {self._queries}: "
+            f"estimated {word} {_short(abs(change))} {self.metric}{self._spread(change)}{other} on {self.counted}: "
             f"{self._found}{optimistic}"
         )
 
@@ -189,7 +189,8 @@ class Verdict(BaseModel):
         return f" (95 %: {_signed(low)} to {_signed(high)})" if isfinite(low) and isfinite(high) else ""
 
     @property
-    def _queries(self) -> str:
+    def counted(self) -> str:
+        """The queries that the difference is the mean of, in words."""
         if self.n_differing == self.n_queries:
             return f"{self.n_queries:,} {self.part} queries"
         return f"the {self.n_differing:,} of {self.n_queries:,} {self.part} queries that can differ"
