@@ -1,5 +1,7 @@
 """Settings of the site: sphinx-build -W docs docs/_build."""
 
+import html
+import json
 import os
 import sys
 import warnings
@@ -9,7 +11,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 os.environ.pop("MOERANK_DATA", None)  # the examples run on embedded data alone, whatever is on this machine
 
+from docutils import nodes  # noqa: E402
 from making.write import write_reference  # noqa: E402
+from sphinx import addnodes  # noqa: E402
 
 from moerank.rankers import ConstantFeatureWarning  # noqa: E402
 from moerank.version import VERSION  # noqa: E402
@@ -63,6 +67,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"moerank {VERSION}"
 html_static_path = ["_static"]
 html_css_files = ["moerank.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -76,7 +81,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }
-html_sidebars = {page: [] for page in ("index", "benchmarks", "large_study", "contributing", "changes")}
+html_sidebars = {page: [] for page in ("index", "large_study", "changes")}
 
 
 def skip_foreign(app, what, name, member, skip, options):
@@ -85,7 +90,33 @@ def skip_foreign(app, what, name, member, skip, options):
     return True if isinstance(owner, str) and not owner.startswith(("moerank", "builtins")) else None
 
 
+def for_the_search(app, page, template, context, doctree):
+    """Let the page of the search find a text of each page where it may not read them."""
+    if page == "search":
+        app.add_js_file("first_paragraphs.js")
+        app.add_js_file("search_from_files.js")
+
+
+def write_first_paragraphs(app, error):
+    """Write the first paragraph of each page."""
+    if error or app.builder.name != "html":
+        return
+    found = {}
+    for page in app.env.found_docs:
+        texts = [
+            text for text in app.env.get_doctree(page).findall(nodes.paragraph) if isinstance(text.parent, SECTIONS)
+        ]
+        found[page] = html.escape(texts[0].astext()) if texts else ""
+    script = Path(app.outdir, "_static", "first_paragraphs.js")
+    script.write_text(f"window.FIRST_PARAGRAPHS = {json.dumps(found)};\n", encoding="utf-8")
+
+
+SECTIONS = (nodes.section, addnodes.desc_content)
+
+
 def setup(app):
     """Write the pages that are made from the code before Sphinx looks for pages."""
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("html-page-context", for_the_search)
+    app.connect("build-finished", write_first_paragraphs)
     app.connect("builder-inited", lambda app: write_reference(HERE / "reference" / "made"), priority=100)

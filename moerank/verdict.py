@@ -164,7 +164,7 @@ class Verdict(BaseModel):
         allowed_for = "; interval and tests allow for it" if self.level < LEVEL else ""
         optimistic = f" (optimistic: these queries chose it{allowed_for})" if self.part == "validation" else ""
         return (
-            f"estimated {word} {_short(abs(change))} {self.metric}{self._spread(change)}{other} on {self._queries}: "
+            f"estimated {word} {_short(abs(change))} {self.metric}{self._spread(change)}{other} on {self.counted}: "
             f"{self._found}{optimistic}"
         )
 
@@ -189,7 +189,8 @@ class Verdict(BaseModel):
         return f" (95 %: {_signed(low)} to {_signed(high)})" if isfinite(low) and isfinite(high) else ""
 
     @property
-    def _queries(self) -> str:
+    def counted(self) -> str:
+        """The queries that the difference is the mean of, in words."""
         if self.n_differing == self.n_queries:
             return f"{self.n_queries:,} {self.part} queries"
         return f"the {self.n_differing:,} of {self.n_queries:,} {self.part} queries that can differ"
@@ -247,7 +248,8 @@ def judge(
     Examples
     --------
     >>> print(judge([0.50, 0.70, 0.61, 0.2], [0.52, 0.70, 0.60, 0.2], "test", "MAP", 6, 45).outcome)
-    estimated loss .003 MAP (95 %: −.418 to .419) on 4 test queries: too few to tell; about 200 such queries would
+    estimated loss .003 MAP (95 %: −.418 to .419) on 4 test queries:
+    too few to tell; about 200 such queries would
     """
     differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
     kept = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)

@@ -16,7 +16,7 @@ from scipy.stats import gaussian_kde
 
 from moerank.data import RankingData
 from moerank.figures.panels import COLOURS
-from moerank.figures.style import WIDTH, in_style, save_figure
+from moerank.figures.style import WIDTH, in_style, put_title, save_figure
 from moerank.rankers import ConstantFeatureWarning
 from moerank.selectors import FSED
 from moerank.studies.problem import load_problem
@@ -35,8 +35,17 @@ def density_figure(train: RankingData, features: list[int]) -> Figure:
                     axes.plot(at, gaussian_kde(sample, "silverman")(at), color=colour, label=f"relevance {label}")
             axes.set_xlabel(f"Feature {train.feature_names[feature]}")
             axes.set_ylabel("Density")
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+        first, second = (f"{train.feature_names[j]} {{}}by {shift(train, j):.2f}" for j in features)
+        finding = f"Feature {first.format('separates the labels ')} standard deviations, feature {second.format('')}"
+        put_title(figure, finding, figure.axes[0])
     return figure
+
+
+def shift(train: RankingData, feature: int) -> float:
+    """Return the distance between the means of the documents with the largest and with the smallest label."""
+    values = train.X[:, feature]
+    high, low = (values[train.y == label].mean() for label in (train.y.max(), train.y.min()))
+    return float(abs(high - low) / values.std())
 
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from moerank.data import RankingData
-from moerank.figures.style import LINES, WIDTH, in_style, save_figure
+from moerank.figures.style import LINES, WIDTH, in_style, put_title, save_figure
 from moerank.rankers import FSMRank
 from moerank.selectors import FSMRankSubgradient
 from moerank.studies.problem import load_problem
@@ -56,8 +56,19 @@ def descent_figure(curves: Mapping[str, Curve]) -> Figure:
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("Training time (s)")
         axes.set_ylabel("Objective")
-        figure.legend(loc="outside upper center", ncols=len(curves))
+        put_title(figure, soonest(curves), axes)
     return figure
+
+
+def soonest(curves: Mapping[str, Curve]) -> str:
+    """Say after how many seconds each method is within .1 % of the least objective of all."""
+    near = 1.001 * min(min(objectives) for _, objectives in curves.values())
+    told = []
+    for name, points in curves.items():
+        times = [seconds for seconds, objective in zip(*points, strict=True) if objective <= near]
+        when = f"after {times[0]:.2g} s" if times else f"not in {points[0][-1]:.2g} s"
+        told.append(f"{name.partition(',')[0]} {when}")
+    return f"Within .1 % of the least objective: {'; '.join(told)}"
 
 
 def others(eta0: float) -> Callable[[int], FSMRankSubgradient]:

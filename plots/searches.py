@@ -19,7 +19,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 import moerank as mr
 from moerank.evolution import BIT_SEARCHES, make_algorithm, search
-from moerank.figures.style import WIDTH, in_style, save_figure
+from moerank.figures.notes import beside_first
+from moerank.figures.style import WIDTH, in_style, put_title, save_figure
 from moerank.studies.problem import load_problem
 
 METHODS = {
@@ -68,6 +69,10 @@ def draw(problem, fold, seeds, evaluations):
     whole = volume(np.column_stack([np.arange(1, d + 1), best]))
     grid = np.geomspace(200, evaluations, 40)
     last = int(np.argmax(best <= low + 1e-12)) + 1
+    volumes = {
+        METHODS[method][0]: tuple(np.quantile([volume(run[-1].front) for run in histories], (0.25, 0.5, 0.75)))
+        for method, histories in reversed(runs.items())
+    }
     with in_style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(2 * WIDTH, 2.3), layout="constrained")
         for method, (label, colour, dashes) in METHODS.items():
@@ -86,7 +91,7 @@ def draw(problem, fold, seeds, evaluations):
             right.plot(grid, median, color=colour, linestyle=dashes, label=label)
         left.xaxis.set_major_locator(MaxNLocator(integer=True))
         left.set(xlabel="Number of features", ylabel=f"1 − {problem.metric.name}, training")
-        left.set_title(f"{problem.name}, fold 1: fronts after {evaluations:,} evaluations", loc="left")
+        left.set_title(f"after {evaluations:,} evaluations", loc="left")
         # The first steps are the same for all, and so high that nothing else would be seen.
         shown = ends[:, min(2, d - 1) : last + 3]
         margin = 0.05 * (np.nanmax(shown) - np.nanmin(shown))
@@ -97,7 +102,8 @@ def draw(problem, fold, seeds, evaluations):
         right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         right.set_xlim(grid[0], grid[-1])
         right.set_title(f"median and quartiles of {len(seeds)} seeds", loc="left")
-        right.legend(loc="lower right")
+        _, finding = beside_first(volumes, largest=True)
+        put_title(figure, f"{problem.name}, {evaluations:,} evaluations. {finding}", right)
     return figure
 
 

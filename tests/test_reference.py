@@ -37,7 +37,7 @@ def rows(text, title):
 
 
 def test_every_key_of_a_problem_file_has_its_row(pages):
-    text = pages["problem_files.md"]
+    text = "\n".join(page for name, page in pages.items() if name.startswith("problem_files/"))
     shared = rows(text, "## [data], whatever the source")
     for source in SOURCES:
         name = get_args(source.model_fields["source"].annotation)[0]
@@ -48,7 +48,7 @@ def test_every_key_of_a_problem_file_has_its_row(pages):
 
 
 def test_a_key_is_there_with_type_range_and_default(pages):
-    text = pages["problem_files.md"]
+    text = "\n".join(page for name, page in pages.items() if name.startswith("problem_files/"))
     assert rows(text, "## [feature_selection]")["population"][:2] == ["whole number from 2", "`100`"]
     assert rows(text, "## [data] split")["folds"][0] == "whole number from 3 to 1,000"
     assert rows(text, "## [search]")["margin"][:2] == ["number above 0", "`0.005`"]
@@ -71,10 +71,9 @@ def test_every_key_of_a_result_has_its_row(pages):
 
 
 def test_every_option_of_a_command_has_its_row(pages, command):
-    titles = re.findall(r"^## moerank (.*)$", pages["commands.md"], re.MULTILINE)
-    assert {"run", "study", "report", "plot", "export", "solvers", "data describe"} <= set(titles)
-    for title in titles:
-        shown = re.findall(r"(?<![\w-])--[a-z-]+", command(*title.split(), "--help").stdout)
-        assert set(shown) - {"--help"} <= {
-            name.split()[0] for name in rows(pages["commands.md"], f"## moerank {title}")
-        }
+    found = {page[2:].partition("\n")[0]: page for name, page in pages.items() if name.startswith("commands/")}
+    assert {f"moerank {name}" for name in ("run", "study", "report", "plot", "export", "data describe")} <= set(found)
+    for title, page in found.items():
+        assert f"[`{title}`]" in pages["commands.md"]
+        shown = re.findall(r"(?<![\w-])--[a-z-]+", command(*title.split()[1:], "--help").stdout)
+        assert set(shown) - {"--help"} <= {name.split()[0] for name in rows(page, f"# {title}")}

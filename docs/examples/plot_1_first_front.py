@@ -5,6 +5,8 @@ A front
 Which pixels tell handwritten digits apart? This example draws the front on training, validation and test queries.
 """
 
+import textwrap
+
 from moerank.figures.of_run import RUN_FIGURES
 from moerank.studies.problem import load_problem
 from moerank.studies.run_fold import run_fold
@@ -15,7 +17,7 @@ from moerank.studies.run_fold import run_fold
 stages = ("instance_selection", "feature_selection", "ensemble")
 problem = load_problem("digits", {f"{stage}.generations": 20 for stage in stages})
 result = run_fold(problem, 1, seed=0)
-print(result.verdict.sentence)
+print(textwrap.fill(result.verdict.sentence, 88))
 
 # %%
 # On the training part the front never falls. On the other parts it levels off: further features gain nothing there.

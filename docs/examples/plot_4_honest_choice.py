@@ -6,6 +6,8 @@ Four rules choose a member of one front: training error, validation, one standar
 test queries, which took no part, judge each choice.
 """
 
+import textwrap
+
 import matplotlib.pyplot as plt
 
 import moerank as mr
@@ -22,7 +24,7 @@ chosen = {}
 for rule in ("train", "validation", "one-se", "knee"):
     solver = mr.MOFSRank(final=rule, random_state=0, **stages).fit(train, validation=vali)
     chosen[rule] = (int(solver.support_.sum()), solver.front_)
-    print(f"{rule:>10}: {solver.verdict(test).sentence}")
+    print(textwrap.fill(f"{rule}: {solver.verdict(test).sentence}", 88))
 
 # %%
 # The training metric rises to the end of the front. The validation metric stops rising earlier.

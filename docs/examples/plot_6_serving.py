@@ -6,6 +6,7 @@ RankRLS searches, LambdaMART is trained on the members of its front, and the cho
 """
 
 import tempfile
+import textwrap
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,7 @@ stages = dict.fromkeys(("instance_selection", "feature_selection", "ensemble"), 
 
 refit = mr.LambdaMART(n_trees=40, n_leaves=4)
 solver = mr.MOFSRank(refit=refit, tune=False, random_state=0, **stages).fit(train, validation=vali)
-print(solver.verdict(test).sentence)
+print(textwrap.fill(solver.verdict(test).sentence, 88))
 
 # %%
 # LambdaMART ranks with the features of each member. The line marks the chosen one.

@@ -13,12 +13,16 @@ TYPES = {str: "TEXT", int: "INTEGER", float: "NUMBER", Path: "PATH"}
 
 
 def pages():
-    """Return the text of the page by the name of its file."""
-    lines = ["# The command line", "", app.info.help, ""]
-    lines += ["What an exit code means is on [its own page](../exit_codes.md).", ""]
+    """Return the texts of the pages by the names of their files: one for each command, and one that lists them."""
+    found, rows = {}, []
     for words, command in _commands(app, ["moerank"]):
-        lines += _command(words, command)
-    return {"commands.md": "\n".join(lines) + "\n"}
+        name = "-".join(words[1:])
+        found[f"commands/{name}.md"] = "\n".join(_command(words, command)) + "\n"
+        does = " ".join((inspect.getdoc(command.callback) or "").partition("\n\n")[0].split())
+        rows.append(f"| [`{' '.join(words)}`](commands/{name}.md) | {does} |")
+    lines = ["# The command line", "", app.info.help, "", "| command | |", "|---|---|", *rows, ""]
+    lines += ["What an exit code means is on [its own page](../exit_codes.md).", "", "```{toctree}", ":hidden:", ""]
+    return found | {"commands.md": "\n".join([*lines, *(page.removesuffix(".md") for page in found), "```", ""])}
 
 
 def _commands(group, words):
@@ -33,7 +37,7 @@ def _command(words, command):
     hints = get_type_hints(function, include_extras=True)
     parameters = [_Parameter(entry, hints[entry.name]) for entry in inspect.signature(function).parameters.values()]
     arguments = "".join(f" {parameter.name}" for parameter in parameters if parameter.is_argument)
-    lines = [f"## {' '.join(words)}", "", "```text", f"{' '.join(words)}{arguments} [OPTIONS]", "```", ""]
+    lines = [f"# {' '.join(words)}", "", "```text", f"{' '.join(words)}{arguments} [OPTIONS]", "```", ""]
     lines += [inspect.getdoc(function) or "", ""]
     if parameters:
         lines += ["| argument or option | default | meaning |", "|---|---|---|"]

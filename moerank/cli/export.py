@@ -77,7 +77,7 @@ def export(
     --------
     moerank export results/shop-fold1-seed0 --format solr
     moerank export results/shop-fold1-seed0 --format elasticsearch --member 3 --name shop_v2
-    moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out schemas/shop/moerank.profile
+    moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out moerank.profile
     moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
     moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
     """

@@ -165,7 +165,8 @@ def front_table(result: Result) -> FittedTable:
     digits = len(str(len(result.front)))
     for number, member in enumerate(result.front):
         chosen = number == result.chosen
-        name = f"{number + 1:>{digits}}{' chosen' * chosen}" if several else result.solver
+        mark = " chosen" if chosen else " cascade" if len(member.steps) > 1 else ""
+        name = f"{number + 1:>{digits}}{mark}" if several else result.solver
         table.add_texts(name, *_cells(member, result), style="bold" if chosen else None)
     table.add_section()
     for baseline in result.baselines:

@@ -113,7 +113,8 @@ class UniformCrossover(Crossover):
     --------
     >>> from pymoo.core.individual import Individual
     >>> pair = [Individual(X=np.ones(6, bool)), Individual(X=np.zeros(6, bool))]
-    >>> children = UniformCrossover(prob=1.0).do(Problem(n_var=6), [pair], random_state=np.random.default_rng(0))
+    >>> rng = np.random.default_rng(0)
+    >>> children = UniformCrossover(prob=1.0).do(Problem(n_var=6), [pair], random_state=rng)
     >>> children.get("X").astype(int).sum(axis=0).tolist()
     [1, 1, 1, 1, 1, 1]
     """
@@ -187,7 +188,8 @@ class SparseBitFlip(Mutation):
     Examples
     --------
     >>> population = Population.new("X", [np.zeros(1000, bool)] * 4)
-    >>> mutated = SparseBitFlip(0.01).do(Problem(n_var=1000), population, random_state=np.random.default_rng(0))
+    >>> rng = np.random.default_rng(0)
+    >>> mutated = SparseBitFlip(0.01).do(Problem(n_var=1000), population, random_state=rng)
     >>> mutated.get("X").sum(axis=1).tolist()
     [5, 15, 7, 14]
     """

@@ -49,7 +49,7 @@ def listed(solvers: Collection[str], most: int = MOST_NAMES) -> str:
 def judged(verdict: Verdict) -> str:
     """Return in a few words what a selection costs, with "no difference is shown" where none is."""
     size = f"{verdict.n_features} of {verdict.n_allowed} features"
-    where = f"on {verdict.n_queries:,} {verdict.part} queries"
+    where = f"on {verdict.counted}"
     if verdict.n_differing < FEWEST:
         return f"{size}, too few queries to tell a difference from all of them"
     if verdict.finding != "none":

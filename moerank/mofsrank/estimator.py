@@ -209,7 +209,8 @@ class MOFSRank(RankingEstimator):
     >>> from moerank.data import make_planted
     >>> train = make_planted(n_queries=8, n_documents=12, seed=1).data
     >>> budget = {"population": 10, "generations": 5}
-    >>> solver = MOFSRank(instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0)
+    >>> stages = {"instance_selection": budget, "feature_selection": budget, "ensemble": budget}
+    >>> solver = MOFSRank(**stages, random_state=0)
     >>> bool(solver.fit(train).transform(train.X).shape[1] == solver.support_.sum())
     True
     """

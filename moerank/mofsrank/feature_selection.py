@@ -95,7 +95,8 @@ class FeatureSelection(Stage):
     >>> import numpy as np
     >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
-    >>> FeatureSelection(train, metric=NDCG(2)).evaluate(np.array([[True, False], [True, True], [False, False]]))
+    >>> kept = np.array([[True, False], [True, True], [False, False]])
+    >>> FeatureSelection(train, metric=NDCG(2)).evaluate(kept)
     array([[1., 0.],
            [2., 0.],
            [3., 2.]])
@@ -202,7 +203,8 @@ class FeatureSelection(Stage):
         if isinstance(self.backend, RankRLS) and self.backend.loss == "pair":
             alpha, target = self.backend.alpha, TARGETS[self.backend.target]
         else:
-            alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features, UNIT
+            # Squares of denormal features vanish, and all of them with these.
+            alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features or 1.0, UNIT
         return moments.gram + alpha * np.eye(self.train.n_features), moments.moment(target)
 
     def feature_mask(self, X: Mask) -> Mask:

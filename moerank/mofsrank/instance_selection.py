@@ -94,7 +94,8 @@ class InstanceSelection(Stage):
     >>> import numpy as np
     >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
-    >>> InstanceSelection(train, metric=NDCG(2)).evaluate(np.array([[True, False, False], [True, True, True]]))
+    >>> kept = np.array([[True, False, False], [True, True, True]])
+    >>> InstanceSelection(train, metric=NDCG(2)).evaluate(kept)
     array([[1., 0.],
            [3., 0.]])
     """

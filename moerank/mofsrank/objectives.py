@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.checks import check_not_negative, unknown
+from moerank.checks import check_not_negative, check_positive, unknown
 from moerank.data import AnyData, FeatureCosts
 from moerank.data.costs import known_costs
 from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population, train_population
+from moerank.rankers.population import scores_on
 from moerank.solvers import is_code, load_code, plugins
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Objective",
     "ObjectiveLike",
     "Risk",
+    "Visits",
     "errors_of",
     "known_objectives",
     "read_objectives",
@@ -159,7 +161,16 @@ class Candidates:
     @_Once
     def scores(self) -> Matrix:
         """Return the scores of the documents by each ranker, shape (n_documents, n_candidates)."""
-        return self.population.scores(in_one_piece(self.data).X)
+        return scores_on(in_one_piece(self.data), self.population)
+
+    @_Once
+    def shares(self) -> Matrix:
+        """Return the share of the documents that need each feature, shape (n_candidates, n_features).
+
+        It is 1 for each feature of a ranker, but in cascades, whose second step ranks few documents.
+        """
+        shares = getattr(self.population, "shares", None)
+        return np.asarray(self.feature_mask if shares is None else shares(in_one_piece(self.data)), np.float64)
 
     @_Once
     def per_query(self) -> Matrix:
@@ -211,14 +222,14 @@ class Error(Objective):
 
 
 class Cost(Objective):
-    """Sum of the costs of the features; the shared cost of a group is paid once."""
+    """Sum of the costs of the features, in a cascade the mean over documents; a group's shared cost is paid once."""
 
     name = "cost"
     title = "Cost"
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """Add up the costs of each candidate's features."""
-        return self._of(candidates.data).sums(candidates.feature_mask)
+        return self._of(candidates.data).sums(candidates.shares)
 
     def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
         """Return 0 and the cost of all features."""
@@ -282,8 +293,40 @@ class Risk(Objective):
         return f"Risk(a={self.a:g}{given})"
 
 
+class Visits(Objective):
+    """Mean number of splits of trees that a document passes, 0 by linear rankers: the time to score, machine or not.
+
+    Parameters
+    ----------
+    most : float, default 10000
+        The hypervolume counts fewer splits only.
+    """
+
+    name = "visits"
+    title = "Splits passed by a document"
+
+    def __init__(self, most: float = 10_000.0) -> None:
+        check_positive(most=most)
+        self.most = most
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """Count the splits; a ValueError for rankers that neither have weights nor trees."""
+        population = candidates.population
+        counted = getattr(population, "visits", None)
+        if population.coefs is None and counted is None:
+            raise ValueError('the objective "visits" is for rankers of trees or weights; leave it out')
+        return np.zeros(len(population)) if counted is None else np.asarray(counted(in_one_piece(candidates.data)))
+
+    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
+        """Return 0 and `most`."""
+        return 0.0, self.most
+
+    def __repr__(self) -> str:
+        return f"Visits(most={self.most:g})"
+
+
 OBJECTIVES: dict[str, Objective] = {
-    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk())
+    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk(), Visits())
 }
 """The objectives of this package by name."""
 
@@ -334,7 +377,7 @@ def values_of(data: AnyData, metric: Metric, population: Population, *, workers:
     """Return the metric of each ranker of a population on each query, `weighed`, shape (n_queries, n_individuals)."""
     if population.coefs is None:
         data = in_one_piece(data)
-        return data.weighed(metric.per_query(data, population.scores(data.X)))
+        return data.weighed(metric.per_query(data, scores_on(data, population)))
     return data.weighed(metric.of_linear(data, population.coefs, workers=workers))  # without all scores in memory
 
 
@@ -344,7 +387,7 @@ def errors_of(data: AnyData, metric: Metric, population: Population, *, workers:
         one = in_one_piece(data)
 
         def errors(rows: Integers) -> Vector:
-            return 1.0 - metric.batch(one, population.take(rows).scores(one.X))
+            return 1.0 - metric.batch(one, scores_on(one, population.take(rows)))
 
         return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)

@@ -23,7 +23,7 @@ from moerank.mofsrank.settings import RefitPlan
 from moerank.rankers import LambdaMART, Population, train_on, train_on_subsets, varying_for
 from moerank.rankers.arguments import read_masks
 
-__all__ = ["CrossFitting", "OutOfFold", "refit_front"]
+__all__ = ["CrossFitting", "OutOfFold", "halves", "refit_front"]
 
 
 EARLY = 4
@@ -127,7 +127,7 @@ class CrossFitting:
     def _scores(self, ranker: object, train: RankingData, masks: Mask) -> Matrix:
         """Return the scores (n_documents, n_subsets) out of fold of a ranker on each subset."""
         scores = np.zeros((train.n_documents, len(masks)))
-        for part, rows in self._halves(train):
+        for part, rows in halves(train, self.seed):
             usable = masks & varying_for(ranker, part)
             held_out = train.with_rows(rows)
             with new_threads(self.workers) as pool:
@@ -135,13 +135,14 @@ class CrossFitting:
                     scores[rows, column] = found
         return scores
 
-    def _halves(self, train: RankingData) -> Iterator[tuple[RankingData, Integers]]:
-        """Yield the documents of each half of the queries, and the rows of the other half."""
-        second = np.zeros(train.n_queries, bool)
-        second[Draws(self.seed).order(train.n_queries)[: train.n_queries // 2]] = True
-        is_second = np.repeat(second, np.diff(train.offsets))
-        for half in (is_second, ~is_second):
-            yield train.with_rows(np.flatnonzero(half)), np.flatnonzero(~half)
+
+def halves(train: RankingData, seed: int) -> Iterator[tuple[RankingData, Integers]]:
+    """Yield the documents of each half of the queries, and the rows of the other half."""
+    second = np.zeros(train.n_queries, bool)
+    second[Draws(seed).order(train.n_queries)[: train.n_queries // 2]] = True
+    is_second = np.repeat(second, np.diff(train.offsets))
+    for half in (is_second, ~is_second):
+        yield train.with_rows(np.flatnonzero(half)), np.flatnonzero(~half)
 
 
 def _scored(ranker: object, part: RankingData, held_out: RankingData, mask: Mask) -> Vector:

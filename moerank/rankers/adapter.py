@@ -57,7 +57,8 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
-    >>> W = RankerAdapter(Ridge(alpha=0.1)).fit_population(train, feature_mask=np.array([[True, True], [False, True]]))
+    >>> subsets = np.array([[True, True], [False, True]])
+    >>> W = RankerAdapter(Ridge(alpha=0.1)).fit_population(train, feature_mask=subsets)
     >>> (W != 0).tolist()
     [[True, True], [False, True]]
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Annotated, Any, Self, TypeAlias
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 
-from moerank.arrays import Matrix
+from moerank.arrays import Integers, Matrix
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.data.inputs import as_table, column_names, name_of_scaled_table
@@ -54,7 +54,8 @@ class Forest:
 
     Examples
     --------
-    >>> forest = Forest(columns=(1,), thresholds=(0.5,), left=(-1,), right=(-2,), leaves=(0.0, 2.0), roots=(0,))
+    >>> children = {"left": (-1,), "right": (-2,), "leaves": (0.0, 2.0)}
+    >>> forest = Forest(columns=(1,), thresholds=(0.5,), roots=(0,), **children)
     >>> forest.scores(np.array([[9.0, 0.5], [9.0, 0.6]])).tolist()
     [0.0, 2.0]
     """
@@ -92,19 +93,29 @@ class Forest:
 
         The same documents score the same, whatever the others are.
         """
+        leaves, scores = np.array(self.leaves), np.zeros(len(X))
+        for place, _ in self._reached(X):
+            scores += leaves[-1 - place]
+        return scores
+
+    def visits(self, X: Matrix) -> float:
+        """Return the mean number of splits that a row of a finite table passes."""
+        return sum(passed for _, passed in self._reached(X)) / len(X)
+
+    def _reached(self, X: Matrix) -> Iterator[tuple[Integers, int]]:
+        """Yield for each tree the leaf that each row falls into, and how many splits all rows pass."""
         columns, left, right = (np.array(values, np.int64) for values in (self.columns, self.left, self.right))
-        thresholds, leaves = np.array(self.thresholds), np.array(self.leaves)
-        scores = np.zeros(len(X))
+        thresholds = np.array(self.thresholds)
         for root in self.roots:
-            place = np.full(len(X), root)
+            place, passed = np.full(len(X), root), 0
             going = np.arange(len(X) if root >= 0 else 0)
             while len(going):
                 split = place[going]
                 is_left = X[going, columns[split]] <= thresholds[split]
                 place[going] = np.where(is_left, left[split], right[split])
+                passed += len(going)
                 going = going[place[going] >= 0]
-            scores += leaves[-1 - place]
-        return scores
+            yield place, passed
 
     def over(self, columns: NDArray[np.int64]) -> Forest:
         """Return the same trees for a wider table, in which column c of this one is ``columns[c]``."""

@@ -169,7 +169,8 @@ class Explorer {
     const [x, y] = [scale(least, last, left, width - right), scale(low, high, height - bottom - 8, top)];
     this.svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", tabindex: 0 }, this.place);
     this.svg.setAttribute("aria-label", `${this.metric.value} against ${this.across.value} of ${this.problem.name}`);
-    const [rows, columns] = [ticks(low, high, 5), ticks(least, last, width / 70)];
+    const most = this.across.value === "features" ? Math.min(width / 70, last) : width / 70; // no half features
+    const [rows, columns] = [ticks(low, high, 5), ticks(least, last, most)];
     for (const value of rows.found) {
       make("path", { d: `M${left} ${y(value)}H${width - right}`, class: "grid" }, this.svg);
       make("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, this.svg, value.toFixed(rows.digits));

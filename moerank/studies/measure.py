@@ -26,6 +26,7 @@ from moerank.rankers import FitnessBackend, LinearPopulation, Population, Rankin
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
+from moerank.rankers.population import scores_on
 from moerank.solvers import make_solver
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
@@ -130,7 +131,7 @@ class Measure:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
         if rankers.coefs is not None:
             return {metric.name: rows.weighed(metric.of_linear(rows, rankers.coefs)) for metric in self.metrics}
-        scores = np.ascontiguousarray(rankers.scores(in_one_piece(rows).X))
+        scores = np.ascontiguousarray(scores_on(in_one_piece(rows), rankers))
         return {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in self.metrics}
 
 
@@ -150,7 +151,7 @@ def every_metric(metric: Metric) -> list[Metric]:
 
 def _all_values(rows: RankingData, population: Population, metrics: Sequence[Metric]) -> NDArray[np.float64]:
     """Return the values (n_metrics, n_queries, n_rankers) of some documents, which are scored once."""
-    scores = np.ascontiguousarray(population.scores(rows.X))
+    scores = np.ascontiguousarray(scores_on(rows, population))
     return np.stack([rows.weighed(metric.per_query(rows, scores)) for metric in metrics])
 
 
@@ -169,6 +170,10 @@ class OneRanker:
         known = isinstance(self.ranker, RankingEstimator)
         scores: NDArray[np.float64] = self.ranker._scores(X) if known else self.ranker.predict(X)
         return scores.reshape(-1, 1)
+
+    def visits(self, data: RankingData) -> NDArray[np.float64]:
+        """Return the mean number of splits that a document passes, shape (1,); an AttributeError without trees."""
+        return np.array([self.ranker.forest_.visits(data.X)])
 
     def take(self, rows: NDArray[np.int64]) -> OneRanker:
         """Return the population itself."""

@@ -144,12 +144,16 @@ def _front_table(result: Result) -> str:
     header = [f"{part} {metric}" for part, metric in columns]
     further = result.further_objectives
     instances = ["instances"] if result.instances else []
-    writer.writerow(["member", "n_features", *map(harmless, further), *instances, "chosen", *header, "features"])
+    steps = ["steps"] if any(member.steps for member in result.front) else []
+    writer.writerow(
+        ["member", "n_features", *map(harmless, further), *instances, *steps, "chosen", *header, "features"]
+    )
     for number, member in enumerate(result.front):
         values = [member.scores[part][metric] for part, metric in columns]
         names = "; ".join(map(harmless, result.names(member.features)))
         own = [*(member.objectives[name] for name in further), *(member.instances for _ in instances)]
-        writer.writerow([number + 1, len(member.features), *own, int(number == result.chosen), *values, names])
+        taken = [" then ".join(f"{size} features × {trees} trees" for size, trees in member.steps) for _ in steps]
+        writer.writerow([number + 1, len(member.features), *own, *taken, int(number == result.chosen), *values, names])
     return text.getvalue()
 
 

@@ -30,6 +30,7 @@ from moerank.rankers import (
     LinearPopulation,
     Selection,
 )
+from moerank.rankers.tree_population import TreePopulation
 from moerank.solvers import (
     code_is_allowed,
     load_code,
@@ -386,8 +387,9 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
         # The trees of all members would take megabytes.
         members[chosen] = members[chosen].model_copy(update={"trees": getattr(estimator, "forest_", None)})
     instances = getattr(estimator, "n_instances_", None)
+    steps = rankers.steps() if isinstance(rankers, TreePopulation) else [()] * len(members)
     for i, member in enumerate(members):
-        own: dict[str, object] = {} if i == chosen else {"per_query": {}}
+        own: dict[str, object] = {"steps": steps[i], **({} if i == chosen else {"per_query": {}})}
         members[i] = member.model_copy(update=own if instances is None else {**own, "instances": int(instances[i])})
     return members, chosen
 

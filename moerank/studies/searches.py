@@ -116,7 +116,8 @@ class SearchStudy:
     --------
     >>> from pymoo.problems.multi import ZDT5
     >>> from moerank.evolution import SparseEA, Staircase
-    >>> study = SearchStudy({"zdt5": ZDT5()}, {"staircase": Staircase(), "sparseea": SparseEA()}, "results/zdt5")
+    >>> searches = {"staircase": Staircase(), "sparseea": SparseEA()}
+    >>> study = SearchStudy({"zdt5": ZDT5()}, searches, "results/zdt5")
     >>> len(study.cells())
     60
     """

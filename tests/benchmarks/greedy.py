@@ -1,11 +1,10 @@
-"""Greedy RankRLS against wrappers that retrain RankRLS without each query for each candidate, on one thread.
+"""Greedy RankRLS by its recursion, beside wrappers that retrain RankRLS without each query for each candidate.
 
     python tests/benchmarks/greedy.py [--data DIR]
 
 "retraining" trains on the documents of the other queries, as the definition has it; "downdating" has the better idea
 to take the query's Gram matrix off that of all. All select ten features of fold 1. Times are of the processor, so that
-other work on the machine hardly counts. The second table shows how the recursion grows with documents and features.
-Never fails a build.
+other work on the machine hardly counts. Never fails a build.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def seconds(data: RankingData) -> tuple[float, GreedyRankRLS]:
 
 def against_wrappers(folder: Path) -> None:
     """Compare the features and the times."""
-    table = Table("data", "method", "seconds", "ratio", "same features", title=f"The first {FEATURES} features")
+    table = Table("data", "method", "seconds", "ratio", "same features")
     for name in ("OHSUMED", "MQ2008"):
         train, _, _ = load_fold(folder / name / "Fold1")
         ours, solver = seconds(train)
@@ -84,30 +83,10 @@ def against_wrappers(folder: Path) -> None:
     frame.show(table)
 
 
-def growth(folder: Path) -> None:
-    """Time doubled data; what outgrows the caches costs a little more."""
-    table = Table("documents", "features", "ms", "ns per document and feature", title="Doubled sizes of OHSUMED")
-    train, _, _ = load_fold(folder / "OHSUMED" / "Fold1")
-    X = train.X[:, varying_in_queries(train)]
-    rng = np.random.default_rng(0)
-    for documents, features in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 2)):
-        wide = np.hstack([X] + [X * rng.random(X.shape) for _ in range(features - 1)])
-        n = len(X)
-        qid = np.concatenate([train.qid + copy * (train.qid.max() + 1) for copy in range(documents)])
-        data = RankingData(np.tile(wide, (documents, 1)), np.tile(train.y, documents), qid)
-        time_taken, _ = seconds(data)
-        cells = documents * n * wide.shape[1]
-        table.add_row(
-            f"{documents * n:,}", f"{wide.shape[1]}", f"{1e3 * time_taken:.1f}", f"{1e9 * time_taken / cells:.2f}"
-        )
-    frame.show(table)
-
-
 def main() -> None:
-    """Measure both."""
+    """Measure both data sets."""
     arguments = frame.arguments(__doc__)
     against_wrappers(arguments.data)
-    growth(arguments.data)
 
 
 if __name__ == "__main__":

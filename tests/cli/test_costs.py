@@ -28,11 +28,13 @@ def moerank(tmp_path, monkeypatch):
 
 def measure(path, n_open=0):
     """Fill in the times of an engine whose costs are 2, 1, 0.5 and 0, and 6 for the group."""
-    rows = list(csv.reader(path.open()))
+    with path.open() as file:
+        rows = list(csv.reader(file))
     for row in rows[2 : len(rows) - n_open]:
         bm25, tf, stars, _ = map(int, row[3:])
         row[2] = 10 + 2 * bm25 + tf + stars / 2 + 6 * (bm25 | tf) + 3 * (row[1] == "2")
-    csv.writer(path.open("w")).writerows(rows)
+    with path.open("w") as file:
+        csv.writer(file).writerows(rows)
 
 
 def test_from_the_design_to_the_table_of_a_problem(moerank, tmp_path):
@@ -45,7 +47,8 @@ def test_from_the_design_to_the_table_of_a_problem(moerank, tmp_path):
     assert "30 runs, 2 not measured; without any feature a run takes 10" in done.stderr
     assert "group title" in done.stdout
     assert "The cost of age is not resolved: at most" in done.stdout
-    rows = list(csv.DictReader((tmp_path / "features.csv").open()))
+    with (tmp_path / "features.csv").open() as file:
+        rows = list(csv.DictReader(file))
     assert [row["group"] for row in rows] == ["title", "title", "", ""]
     assert [float(row["cost"]) for row in rows] == pytest.approx([2, 1, 0.5, 0], abs=1e-9)
     assert float(rows[0]["group_cost"]) == pytest.approx(6)

@@ -325,3 +325,13 @@ def test_ids_and_weights_are_kept_in_the_cache(tmp_path, monkeypatch):
 def test_wrong_ids_and_weights_are_refused_by_place(table, text, options, message):
     with pytest.raises(ValueError, match=message):
         table(text, **COLUMNS | options)
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
+def test_no_file_is_left_open(tmp_path):
+    path = tmp_path / "shop.csv"
+    path.write_text("label,query,price\n1,a,2\n0,a,1\n")
+    load_table(path, label="label", query="query")
+    path.write_text("label,query,price\n1,a,cheap\n")
+    with pytest.raises(ValueError, match="cheap"):
+        load_table(path, label="label", query="query")

@@ -194,6 +194,8 @@ def test_findings_are_worded_by_what_is_shown(results):
         spread = 0.05 if n == 40 else 0.01
         differences = tuple(np.tile([difference - spread, difference + spread], n // 2).tolist())
         assert judged(run.verdict.model_copy(update={"n_queries": n, "differences": differences})) == words
+    some = run.verdict.model_copy(update={"n_queries": 500, "differences": (-0.06, -0.04) * 200})
+    assert judged(some).endswith("is shown on the 400 of 500 test queries that can differ")
 
 
 def test_solvers_are_apart_if_their_quartiles_do_not_meet():

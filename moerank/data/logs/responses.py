@@ -105,10 +105,11 @@ def log_files(logs: Sequence[str | Path]) -> list[Path]:
 def text_of(path: Path) -> Iterator[TextIO]:
     """Open the text of a file, plain or ``.gz``, or that of standard input."""
     if str(path) == "-":
-        yield text_lines(sys.stdin.buffer)
+        with text_lines(sys.stdin.buffer) as lines:
+            yield lines
         return
-    with opened(path) as (file, _):
-        yield text_lines(file)
+    with opened(path) as (file, _), text_lines(file) as lines:
+        yield lines
 
 
 def responses(path: Path, lines: Iterator[str], options: LogOptions) -> Iterator[Logged]:

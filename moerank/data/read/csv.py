@@ -67,8 +67,8 @@ def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> I
     if watched.zero:
         raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
     if watched.quoted and texts:  # pyarrow takes a text after a quote, and a quote that does not end
-        with opened(path) as (file, _):
-            for _ in csv.reader(text_lines(file), delimiter=separator, strict=True):
+        with opened(path) as (file, _), text_lines(file) as lines:
+            for _ in csv.reader(lines, delimiter=separator, strict=True):
                 pass
 
 
@@ -111,8 +111,8 @@ def _header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
 
     The separator is the comma, semicolon or tab at which the first line holds all needed names, else the most names.
     """
-    with opened(path) as (file, _):
-        first = next(text_lines(file), "")
+    with opened(path) as (file, _), text_lines(file) as lines:
+        first = next(lines, "")
         headers = {sign: _split(first, sign) for sign in SEPARATORS}
     separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
     header = headers[separator]
@@ -139,8 +139,8 @@ def refuse_csv(path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool)
     finished: set[str] = set()
     current: str | None = None
     largest = float(np.finfo(np.dtype(dtype)).max)
-    with opened(path) as (file, _):
-        reader = csv.reader(text_lines(file), delimiter=separator, strict=True)
+    with opened(path) as (file, _), text_lines(file) as lines:
+        reader = csv.reader(lines, delimiter=separator, strict=True)
         next(reader)
         for fields in reader:
             if len(fields) == 0 or (len(fields) == 1 and fields[0] != "" and not fields[0].strip(" \t")):
@@ -226,9 +226,14 @@ def _quoted(text: str) -> str:
     return repr(text if len(text) <= 30 else text[:29] + "…")
 
 
-def text_lines(file: BinaryIO) -> TextIOWrapper:
-    """Return the lines of a file as `csv` wants them."""
-    return TextIOWrapper(file, "utf-8-sig", newline="")
+@contextmanager
+def text_lines(file: BinaryIO) -> Iterator[TextIOWrapper]:
+    """Yield the lines of a file as `csv` wants them; the file stays open."""
+    lines = TextIOWrapper(file, "utf-8-sig", newline="")
+    try:
+        yield lines
+    finally:
+        lines.detach()
 
 
 @contextmanager

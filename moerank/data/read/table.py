@@ -124,8 +124,8 @@ def load_table(
     ...     path = Path(folder, "train.csv")
     ...     _ = path.write_text("query,label,price,rating\nshoes,2,59.9,4.5\nshoes,0,120,3\n")
     ...     data = load_table(path, label="label", query="query", name="shop")
-    >>> data, data.feature_names, data.X.tolist()
-    (RankingData('shop': 2 documents, 1 queries, 2 features), ('price', 'rating'), [[59.9, 4.5], [120.0, 3.0]])
+    >>> data.feature_names, data.X.tolist()
+    (('price', 'rating'), [[59.9, 4.5], [120.0, 3.0]])
     """
     path = Path(path)
     if missing is not None:

@@ -1,0 +1,315 @@
+"""Fronts of trees: features or their cost, splits that a document passes, and error, with cascades of two steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Annotated
+
+import numpy as np
+from moocore import is_nondominated
+from sklearn.utils.validation import check_is_fitted
+
+from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.checks import AtLeastTwo, Count, Positive, most_workers
+from moerank.data import RankingData
+from moerank.evolution import search
+from moerank.kernels.ranks import mean_over_queries
+from moerank.metrics import NDCG, Metric, as_metric
+from moerank.mofsrank.feature_selection import FeatureSelection
+from moerank.mofsrank.front import Front, best_of_each_size
+from moerank.mofsrank.objectives import Candidates, Objective, ObjectiveLike, read_objectives, values_of
+from moerank.mofsrank.refit import OutOfFold, halves
+from moerank.mofsrank.searching import REFIT_POPULATION, REFIT_SEARCH, search_arguments
+from moerank.mofsrank.settings import FeatureSelectionSettings, StageProgress
+from moerank.rankers import LambdaMART, Ranker, Selection, SelectionPath, train_on, varying_for
+from moerank.rankers.arguments import read_masks
+from moerank.rankers.lambda_mart import leaf_sizes
+from moerank.rankers.model import Forest
+from moerank.rankers.tree_population import NO_STEP, TreePopulation
+from moerank.selectors import CEGB
+from moerank.selectors.cegb import TRADEOFFS
+from moerank.selectors.filter import MetricOrNone
+
+N_SIZES = 20
+"""Numbers of trees that are looked at, in a geometric series."""
+
+SHORT = 4
+"""Divisor of the number of trees in the sweep: few trees use few features."""
+
+N_FIRST_STEPS = 8
+"""First steps that are tried before each second step."""
+
+
+def _check_objectives(objectives: Sequence[ObjectiveLike]) -> None:
+    read_objectives(objectives)
+
+
+@dataclass(eq=False, repr=False)
+class TreeFront(Selection, Ranker):
+    """Search the front of boosted trees in features or cost, time to score, and error, with cascades of two forests.
+
+    1. A sweep of cost-efficient boosting, see `CEGB`, gives feature subsets to start from.
+    2. A search by Staircase goes on from them. It judges a subset by a LambdaMART out of fold: the training queries are
+       dealt into halves, and each half is scored by the trees that the other one trained. A single query is not dealt.
+    3. LambdaMART is trained on all training queries and each subset that is on the front with some number of trees.
+       Its first trees are members, each with the error out of fold of as many trees.
+    4. Cascades are formed of them: the first step ranks all documents, and the second one, which is more accurate,
+       orders the first `reranked` documents of each query anew.
+
+    Parameters
+    ----------
+    n_trees : int, default 100
+        Largest number of trees of a forest.
+    learning_rate : float, default 0.1
+    n_leaves : int, default 10
+    min_leaf : int, optional
+        As in `LambdaMART`; by default 0.25 % of the training documents.
+    evaluations : int, default 100
+        Feature subsets that the search judges, each by two trainings on half of the queries.
+    reranked : int, default 20
+        Documents of a query that the second step of a cascade orders anew.
+    objectives : sequence of str or Objective, default ("features", "visits", "error")
+        Of the front. "visits" is the mean number of splits that a document passes, which time to score follows on any
+        machine. In a cascade "features" counts those of both steps, and "cost" counts those of the second step for the
+        documents that reach it. The search minimises features and error, and the cost if it is among the objectives.
+    metric : Metric or its name, default NDCG(10)
+        The error is 1 − this metric.
+    random_state : int, optional
+        Deals the queries, and draws in the search.
+    workers : int, default 1
+        Threads; the result is the same for any number.
+    progress : callable, optional
+        As in `MOFSRank`.
+
+    Attributes
+    ----------
+    front_ : DataFrame
+        A row for each member: n_features, error (out of fold), the other objectives, validation (the metric on
+        validation data), features, and steps: features and trees of its forest, of a cascade of both.
+    front_support_ : ndarray of bool, shape (n_members, n_features)
+    front_rankers_ : TreePopulation
+        The members. Its ``microseconds(data)`` measures their times to score.
+    chosen_ : int
+        The row of the member that `predict` uses: the best on validation data, otherwise that with the least error. It
+        is no cascade, because scores of a cascade depend on the other documents of a query.
+    support_ : ndarray of bool, shape (n_features,)
+    forest_ : Forest
+        The trees of this member.
+    n_evaluations_ : int
+
+    Notes
+    -----
+    2 · `evaluations` trainings of LambdaMART on half of the queries, and one in full for each subset on the front. The
+    errors choose the front, so that they are too small on the average; those of validation data are not, but for the
+    member that they choose.
+
+    References
+    ----------
+    S. Peter, F. Diego, F. A. Hamprecht, B. Nadler: Cost efficient gradient boosting. NIPS 2017. P. Viola, M. Jones:
+    Robust real-time face detection. IJCV 57, 2004, for cascades. The search and the choice of cascades are ours.
+
+    Examples
+    --------
+    >>> from moerank.data import load_planted_fold
+    >>> train, vali, test = load_planted_fold(1, n_queries=40, n_documents=10)
+    >>> solver = TreeFront(n_trees=20, evaluations=20, random_state=0).fit(train, validation=vali)
+    >>> bool(solver.support_.any())
+    True
+    """
+
+    n_trees: Count = 100
+    learning_rate: Positive = 0.1
+    n_leaves: AtLeastTwo = 10
+    min_leaf: Count | None = None
+    evaluations: Count = 100
+    reranked: Count = 20
+    objectives: Annotated[Sequence[ObjectiveLike], _check_objectives] = ("features", "visits", "error")
+    metric: MetricOrNone = None
+    random_state: int | None = None
+    workers: Count = 1
+    progress: StageProgress | None = None
+
+    _additive = False
+    _by_thresholds = True
+    _takes_weights = True
+
+    def without_selection(self) -> LambdaMART:
+        """Return LambdaMART with the same arguments."""
+        return LambdaMART(self.n_trees, self.learning_rate, self.n_leaves, self.min_leaf or 1)
+
+    def path(self, train: RankingData) -> SelectionPath:
+        """Return the best member of at most 1, 2, … features that is no cascade; nothing is asked of `train`."""
+        check_is_fitted(self, "front_")
+        single = np.flatnonzero(~self.front_rankers_.is_cascade)
+        return best_of_each_size(self.front_support_[single], self.front_rankers_.take(single), self._quality[single])
+
+    @property
+    def forest_(self) -> Forest:
+        """The trees of the chosen member, over all columns of the training table."""
+        return self.front_rankers_.forest(self.chosen_)
+
+    @property
+    def front_coefs_(self) -> None:
+        """None: trees have no weights."""
+        return
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        metric, objectives = as_metric(self.metric, NDCG(10)), read_objectives(self.objectives)
+        ranker = self.without_selection().set_params(min_leaf=self.min_leaf or leaf_sizes(train.n_documents)[0])
+        tell = self.progress or (lambda stage, share, number, n_eval: None)
+        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        judge = _Judge(ranker, metric, train, seed, most_workers(self.workers), self.reranked)
+        priced = "cost" in [objective.name for objective in objectives]
+        self._search(judge, priced, seed, tell)
+        self.n_evaluations_ = len(judge.masks)
+        singles = judge.members(priced, lambda share, number: tell("refit", share, number, number))
+        members = with_cascades(singles, train)
+        errors = judge.errors(members)
+        candidates = Candidates(train, metric, members.used, lambda: members, errors=errors)
+        F = np.column_stack([objective.values(candidates) for objective in objectives]).astype(np.float64)
+        kept = np.flatnonzero(is_nondominated(F))
+        front = Front(F[kept], members.used[kept], members.take(kept))
+        self._choose(front, objectives, judge, validation)
+
+    def _scores(self, X: Matrix) -> Matrix:
+        return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
+
+    def _search(self, judge: _Judge, priced: bool, seed: int, tell: StageProgress) -> None:
+        """Let the judge look at subsets of a sweep, and at those of a search that starts from them."""
+        train, ranker = judge.train, judge.ranker
+        few = {**ranker.get_params(), "n_trees": max(1, self.n_trees // SHORT)}
+        sweep = [CEGB(tradeoff=value, **few)._learn(train).support_ for value in TRADEOFFS]
+        seeds = np.unique([mask for mask in sweep if mask.any()] or [self.varying_], axis=0)
+        sought = ("features", *["cost"] * priced, "error")
+        stage = FeatureSelection(train, judge, judge.metric, objectives=sought, adaptive=False)
+        settings = FeatureSelectionSettings(
+            population=REFIT_POPULATION, termination=("n_eval", self.evaluations), initial=stage.strings.bits(seeds)
+        )
+        problem, algorithm, end = search_arguments("tree_front", stage, "staircase", settings)
+        search(problem, algorithm, end, seed=seed, progress=partial(tell, REFIT_SEARCH))
+
+    def _choose(
+        self, front: Front, objectives: Sequence[Objective], judge: _Judge, validation: RankingData | None
+    ) -> None:
+        front, errors = front.by_size(objectives, judge.train, judge.metric)
+        members = front.population
+        assert isinstance(members, TreePopulation)
+        unknown = np.full(len(members), np.nan)
+        held_out = unknown if validation is None else mean_over_queries(values_of(validation, judge.metric, members))
+        self.front_ = front.table(objectives, errors, held_out).assign(steps=members.steps())
+        self.front_support_, self.front_rankers_ = front.feature_mask, members
+        self._quality = -errors if validation is None else held_out
+        self.chosen_ = int(np.where(members.is_cascade, -np.inf, self._quality).argmax())
+        self.support_ = self.front_support_[self.chosen_]
+
+
+@dataclass(eq=False)
+class _Judge:
+    """Fitness backend: LambdaMART out of fold, with the number of trees that has the least error.
+
+    `masks` are the feature subsets so far, `halves` the rankers of each by half, and `curves` its errors with each of
+    the numbers of trees `sizes`.
+    """
+
+    ranker: LambdaMART
+    metric: Metric
+    train: RankingData
+    seed: int
+    workers: int
+    reranked: int
+    masks: list[Mask] = field(default_factory=list)
+    halves: list[tuple[LambdaMART, ...]] = field(default_factory=list)
+    curves: list[Vector] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        rows = np.arange(self.train.n_documents)
+        dealt = list(halves(self.train, self.seed)) if self.train.n_queries > 1 else [(self.train, rows)]
+        self.parts = [part for part, _ in dealt]
+        self.held_out = [(self.train.with_rows(rows), rows) for _, rows in dealt]
+        self.usable = np.all([varying_for(self.ranker, part) for part in self.parts], axis=0)
+        self.sizes = np.unique(np.geomspace(1, self.ranker.n_trees, N_SIZES).round().astype(np.int64))
+
+    def __repr__(self) -> str:
+        return f"{self.ranker!r} out of fold"
+
+    def fit_population(
+        self,
+        train: RankingData,
+        *,
+        pair_mask: Mask | None = None,
+        feature_mask: Mask | None = None,
+        start: Matrix | None = None,
+    ) -> OutOfFold:
+        """Score the training documents for each row of `feature_mask`; see `FitnessBackend`. `start` is ignored."""
+        masks = read_masks(train, None, feature_mask)[2] & self.usable
+        scores = np.zeros((train.n_documents, len(masks)))
+        some = np.flatnonzero(masks.any(axis=1))
+        with ThreadPoolExecutor(self.workers) as pool:
+            trained = list(pool.map(self._trained, masks[some]))
+        for i, rankers in zip(some, trained, strict=True):
+            steps = np.column_stack([np.zeros_like(self.sizes), self.sizes])
+            found = self._out_of_fold(self._forests([rankers[0]], masks[i : i + 1], steps), [rankers])
+            curve = 1.0 - self.metric.batch(self.train, found)
+            scores[:, i] = found[:, curve.argmin()]
+            self.masks.append(masks[i])
+            self.halves.append(rankers)
+            self.curves.append(curve)
+        return OutOfFold(train.X, scores)
+
+    def members(self, priced: bool, progress: Callable[[float, int], object]) -> TreePopulation:
+        """Return the non-dominated subsets and numbers of trees, trained on all queries; `halves` become theirs."""
+        masks = np.array(self.masks)
+        costs = self.train.costs.sums(masks) if priced and self.train.costs else masks.sum(axis=1)
+        subset, size = (numbers.ravel() for numbers in np.indices((len(masks), len(self.sizes))))
+        F = np.column_stack([costs[subset], self.sizes[size], np.ravel(self.curves)])
+        kept = is_nondominated(F)
+        used, number = np.unique(subset[kept], return_inverse=True)
+        self.halves = [self.halves[i] for i in used]
+        rankers: list[LambdaMART] = []
+        with ThreadPoolExecutor(self.workers) as pool:
+            for ranker in pool.map(partial(self._fitted, self.train), masks[used]):
+                rankers.append(ranker)
+                progress(len(rankers) / len(used), len(rankers))
+        return self._forests(rankers, masks[used], np.column_stack([number, self.sizes[size[kept]]]))
+
+    def errors(self, members: TreePopulation) -> Vector:
+        """Return the errors out of fold of `members` and cascades of them, shape (n_individuals,)."""
+        return 1.0 - self.metric.batch(self.train, self._out_of_fold(members, self.halves))
+
+    def _out_of_fold(self, members: TreePopulation, halves: Sequence[tuple[LambdaMART, ...]]) -> Matrix:
+        scores = np.empty((self.train.n_documents, len(members)))
+        for rankers, (documents, rows) in zip(zip(*halves, strict=True), self.held_out, strict=True):
+            scores[rows] = replace(members, rankers=rankers).scores_of_queries(documents)
+        return scores
+
+    def _trained(self, mask: Mask) -> tuple[LambdaMART, ...]:
+        return tuple(self._fitted(part, mask) for part in self.parts)
+
+    def _fitted(self, part: RankingData, mask: Mask) -> LambdaMART:
+        ranker = train_on(self.ranker, part, mask)
+        assert isinstance(ranker, LambdaMART)
+        return ranker
+
+    def _forests(self, rankers: Sequence[LambdaMART], masks: Mask, steps: Integers) -> TreePopulation:
+        return TreePopulation(tuple(rankers), masks, steps, np.tile(NO_STEP, (len(steps), 1)), self.reranked)
+
+
+def with_cascades(members: TreePopulation, train: RankingData) -> TreePopulation:
+    """Return members of one step, and cascades of two of them.
+
+    The second step is the forest of each ranker with the most trees. Before it come members that let a document pass
+    at most half as many splits, evenly spaced by the number of splits, eight at most.
+    """
+    visits, last = members.visits(train), np.lexsort(members.first.T[::-1])
+    last = last[np.append(np.diff(members.first[last, 0]) > 0, True)]
+    first, second = [members.first], [members.second]
+    for dear in last:
+        cheap = np.flatnonzero(visits <= visits[dear] / 2)
+        cheap = cheap[np.argsort(visits[cheap], kind="stable")]
+        chosen = cheap[np.unique(np.linspace(0, len(cheap) - 1, min(N_FIRST_STEPS, len(cheap))).round().astype(int))]
+        first.append(members.first[chosen])
+        second.append(np.tile(members.first[dear], (len(chosen), 1)))
+    return replace(members, first=np.concatenate(first), second=np.concatenate(second))
