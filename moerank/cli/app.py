@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable
 from inspect import cleandoc
@@ -137,7 +138,8 @@ def main() -> None:
     try:
         app()
     except SystemExit as ended:
-        if ended.code in (INTERRUPTED, TERMINATED):
+        # The semaphores of worker processes are removed by the usual end, which takes a second.
+        if ended.code in (INTERRUPTED, TERMINATED) and "loky.backend.synchronize" not in sys.modules:
             end(ended.code)
         raise
 

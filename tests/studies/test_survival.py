@@ -271,7 +271,7 @@ def test_a_study_that_is_ended_leaves_no_process_and_goes_on(
     again = slow(study)
     if number != signal.SIGKILL:
         *cells, said, asked = err.splitlines()
-        assert all(line[0].isdigit() for line in cells)
+        assert all(line[0].isdigit() for line in cells), err
         assert said == "Interrupted. Nothing that was finished is lost; continue with:"
         assert not temporary(study)
         assert not list((study / "failures").iterdir())
