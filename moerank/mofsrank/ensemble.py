@@ -185,12 +185,4 @@ class Ensemble(Stage):
 
     def _candidates(self, X: Matrix) -> Candidates:
         W = self.weights(X)
-        counted = self._counted(X, W)
-        return Candidates(
-            self.train,
-            self.metric,
-            counted,
-            lambda: LinearPopulation(W),
-            backend=self.backend,
-            workers=self.workers,
-        )
+        return self._judged(self._counted(X, W), lambda: LinearPopulation(W))

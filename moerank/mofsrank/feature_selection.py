@@ -28,7 +28,7 @@ from moerank.evolution import (
 )
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
-from moerank.mofsrank.instance_selection import Unit, train_on_units
+from moerank.mofsrank.instance_selection import Unit, evenly_spaced, train_on_units
 from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.mofsrank.stage import Stage
@@ -188,8 +188,7 @@ class FeatureSelection(Stage):
         if self.train.n_features > MOST_BACKWARD or n <= half:
             return forward
         backward = self._strings_of(backward_path(A, b))
-        ends = np.linspace(0, len(backward) - 1, min(n - half, len(backward))).round().astype(np.int64)
-        return np.concatenate((forward, backward[np.unique(ends)]))
+        return np.concatenate((forward, backward[evenly_spaced(len(backward), n - half)]))
 
     def _strings_of(self, path: Order) -> Mask:
         """Return the strings of the beginnings of a path that keep the limits, from one feature on."""
@@ -242,16 +241,7 @@ class FeatureSelection(Stage):
 
     def _candidates(self, X: Mask) -> Candidates:
         rankers, _, errors = self.most_accurate(X)
-        counted = self.feature_mask(X)
-        return Candidates(
-            self.train,
-            self.metric,
-            counted,
-            lambda: rankers,
-            errors=errors,
-            backend=self.backend,
-            workers=self.workers,
-        )
+        return self._judged(self.feature_mask(X), lambda: rankers, errors=errors)
 
     def _train(self, masks: Mask) -> Population:
         """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""

@@ -175,14 +175,10 @@ class InstanceSelection(Stage):
         return n_pairs_kept(self.train, self.unit, self._unpacked(X))
 
     def _candidates(self, X: Array) -> Candidates:
-        return Candidates(
-            self.train,
-            self.metric,
+        return self._judged(
             np.ones((len(X), self.train.n_features), bool),
             lambda: side_by_side(in_pieces(self._train, X, self.workers)),
             n_pairs=lambda: self._n_pairs(X),
-            backend=self.backend,
-            workers=self.workers,
         )
 
 
@@ -231,6 +227,15 @@ def _pair_mask(train: AnyData, unit: Unit, masks: Mask) -> Mask:
     return masks[..., query[better]]
 
 
+def evenly_spaced(n: int, most: int) -> Integers:
+    """Return at most `most` of the places 0 to n − 1, evenly spaced from the first to the last.
+
+    >>> evenly_spaced(10, 4).tolist()
+    [0, 3, 6, 9]
+    """
+    return np.unique(np.linspace(0, n - 1, min(most, n)).round().astype(np.int64))
+
+
 def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> Mask:
     """Return at most `most` subsets (n_chosen, n_units) of a front, evenly spaced by size, the smallest first.
 
@@ -240,6 +245,5 @@ def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> M
     room = most - 1 if include_all else most
     order = np.lexsort(F.T[::-1])
     order = order[~X[order].all(axis=1)] if include_all else order
-    places = np.linspace(0, len(order) - 1, min(room, len(order))).round().astype(int)
-    chosen = X[order[np.unique(places)]]
+    chosen = X[order[evenly_spaced(len(order), room)]]
     return np.vstack([chosen, np.ones((1, X.shape[1]), bool)]) if include_all else chosen

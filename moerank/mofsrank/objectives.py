@@ -311,11 +311,13 @@ class Visits(Objective):
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """Count the splits; a ValueError for rankers that neither have weights nor trees."""
-        population = candidates.population
-        counted = getattr(population, "visits", None)
-        if population.coefs is None and counted is None:
-            raise ValueError('the objective "visits" is for rankers of trees or weights; leave it out')
-        return np.zeros(len(population)) if counted is None else np.asarray(counted(in_one_piece(candidates.data)))
+        population: Any = candidates.population
+        if population.coefs is not None:
+            return np.zeros(len(population))
+        try:
+            return np.asarray(population.visits(in_one_piece(candidates.data)))
+        except AttributeError:  # such as that of a ranker without `forest_`
+            raise ValueError('the objective "visits" is for rankers of trees or weights; leave it out') from None
 
     def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
         """Return 0 and `most`."""

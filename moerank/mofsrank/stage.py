@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from moerank.data import AnyData
 from moerank.evolution import CROSSOVER, Operators, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
-from moerank.rankers import FitnessBackend
+from moerank.rankers import FitnessBackend, Population
 
 
 class Stage(Problem):  # type: ignore[misc]
@@ -111,6 +111,12 @@ class Stage(Problem):  # type: ignore[misc]
             return np.empty((0, self.n_obj))
         candidates = self._candidates(X)
         return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
+
+    def _judged(self, feature_mask: Mask, train: Callable[[], Population], **known: Any) -> Candidates:
+        """Return rankers for the objectives, on the data and with the metric, backend and workers of the stage."""
+        return Candidates(
+            self.train, self.metric, feature_mask, train, backend=self.backend, workers=self.workers, **known
+        )
 
     def restore_cache(self, known: Mapping[bytes, tuple[float, ...]]) -> None:
         """Add known objective values, by the digests of their individuals."""

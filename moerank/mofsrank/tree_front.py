@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from moocore import is_nondominated
@@ -20,17 +19,17 @@ from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.front import Front, best_of_each_size
+from moerank.mofsrank.instance_selection import evenly_spaced
 from moerank.mofsrank.objectives import Candidates, Objective, ObjectiveLike, read_objectives, values_of
 from moerank.mofsrank.refit import OutOfFold, halves
 from moerank.mofsrank.searching import REFIT_POPULATION, REFIT_SEARCH, search_arguments
 from moerank.mofsrank.settings import FeatureSelectionSettings, StageProgress
-from moerank.rankers import LambdaMART, Ranker, Selection, SelectionPath, train_on, varying_for
+from moerank.rankers import LambdaMART, Ranker, Selection, SelectionPath, train_on_subsets, varying_for
 from moerank.rankers.arguments import read_masks
 from moerank.rankers.lambda_mart import leaf_sizes
 from moerank.rankers.model import Forest
 from moerank.rankers.tree_population import NO_STEP, TreePopulation
 from moerank.selectors import CEGB
-from moerank.selectors.cegb import TRADEOFFS
 from moerank.selectors.filter import MetricOrNone
 
 N_SIZES = 20
@@ -116,8 +115,8 @@ class TreeFront(Selection, Ranker):
     >>> from moerank.data import load_planted_fold
     >>> train, vali, test = load_planted_fold(1, n_queries=40, n_documents=10)
     >>> solver = TreeFront(n_trees=20, evaluations=20, random_state=0).fit(train, validation=vali)
-    >>> bool(solver.support_.any())
-    True
+    >>> solver.front_.steps[solver.chosen_]  # features and trees
+    ((5, 20),)
     """
 
     n_trees: Count = 100
@@ -171,7 +170,7 @@ class TreeFront(Selection, Ranker):
         candidates = Candidates(train, metric, members.used, lambda: members, errors=errors)
         F = np.column_stack([objective.values(candidates) for objective in objectives]).astype(np.float64)
         kept = np.flatnonzero(is_nondominated(F))
-        front = Front(F[kept], members.used[kept], members.take(kept))
+        front = Front(F[kept], candidates.feature_mask[kept], members.take(kept))
         self._choose(front, objectives, judge, validation)
 
     def _scores(self, X: Matrix) -> Matrix:
@@ -181,7 +180,7 @@ class TreeFront(Selection, Ranker):
         """Let the judge look at subsets of a sweep, and at those of a search that starts from them."""
         train, ranker = judge.train, judge.ranker
         few = {**ranker.get_params(), "n_trees": max(1, self.n_trees // SHORT)}
-        sweep = [CEGB(tradeoff=value, **few)._learn(train).support_ for value in TRADEOFFS]
+        sweep = [member.support_ for member in CEGB(**few).sweep(train)]
         seeds = np.unique([mask for mask in sweep if mask.any()] or [self.varying_], axis=0)
         sought = ("features", *["cost"] * priced, "error")
         stage = FeatureSelection(train, judge, judge.metric, objectives=sought, adaptive=False)
@@ -247,9 +246,8 @@ class _Judge:
         masks = read_masks(train, None, feature_mask)[2] & self.usable
         scores = np.zeros((train.n_documents, len(masks)))
         some = np.flatnonzero(masks.any(axis=1))
-        with ThreadPoolExecutor(self.workers) as pool:
-            trained = list(pool.map(self._trained, masks[some]))
-        for i, rankers in zip(some, trained, strict=True):
+        trained = [self._trained(part, masks[some]) for part in self.parts]
+        for i, rankers in zip(some, zip(*trained, strict=True), strict=True):
             steps = np.column_stack([np.zeros_like(self.sizes), self.sizes])
             found = self._out_of_fold(self._forests([rankers[0]], masks[i : i + 1], steps), [rankers])
             curve = 1.0 - self.metric.batch(self.train, found)
@@ -268,11 +266,7 @@ class _Judge:
         kept = is_nondominated(F)
         used, number = np.unique(subset[kept], return_inverse=True)
         self.halves = [self.halves[i] for i in used]
-        rankers: list[LambdaMART] = []
-        with ThreadPoolExecutor(self.workers) as pool:
-            for ranker in pool.map(partial(self._fitted, self.train), masks[used]):
-                rankers.append(ranker)
-                progress(len(rankers) / len(used), len(rankers))
+        rankers = self._trained(self.train, masks[used], progress)
         return self._forests(rankers, masks[used], np.column_stack([number, self.sizes[size[kept]]]))
 
     def errors(self, members: TreePopulation) -> Vector:
@@ -285,13 +279,12 @@ class _Judge:
             scores[rows] = replace(members, rankers=rankers).scores_of_queries(documents)
         return scores
 
-    def _trained(self, mask: Mask) -> tuple[LambdaMART, ...]:
-        return tuple(self._fitted(part, mask) for part in self.parts)
-
-    def _fitted(self, part: RankingData, mask: Mask) -> LambdaMART:
-        ranker = train_on(self.ranker, part, mask)
-        assert isinstance(ranker, LambdaMART)
-        return ranker
+    def _trained(
+        self, part: RankingData, masks: Mask, progress: Callable[[float, int], object] | None = None
+    ) -> tuple[LambdaMART, ...]:
+        population: Any = train_on_subsets(self.ranker, part, masks, workers=self.workers, progress=progress)
+        rankers: tuple[LambdaMART, ...] = population.rankers
+        return rankers
 
     def _forests(self, rankers: Sequence[LambdaMART], masks: Mask, steps: Integers) -> TreePopulation:
         return TreePopulation(tuple(rankers), masks, steps, np.tile(NO_STEP, (len(steps), 1)), self.reranked)
@@ -309,7 +302,7 @@ def with_cascades(members: TreePopulation, train: RankingData) -> TreePopulation
     for dear in last:
         cheap = np.flatnonzero(visits <= visits[dear] / 2)
         cheap = cheap[np.argsort(visits[cheap], kind="stable")]
-        chosen = cheap[np.unique(np.linspace(0, len(cheap) - 1, min(N_FIRST_STEPS, len(cheap))).round().astype(int))]
+        chosen = cheap[evenly_spaced(len(cheap), N_FIRST_STEPS)]
         first.append(members.first[chosen])
         second.append(np.tile(members.first[dear], (len(chosen), 1)))
     return replace(members, first=np.concatenate(first), second=np.concatenate(second))

@@ -8,8 +8,9 @@ from moerank.data.folds import Draws
 from moerank.metrics import NDCG
 from moerank.mofsrank.objectives import OBJECTIVES, Candidates, Visits
 from moerank.mofsrank.tree_front import TreeFront
-from moerank.rankers import FittedPopulation, LambdaMART, LinearPopulation
+from moerank.rankers import FittedPopulation, KernelRankSVM, LambdaMART, LinearPopulation
 from moerank.rankers.lambda_mart import visits_by_trees
+from moerank.studies.measure import OneRanker
 from moerank.studies.problem import load_problem
 from moerank.studies.result_files import _front_table
 from moerank.studies.run_fold import run_fold
@@ -155,6 +156,10 @@ def test_visits_are_an_objective_of_any_ranker_of_trees_or_weights(fold):
     assert Visits(most=50).bounds(data, 30) == (0.0, 50)
     with pytest.raises(ValueError, match='"visits" is for rankers of trees or weights'):
         objective.values(Candidates(data, NDCG(10), masks, lambda: type("Unknown", (), {"coefs": None})()))
+    without_trees = FittedPopulation((KernelRankSVM()._learn(data),), masks[:1])
+    for population in (without_trees, OneRanker(without_trees.rankers[0])):
+        with pytest.raises(ValueError, match='"visits" is for rankers of trees or weights'):
+            objective.values(Candidates(data, NDCG(10), masks[:1], lambda population=population: population))
 
 
 def test_costs_of_shares_are_those_of_the_mean_document():
