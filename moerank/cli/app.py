@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
-import sys
 import warnings
 from collections.abc import Callable
 from inspect import cleandoc
@@ -138,8 +138,8 @@ def main() -> None:
     try:
         app()
     except SystemExit as ended:
-        # The semaphores of worker processes are removed by the usual end, which takes a second.
-        if ended.code in (INTERRUPTED, TERMINATED) and "loky.backend.synchronize" not in sys.modules:
+        if ended.code in (INTERRUPTED, TERMINATED):
+            atexit._run_exitfuncs()  # removes the semaphores of worker processes
             end(ended.code)
         raise
 
