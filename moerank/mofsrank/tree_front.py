@@ -56,7 +56,8 @@ class TreeFront(Selection, Ranker):
     3. LambdaMART is trained on all training queries and each subset that is on the front with some number of trees.
        Its first trees are members, each with the error out of fold of as many trees.
     4. Cascades are formed of them: the first step ranks all documents, and the second one, which is more accurate,
-       orders the first `reranked` documents of each query anew.
+       orders the first `reranked` documents of each query anew. They need "visits" among the objectives: where time
+       counts for nothing, a cascade has no price.
 
     Parameters
     ----------
@@ -161,11 +162,12 @@ class TreeFront(Selection, Ranker):
         tell = self.progress or (lambda stage, share, number, n_eval: None)
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         judge = _Judge(ranker, metric, train, seed, most_workers(self.workers), self.reranked)
-        priced = "cost" in [objective.name for objective in objectives]
+        names = [objective.name for objective in objectives]
+        priced = "cost" in names
         self._search(judge, priced, seed, tell)
         self.n_evaluations_ = len(judge.masks)
         singles = judge.members(priced, lambda share, number: tell("refit", share, number, number))
-        members = with_cascades(singles, train)
+        members = with_cascades(singles, train) if "visits" in names else singles
         errors = judge.errors(members)
         candidates = Candidates(train, metric, members.used, lambda: members, errors=errors)
         F = np.column_stack([objective.values(candidates) for objective in objectives]).astype(np.float64)

@@ -132,6 +132,14 @@ def test_the_chosen_member_predicts_and_is_stored_as_one_forest(fold, solver):
     assert (solver.front_rankers_.take(np.array([solver.chosen_, *cascade])).microseconds(test, 1) > 0).all()
 
 
+def test_without_an_objective_for_time_no_member_is_a_cascade(fold):
+    train, validation, test = fold
+    small = SMALL | {"random_state": 0}  # which finds cascades that dominate single forests
+    solver = TreeFront(objectives=("features", "error"), **small).fit(train, validation=validation)
+    assert not solver.front_rankers_.is_cascade.any()
+    assert solver.predict(test).shape == (test.n_documents,)
+
+
 def test_any_number_of_threads_gives_the_same_front(fold, solver):
     train, validation, _ = fold
     told = []
