@@ -37,6 +37,9 @@ MODULES = {
     "moerank.reports.report": "Reports",
 }
 
+MOST_ON_A_PAGE = 8
+"""Names of a module that share its page; with more of them each has a page of its own."""
+
 
 def public_rooms():
     """Return the names that ``import moerank`` offers, by the room that its stub loads them from."""
@@ -63,6 +66,8 @@ def pages():
             made[f"api/{name}.rst"] = _page(name)
     for module in MODULES:
         made[f"api/{module}.rst"] = _module_page(module)
+        if len(_own(module)) > MOST_ON_A_PAGE:
+            made |= {f"api/{module}.{name}.rst": _page(name, module) for name in _own(module)}
     return made
 
 
@@ -79,21 +84,21 @@ def _index():
     lines += _table((f":doc:`{module} <api/{module}>`", title) for module, title in MODULES.items())
     lines += [".. toctree::", "   :hidden:", ""]
     lines += [f"   api/{name}" for names in public_rooms().values() for name in names]
-    lines += [f"   api/{module}" for module in MODULES]
+    # Without the package's name they fit into the sidebar.
+    lines += [f"   {module.removeprefix('moerank.')} <api/{module}>" for module in MODULES]
     return "\n".join(lines) + "\n"
 
 
-def _page(name):
-    thing = getattr(mr, name)
-    kind = "class" if inspect.isclass(thing) else "function"
-    lines = [*_title(name, "="), f".. auto{kind}:: moerank.{name}"]
-    return "\n".join(lines + _members(thing)) + "\n"
+def _page(name, module="moerank"):
+    return "\n".join([*_title(name, "="), *_described(name, module)]) + "\n"
 
 
-def _members(thing):
+def _described(name, module):
+    thing = getattr(import_module(module), name)
     if not inspect.isclass(thing):
-        return []
-    return ["   :members:", f"   :inherited-members: {','.join(_foreign_bases(thing))}"]
+        return [f".. autofunction:: {module}.{name}"]
+    members = ["   :members:", f"   :inherited-members: {','.join(_foreign_bases(thing))}"]
+    return [f".. autoclass:: {module}.{name}", *members]
 
 
 def _foreign_bases(thing):
@@ -103,19 +108,29 @@ def _foreign_bases(thing):
 
 
 def _module_page(module):
-    loaded = import_module(module)
+    loaded, own = import_module(module), _own(module)
     lines = [*_title(module, "="), f".. automodule:: {module}", ""]
-    for name in _public(loaded):
-        thing = getattr(loaded, name)
-        if inspect.isclass(thing) or inspect.isfunction(thing):
-            if hasattr(mr, name):  # has a page of its own
-                continue
-            kind = "class" if inspect.isclass(thing) else "function"
-            lines += ["", f".. auto{kind}:: {module}.{name}", *_members(thing)]
-        elif name in ("FIGURES", "RUN_FIGURES"):
+    if len(own) > MOST_ON_A_PAGE:
+        lines += _table((f":doc:`{name} <{module}.{name}>`", summary(getattr(loaded, name))) for name in own)
+        lines += [".. toctree::", "   :hidden:", "", *(f"   {module}.{name}" for name in own)]
+    else:
+        lines += [line for name in own for line in ("", *_described(name, module))]
+    for name in ("FIGURES", "RUN_FIGURES"):
+        if name in _public(loaded):
             lines += ["", f".. autodata:: {module}.{name}", "   :no-value:", ""]
-            lines += [f"* ``{figure}``: {summary(import_module(f'{module}.{figure}'))}" for figure in thing]
+            figures = getattr(loaded, name)
+            lines += [f"* ``{figure}``: {summary(import_module(f'{module}.{figure}'))}" for figure in figures]
     return "\n".join(lines) + "\n"
+
+
+def _own(module):
+    """Return the public classes and functions of a module that ``import moerank`` does not offer."""
+    things = {name: getattr(import_module(module), name) for name in _public(import_module(module))}
+    return [
+        name
+        for name, thing in things.items()
+        if (inspect.isclass(thing) or inspect.isfunction(thing)) and not hasattr(mr, name)
+    ]
 
 
 def _public(module):
