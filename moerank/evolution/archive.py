@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Any
 
 import moocore
@@ -142,7 +142,7 @@ class DigestDuplicates(DuplicateElimination):
 
 
 def row_digests(X: Iterable[Array]) -> list[bytes]:
-    """Return a 16-byte blake2b digest of each row, the same for equal rows, with −0 equal to 0.
+    """Return 16 bytes of the SHA-256 digest of each row, the same for equal rows, with −0 equal to 0.
 
     Two different rows of n share a digest with a probability of about n² / 2¹²⁹. Digests can be kept in files.
 
@@ -153,7 +153,8 @@ def row_digests(X: Iterable[Array]) -> list[bytes]:
     (True, False)
     """
     rows: Iterable[Any] = _hashed(X) if isinstance(X, np.ndarray) else map(_hashed, X)
-    return [blake2b(row, digest_size=16).digest() for row in rows]
+    # Processors have instructions for SHA-256, which make it twice as fast as blake2b on long rows.
+    return [sha256(row).digest()[:16] for row in rows]
 
 
 def _hashed(X: Array) -> Array:

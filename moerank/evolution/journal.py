@@ -32,7 +32,7 @@ from moerank.version import VERSION
 NAME = "moerank journal"
 """Name of the file format."""
 
-FORMAT = 2
+FORMAT = 3
 """Version of the file format; older formats are refused."""
 
 LONGEST_HEADER, LONGEST_RECORD = 2**20, 2**28
