@@ -124,14 +124,15 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
             raise KeyboardInterrupt
 
     def watch(signals: socket.socket) -> None:
-        while number := signals.recv(1):
-            arrived = monotonic()
-            sleep(GRACE)
-            if number[0] in before and heard < arrived - GRACE:
-                if sys.stderr.isatty():
-                    sys.stderr.write(SHOW_CURSOR)  # a progress bar hides it
-                say()
-                end(128 + number[0])
+        with signals:
+            while number := signals.recv(1):
+                arrived = monotonic()
+                sleep(GRACE)
+                if number[0] in before and heard < arrived - GRACE:
+                    if sys.stderr.isatty():
+                        sys.stderr.write(SHOW_CURSOR)  # a progress bar hides it
+                    say()
+                    end(128 + number[0])
 
     def ignored(error: sys.UnraisableHookArgs) -> None:
         if error.exc_type is KeyboardInterrupt and received:  # it came inside a callback, which Python lets nothing end

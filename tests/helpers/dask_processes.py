@@ -16,12 +16,15 @@ def dask_process(kind, *arguments):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     address = next(match[0] for line in process.stderr if (match := re.search(r"tcp://127\.0\.0\.1:\d+", line)))
-    threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would stop it
+    reading = threading.Thread(target=process.stderr.read, daemon=True)  # a full pipe would stop it
+    reading.start()
     try:
         yield process, address
     finally:
         process.kill()
         process.wait()
+        reading.join()
+        process.stderr.close()
 
 
 SCHEDULER = ("scheduler", "--host", "127.0.0.1", "--port", "0")
