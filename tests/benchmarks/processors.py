@@ -32,6 +32,7 @@ STAGES = ("instance_selection", "feature_selection", "ensemble")
 SMALL = {
     "mofsrank": {f"{stage}__{key}": 10 for stage in STAGES for key in ("population", "generations")},
     **{name: {"n_trees": 5} for name in ("lambdamart", "bl-mart")},
+    "tree-front": {"n_trees": 5, "evaluations": 20},
 }
 
 
@@ -43,9 +44,9 @@ def fitted(name, train, validation):
         wanted = {"random_state": 0, **wanted}
     known.set_params(**{key: value for key, value in wanted.items() if key in known.get_params()})
     known.fit(train, validation=validation)
-    if hasattr(known, "front_support_"):
-        return {"front": known.front_support_, "weights": known.front_coefs_}
-    return {"weights": known.coef_ if hasattr(known, "coef_") else known.predict(validation.X)}
+    weights = getattr(known, "front_coefs_", getattr(known, "coef_", None))
+    found = {"weights": known.predict(validation.X) if weights is None else weights}
+    return found | ({"front": known.front_support_} if hasattr(known, "front_support_") else {})
 
 
 def fit_all(sets, names, path):
