@@ -64,14 +64,14 @@ Ends = Mapping[str, tuple[float, float, float]]
 
 
 def beside_first(ends: Ends, *, largest: bool) -> tuple[list[str], str]:
-    """Return the first solver with those whose quartiles do not meet its own, and a sentence that compares them.
+    """Return the first solver with those whose quartiles do not meet its own, and a sentence for ends on training data.
 
     Of many, those that are farthest from the first are returned. Up to `MOST_LINES` solvers are returned as they are.
 
     Examples
     --------
     >>> beside_first({"a": (1, 2, 3), "b": (2, 3, 4), "c": (5, 6, 7)}, largest=True)[1]
-    'By quartiles of runs, c is better than a; 1 other is not apart from it'
+    'In training, by quartiles of runs, c is better than a; 1 other is not apart from it'
     """
     first = next(iter(ends))
     low, middle, high = ends[first]
@@ -89,7 +89,7 @@ def beside_first(ends: Ends, *, largest: bool) -> tuple[list[str], str]:
         clauses.append(rest if clauses else f"no search is apart from {first}")
     apart = sorted(above + below, key=lambda solver: -abs(ends[solver][1] - middle))[: MOST_LINES - 1]
     shown = list(ends) if len(ends) <= MOST_LINES else [solver for solver in ends if solver in {first, *apart}]
-    return shown, f"By quartiles of runs, {'; '.join(clauses)}" if clauses else f"Runs of {first}"
+    return shown, f"In training, by quartiles of runs, {'; '.join(clauses)}" if clauses else f"Runs of {first}"
 
 
 def errors_noted(results: Results, metric: str) -> str:

@@ -202,7 +202,7 @@ def test_solvers_are_apart_if_their_quartiles_do_not_meet():
     ends = {"a": (1.0, 2.0, 3.0), "b": (3.0, 3.5, 4.0), "c": (3.1, 5.0, 6.0), "d": (0.0, 0.5, 0.9)}
     assert beside_first(ends, largest=True) == (
         ["a", "b", "c", "d"],
-        "By quartiles of runs, c is better than a; d is worse than a; 1 other is not apart from it",
+        "In training, by quartiles of runs, c is better than a; d is worse than a; 1 other is not apart from it",
     )
     assert "d is better than a; c is worse than a" in beside_first(ends, largest=False)[1]
     many = ends | {f"m{i}": (2.0, 2.0, 2.0) for i in range(9)} | {f"far{i}": (9.0, 9.0 + i, 20.0) for i in range(6)}
