@@ -131,6 +131,31 @@ def goes_backwards(solver):
     return not (ensembles[None] <= members[:, None]).all(axis=2).any(axis=1).all()
 
 
+@pytest.mark.parametrize("algorithm", ["nsga2", "staircase"])
+def test_constant_features_change_no_bit_of_a_search(fold, algorithm):
+    """They take no evaluations: the fronts are those of a table without them."""
+
+    def with_constants(part):
+        X = np.insert(part.X, [0, 3, 3, part.n_features], [7.0, 0.0, -1.0, 2.0], axis=1)
+        return RankingData(X, part.y, qid=part.qid)
+
+    plain = fitted(fold, algorithm=algorithm, tune=False)  # the grid of alpha depends on the number of features
+    more = fitted([with_constants(part) for part in fold], algorithm=algorithm, tune=False)
+    varying = np.setdiff1d(np.arange(more.n_features_in_), [0, 4, 5, more.n_features_in_ - 1])
+    np.testing.assert_array_equal(more.front_coefs_[:, varying], plain.front_coefs_)
+    np.testing.assert_array_equal(more.front_support_.sum(axis=1), plain.front_support_.sum(axis=1))
+    for stage in plain.fronts_:
+        np.testing.assert_array_equal(more.fronts_[stage], plain.fronts_[stage])
+
+
+def test_a_constant_feature_stays_if_a_limit_names_it(fold):
+    train, vali = [RankingData(np.insert(part.X, 0, 1.0, axis=1), part.y, qid=part.qid) for part in fold[:2]]
+    solver = MOFSRank(**SMALL, random_state=0, include=0).fit(train, validation=vali)
+    assert solver.front_support_[:, 1:].any(axis=1).all()
+    with pytest.raises(ValueError, match="the allowed features are constant in every query; allow others"):
+        MOFSRank(**SMALL, random_state=0, only=0).fit(train, validation=vali)
+
+
 def test_final_rules(fold):
     by_validation, by_training = fitted(fold), fitted(fold, final="train")
     front = by_validation.front_

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import AnyData, RankingData
+from moerank.data.inputs import column_mask
 from moerank.data.ranking_data import in_one_piece
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
@@ -23,11 +24,21 @@ from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank.front import Final, Front, advice_against, best_of_each_size, choose_member
 from moerank.mofsrank.guarantee import guaranteed_member, halves
-from moerank.mofsrank.limits import Costs, Features, FeatureStrings, GroupCosts, Groups, allowed_features, with_costs
+from moerank.mofsrank.limits import (
+    Costs,
+    FeatureLimits,
+    Features,
+    FeatureStrings,
+    GroupCosts,
+    Groups,
+    allowed_features,
+    with_costs,
+)
 from moerank.mofsrank.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
 from moerank.mofsrank.refit import refit_front
 from moerank.mofsrank.searching import StagedSearch
 from moerank.mofsrank.settings import (
+    RefitPlan,
     Settings,
     StageArgument,
     StageProgress,
@@ -44,8 +55,9 @@ from moerank.rankers import (
     on_all_columns,
     require_weights,
     train_population,
+    varying_for,
 )
-from moerank.rankers.arguments import as_ranking_data
+from moerank.rankers.arguments import as_ranking_data, trainable
 from moerank.rankers.model import Forest
 from moerank.statistics import level_of_each
 from moerank.verdict import LEVEL, MARGIN, Part, Verdict, judge
@@ -286,32 +298,45 @@ class MOFSRank(RankingEstimator):
         tests = None
         if self.final == "guaranteed" and validation is not None:
             validation, tests = halves(validation, self.random_state_)
-        kept, limits = allowed_features(train, settings.limits, self.exclude, self.only)
-        allowed = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
+        allowed, limits = allowed_features(train, settings.limits, self.exclude, self.only)
+        plan = read_refit(self.refit, self.random_state_)
+        kept = allowed & self._useful(train, limits, plan)
+        if not kept.any():
+            raise ValueError(f"{train.name}: the allowed features are constant in every query; allow others")
+        searched = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
         settings = settings.model_copy(update=vars(limits))
         # Refuse limits that no selection can keep before the search.
-        strings = FeatureStrings(allowed, limits, by_group=settings.feature_selection.by_group)
+        strings = FeatureStrings(searched, limits, by_group=settings.feature_selection.by_group)
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
-        check_differing(self._scored_by, allowed)
+        check_differing(self._scored_by, train)
         with one_blas_thread():
-            held_out = None if validation is None else validation.with_features(kept)
-            self.backend_ = tuned_backend(settings.backend, allowed, held_out if self.tune else None)
-            reference = train_population(self.backend_, allowed)
+            tuning = None if validation is None or not self.tune else validation.with_features(allowed)
+            self.backend_ = tuned_backend(settings.backend, train.with_features(allowed), tuning)
+            reference = train_population(self.backend_, searched)
             if settings.ensemble is not None:  # refuse rankers without weights before the search
                 require_weights(reference, self.backend_)
-            stages = StagedSearch(allowed, settings.model_copy(update={"backend": self.backend_}))
+            stages = StagedSearch(searched, settings.model_copy(update={"backend": self.backend_}))
             pair_masks = None if settings.instance_selection is None else stages.select_instances()
             front = stages.select_features(pair_masks)
             if settings.ensemble is not None:
                 front = stages.combine(front)
             self.refit_ = None
-            if (plan := read_refit(self.refit, self.random_state_)) is not None:
+            if plan is not None:
+                held_out = None if validation is None else validation.with_features(kept)
                 self.refit_, front, reference = refit_front(plan, stages, front, held_out)
             self.instance_unit_, self.instance_subsets_ = stages.instance_unit, pair_masks
             self.fronts_, self.history_ = stages.fronts, stages.history
             self.n_evaluations_ = stages.n_evaluations
-            self._n_allowed, self._reference = allowed.n_features, on_all_columns(reference, kept)
+            self._n_allowed, self._reference = int(allowed.sum()), on_all_columns(reference, kept)
             self._choose(front.on_all_columns(kept), train, validation, tests)
+
+    def _useful(self, train: AnyData, limits: FeatureLimits, plan: RefitPlan | None) -> Mask:
+        """Return the features whose bits may change a ranker: the search would waste evaluations on others."""
+        if limits.may_need_more:
+            return np.ones(train.n_features, np.bool_)
+        rankers = [self._settings.backend, *([] if plan is None else [plan.ranker])]
+        included = column_mask(limits.include, train.feature_names, "include")
+        return np.any([included, *(varying_for(ranker, trainable(train, ranker)) for ranker in rankers)], axis=0)
 
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]

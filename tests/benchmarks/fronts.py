@@ -3,7 +3,8 @@
     python tests/benchmarks/fronts.py --out DIR [--sets digits,ohsumed] [--methods nsga2,staircase] [--seeds 0-10]
                                       [--evaluations 100000] [--update] [--exhaustive K] [--report]
 
-Every set is fold 1 of a shipped problem, RankRLS tuned on its validation data, and the problem's metric. A run of
+Every set is fold 1 of a shipped problem without its constant features, as MOFSRank searches it, RankRLS tuned on its
+validation data, and the problem's metric. A run of
 100,000 evaluations is one of 1,000 and of 10,000 too, as no search here knows how long it will be. It is written to
 DIR when it ends and not repeated, so the benchmark can be run in pieces. Never fails a build.
 
@@ -44,6 +45,7 @@ from moerank.metrics import NDCG
 from moerank.mofsrank import FeatureSelection
 from moerank.mofsrank.objectives import Objective, errors_of
 from moerank.rankers import RankRLS
+from moerank.rankers.arguments import varying_in_queries
 from moerank.studies.problem import load_problem
 
 REFERENCES = Path(__file__).with_suffix(".json")
@@ -144,7 +146,8 @@ def load(name, data):
     problem = load_problem(name.partition("-")[0])
     train, vali, test = problem.load_fold(1, data)
     objectives = ("features", "error", Cost()) if name.endswith("cost") else ("features", "error")
-    backend = RankRLS().tune(train, vali)
+    backend, varying = RankRLS().tune(train, vali), varying_in_queries(train)
+    train, vali, test = (part.with_features(varying) for part in (train, vali, test))
     return FeatureSelection(train, backend, problem.metric.make(), objectives=objectives), (train, vali, test)
 
 
@@ -174,14 +177,16 @@ def enumerate_subsets(stage, most):
 
 
 class Reference:
-    """The best front known of a set."""
+    """The best front known of a set: its strings, which are measured on the data as they are now."""
 
-    def __init__(self, name):
+    def __init__(self, name, stage):
         self.name = name
         stored = json.loads(REFERENCES.read_text(encoding="utf-8")) if REFERENCES.exists() else {}
-        members = stored.get(name, [])
-        self.F = np.array([member[:-1] for member in members], float)
-        self.X = [bytes.fromhex(member[-1]) for member in members]
+        self.F, self.X = np.empty((0, stage.n_obj)), []
+        rows = [bytes.fromhex(string) for string in stored.get(name, [])]
+        if rows:
+            packed = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+            self.add(stage.measure(np.unpackbits(packed, axis=1, count=stage.n_var).view(bool)), rows)
 
     def add(self, F, X):
         if len(F):
@@ -193,11 +198,8 @@ class Reference:
 
     def store(self):
         stored = json.loads(REFERENCES.read_text(encoding="utf-8")) if REFERENCES.exists() else {}
-        members = [[int(f[0]), *f[1:].tolist(), x.hex()] for f, x in zip(self.F, self.X, strict=True)]
-        stored[self.name] = members
-        lines = {name: ",\n".join(map(json.dumps, stored[name])) for name in sorted(stored)}
-        sets = (f"{json.dumps(name)}: [\n{members}\n]" for name, members in lines.items())
-        REFERENCES.write_text("{\n" + ",\n".join(sets) + "\n}\n", encoding="utf-8")
+        stored[self.name] = [row.hex() for row in self.X]
+        REFERENCES.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def hypervolume(F, reference, n_features, most):
@@ -224,7 +226,7 @@ def judged(stage, parts, F, X):
 
 
 def report(name, stage, parts, out, methods, seeds, evaluations):
-    reference, most = Reference(name).F, stage.bounds_of_objectives[1]
+    reference, most = Reference(name, stage).F, stage.bounds_of_objectives[1]
     whole = hypervolume(reference, reference, stage.n_var, most)
     print(f"\n{name}: {stage.n_var} features, {stage.backend}; the reference has {len(reference)} members")
     print("hypervolume in % of the reference's, mean ± sd; seconds of the processor: all, of these the search")
@@ -294,7 +296,7 @@ def main():
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in arguments.sets.split(","):
         stage, parts = load(name, arguments.data)
-        reference = Reference(name)
+        reference = Reference(name, stage)
         for F, X in enumerate_subsets(stage, arguments.exhaustive):
             reference.add(F, X)
         for method in [] if arguments.report or arguments.exhaustive else methods:

@@ -7,13 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.journals import CONFIGURATION, WIDTH, opened, read, records, same, write
+from helpers.journals import OPENED, WIDTH, opened, read, records, same, write
 from helpers.small_disk import small_disk as small_disk
 
 import moerank
 from moerank.evolution import Journal, Record
 
 pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
+
+
+@pytest.fixture(autouse=True)
+def _close_journals():
+    yield
+    while OPENED:
+        OPENED.pop().close()
 
 
 def begins(content):
@@ -248,7 +255,7 @@ def test_another_configuration_is_refused_by_its_keys(path):
     with pytest.raises(ValueError, match=r"fold is 'missing' there and 1 here, seed is 3 there and 4 here; resume"):
         opened(path, {"problem": "toy", "seed": 4, "fold": 1, "grid": [1, 2]})
     with pytest.raises(ValueError, match=r"another configuration: variables is 60 there and 61 here"):
-        Journal(path, CONFIGURATION).open({"variables": 61}, WIDTH)
+        opened(path, about={"variables": 61})
     assert path.read_bytes() == before
 
 

@@ -7,6 +7,8 @@ from moerank.evolution import Journal, Record
 ABOUT = {"variables": 60}
 CONFIGURATION = {"problem": "toy", "seed": 3, "grid": (1, 2)}
 WIDTH = 3
+OPENED = []
+"""Journals that a test opened, to close them behind it."""
 
 
 def records(n=6, seed=0):
@@ -21,10 +23,10 @@ def records(n=6, seed=0):
     return made
 
 
-def opened(path, configuration=CONFIGURATION, **settings):
-    journal = Journal(path, configuration, **settings)
-    journal.open(ABOUT, WIDTH)
-    return journal
+def opened(path, configuration=CONFIGURATION, about=ABOUT, **settings):
+    OPENED.append(Journal(path, configuration, **settings))
+    OPENED[-1].open(about, WIDTH)
+    return OPENED[-1]
 
 
 def write(path, content):
