@@ -213,9 +213,7 @@ class Staircase(BitSearch):
         self.n_sent += len(X) - n_old
         self.pop_size = self._size_now()
         sizes, values = np.count_nonzero(X, axis=1), _values_beside_size(X, F)
-        # An objective may count some ones, as those of features that vary, and be n + 1 for a string with none of them.
-        counts = ((F % 1 == 0) & ((sizes[:, None] >= F) | (X.shape[1] + 1 == F))).all(axis=0).any()
-        if n_old == 0 and self.aside is None and 1 < F.shape[1] == len(beside_size(X, F)) and not counts:
+        if n_old == 0 and self.aside is None and 1 < F.shape[1] == len(beside_size(X, F)):
             warnings.warn(
                 f"no objective of {type(self.problem).__name__} is the number of ones, by which Staircase spreads its "
                 "members; take another search, as NSGA-II or SparseEA",

@@ -40,9 +40,7 @@ from moerank.rankers import (
     as_backend,
     nested_masks,
     side_by_side,
-    varying_for,
 )
-from moerank.rankers.arguments import trainable
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.rank_rls import TARGETS
 from moerank.training.losses import UNIT
@@ -138,8 +136,6 @@ class FeatureSelection(Stage):
         )
         self.pair_masks = pair_masks
         self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]
-        self._counted = varying_for(self.backend, trainable(train, self.backend)) | self.strings.included
-        self._counted |= limits.may_need_more  # a constant feature may be what a limit needs
         self.unit = unit
         self.adaptive = adaptive
         self.form = form
@@ -207,11 +203,8 @@ class FeatureSelection(Stage):
         return moments.gram + alpha * np.eye(self.train.n_features), moments.moment(target)
 
     def feature_mask(self, X: Mask) -> Mask:
-        """Return the features that count for each individual, shape (n_individuals, n_features): no constant ones."""
-        return self.strings.columns(X) & self._counted
-
-    def _is_empty(self, X: Mask) -> Mask:
-        return np.logical_not(np.any(self.feature_mask(X), axis=1))
+        """Return the features of each individual, shape (n_individuals, n_features)."""
+        return self.strings.columns(X)
 
     def rankers(self, X: Mask) -> Population:
         """Return the ranker of each individual, the most accurate over the instance subsets."""
