@@ -303,7 +303,8 @@ class MOFSRank(RankingEstimator):
         kept = allowed & self._useful(train, limits, plan)
         if not kept.any():
             raise ValueError(f"{train.name}: the allowed features are constant in every query; allow others")
-        searched = with_costs(train, self.costs, self.groups, self.group_costs).with_features(kept)
+        priced = with_costs(train, self.costs, self.groups, self.group_costs)
+        searched = priced.with_features(kept)
         settings = settings.model_copy(update=vars(limits))
         # Refuse limits that no selection can keep before the search.
         strings = FeatureStrings(searched, limits, by_group=settings.feature_selection.by_group)
@@ -311,7 +312,7 @@ class MOFSRank(RankingEstimator):
         check_differing(self._scored_by, train)
         with one_blas_thread():
             tuning = None if validation is None or not self.tune else validation.with_features(allowed)
-            self.backend_ = tuned_backend(settings.backend, train.with_features(allowed), tuning)
+            self.backend_ = tuned_backend(settings.backend, priced.with_features(allowed), tuning)
             reference = train_population(self.backend_, searched)
             if settings.ensemble is not None:  # refuse rankers without weights before the search
                 require_weights(reference, self.backend_)
