@@ -13,6 +13,7 @@ from pymoo.core.individual import Individual
 from pymoo.core.population import Population
 
 from moerank.arrays import Array, Mask, Matrix
+from moerank.kernels.threads import in_pieces, workers_for
 
 
 class Archive:
@@ -141,8 +142,10 @@ class DigestDuplicates(DuplicateElimination):
         return self.__dict__ | {"_remembered": {}}
 
 
-def row_digests(X: Iterable[Array]) -> list[bytes]:
+def row_digests(X: Iterable[Array], workers: int = 1) -> list[bytes]:
     """Return 16 bytes of the SHA-256 digest of each row, the same for equal rows, with −0 equal to 0.
+
+    `workers` threads share a large matrix.
 
     Two different rows of n share a digest with a probability of about n² / 2¹²⁹. Digests can be kept in files.
 
@@ -152,11 +155,15 @@ def row_digests(X: Iterable[Array]) -> list[bytes]:
     >>> a == c, a == b
     (True, False)
     """
+    if isinstance(X, np.ndarray) and workers_for(X.nbytes, workers) > 1:
+        return [digest for digests in in_pieces(row_digests, X, workers) for digest in digests]
     rows: Iterable[Any] = _hashed(X) if isinstance(X, np.ndarray) else map(_hashed, X)
     # Processors have instructions for SHA-256, which make it twice as fast as blake2b on long rows.
     return [sha256(row).digest()[:16] for row in rows]
 
 
 def _hashed(X: Array) -> Array:
+    if X.dtype == np.bool_:
+        return np.packbits(X, axis=-1)
     # The sum turns -0.0 into 0.0 and leaves every other number as it is.
-    return np.packbits(X, axis=-1) if X.dtype == np.bool_ else np.ascontiguousarray(X + 0)
+    return np.ascontiguousarray(X if X.dtype == np.uint8 else X + 0)

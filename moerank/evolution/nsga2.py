@@ -45,7 +45,7 @@ class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
         digests: list[bytes] = []
         for _ in range(self.mating.n_max_iterations):
             children = self._repaired(self._children(-(-(self.n_offsprings - len(X)) // 2)))
-            for row, digest in zip(children, row_digests(children), strict=True):
+            for row, digest in zip(children, row_digests(children, getattr(self.problem, "workers", 1)), strict=True):
                 if digest not in known and len(X) < self.n_offsprings:
                     known.add(digest)
                     X.append(row)

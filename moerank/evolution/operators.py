@@ -24,9 +24,13 @@ from pymoo.operators.crossover.sbx import cross_sbx
 from pymoo.operators.mutation.pm import mut_pm
 
 from moerank.arrays import Array, Integers, Mask, Matrix
+from moerank.kernels.threads import in_pieces, workers_for
 
 Packed: TypeAlias = NDArray[np.uint8]
 """Rows of bits, eight in a byte."""
+
+CACHED = 2**17
+"""Bytes of parents that are crossed at a time: they and their children stay in the cache."""
 
 CROSSOVER = 0.9
 """Probability that two parents are crossed, as in NSGA-II."""
@@ -140,28 +144,42 @@ class UniformCrossover(Crossover):
         for (mother, father), takes_place in zip(matings, taking_place, strict=True):
             a, b = _checked(mother.X, self).copy(), _checked(father.X, self).copy()
             if takes_place:
-                self._exchange(a, b, random_state)
+                exchanged = self._exchanged(a, b, _random_bytes((self._n_bytes(a),), random_state))
+                a ^= exchanged
+                b ^= exchanged
             first.append(a)
             second.append(b)
         return Population.new("X", first + second)
 
     def cross(self, problem: Problem, X: Array, parents: Integers, *, random_state: Generator) -> Array:
         """Cross the rows of `X` of the pairs `parents` (n, 2), with the draws of `do`; return 2n rows."""
-        children: Array = _checked(X, self)[parents.T]
-        taking_place = np.flatnonzero(random_state.random(len(parents)) < self.prob.get())
-        a, b = children[:, taking_place]
-        self._exchange(a, b, random_state)
-        children[:, taking_place] = a, b
+        n, n_bytes = len(parents), self._n_bytes(_checked(X, self))
+        taking_place = np.flatnonzero(random_state.random(n) < self.prob.get())
+        drawn = np.zeros((n, n_bytes), np.uint8)  # zeros exchange nothing
+        drawn[taking_place] = _random_bytes((len(taking_place), n_bytes), random_state)
+        children = np.empty((2, n, X.shape[1]), X.dtype)
+        size = max(1, CACHED // X.shape[1])
+
+        def cross(matings: range) -> None:
+            for begin in matings[::size]:
+                some = slice(begin, min(begin + size, matings.stop))
+                a, b = X[parents[some].T]
+                exchanged = self._exchanged(a, b, drawn[some])
+                np.bitwise_xor(a, exchanged, out=children[0, some])
+                np.bitwise_xor(b, exchanged, out=children[1, some])
+
+        in_pieces(cross, range(n), workers_for(children.nbytes, getattr(problem, "workers", 1)))
         return children.reshape(-1, X.shape[1])
 
-    def _exchange(self, a: Array, b: Array, random_state: Generator) -> None:
-        """Exchange random entries between two rows, or between the rows of two matrices, in place."""
-        n_bytes = -(-a.shape[-1] // 8)
-        random_bytes = _random_bytes((*a.shape[:-1], n_bytes), random_state)
-        exchanged = np.unpackbits(random_bytes, axis=-1, count=a.shape[-1])
+    def _n_bytes(self, X: Array) -> int:
+        """Return the number of bytes with a bit for each gene of a row."""
+        return -(-X.shape[-1] // 8)
+
+    def _exchanged(self, a: Array, b: Array, drawn: Packed) -> Array:
+        """Return the differences of rows that drawn bytes exchange."""
+        exchanged = np.unpackbits(drawn, axis=-1, count=a.shape[-1])
         exchanged &= a.view(np.uint8) ^ b.view(np.uint8)
-        for child in (a.view(np.uint8), b.view(np.uint8)):
-            child ^= exchanged
+        return exchanged.view(np.bool_)
 
 
 def _random_bytes(shape: tuple[int, ...], random_state: Generator) -> Packed:
@@ -300,6 +318,7 @@ class PackedProblem(Problem):  # type: ignore[misc]
     def __init__(self, problem: Problem) -> None:
         super().__init__(n_var=-(-problem.n_var // 8), n_obj=problem.n_obj, vtype=np.uint8)
         self.problem = problem
+        self.workers = problem.workers
         self.evaluate_rows = problem.evaluate_rows
         self.restore_cache = problem.restore_cache
 
@@ -331,10 +350,11 @@ class PackedCrossover(UniformCrossover):
 
     dtype = np.uint8
 
-    def _exchange(self, a: Packed, b: Packed, random_state: Generator) -> None:
-        exchanged = (a ^ b) & _random_bytes(a.shape, random_state)
-        a ^= exchanged
-        b ^= exchanged
+    def _n_bytes(self, X: Packed) -> int:
+        return X.shape[-1]
+
+    def _exchanged(self, a: Packed, b: Packed, drawn: Packed) -> Packed:
+        return (a ^ b) & drawn
 
 
 class PackedBitFlip(SparseBitFlip):

@@ -95,12 +95,17 @@ class Stage(Problem):  # type: ignore[misc]
         first_row = {digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in self._known}
         if first_row:
             numbers = np.array(sorted(first_row.values()))
-            X = np.array([rows[row] for row in numbers])
+            if isinstance(rows, np.ndarray) and len(numbers) == len(rows):
+                X: Array = rows  # long strings are not copied
+            else:
+                X = np.array([rows[row] for row in numbers])
             self.check(X)
             empty = self._is_empty(X)
             for row in numbers[empty]:
                 self._known[digests[row]] = self.worst
-            for row, objectives in zip(numbers[~empty], self.measure(X[~empty]).tolist(), strict=True):
+            if empty.any():
+                X, numbers = X[~empty], numbers[~empty]
+            for row, objectives in zip(numbers, self.measure(X).tolist(), strict=True):
                 self._known[digests[row]] = tuple(objectives)
         return np.array([self._known[digest] for digest in digests])
 
