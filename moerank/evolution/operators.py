@@ -7,7 +7,7 @@ once. All randomness comes from the `random_state` that pymoo passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import TypeAlias
 
@@ -229,27 +229,27 @@ class SparseBitFlip(Mutation):
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
         if not inplace:
             pop = deepcopy(pop)
-        for i, positions in self._flips(problem, len(pop), random_state):
+        rows, positions = self._flips(problem, len(pop), random_state)
+        for i in np.unique(rows).tolist():
             row = _checked(pop[i].X, self).copy()
-            self._flip(row, positions)
+            self._flip(row, positions[rows == i])
             pop[i].X = row
         return pop
 
     def mutate(self, problem: Problem, X: Array, *, random_state: Generator, **kwargs: object) -> Array:
         """Mutate rows in place, with the draws of `do`."""
-        for i, positions in self._flips(problem, len(_checked(X, self)), random_state):
-            self._flip(X[i], positions)
+        rows, positions = self._flips(problem, len(_checked(X, self)), random_state)
+        self._flip(X, (rows, positions))
         return X
 
-    def _flips(self, problem: Problem, n: int, random_state: Generator) -> Iterator[tuple[int, Integers]]:
-        """Draw the individuals that change among `n`, and their positions that do."""
+    def _flips(self, problem: Problem, n: int, random_state: Generator) -> tuple[Integers, Integers]:
+        """Draw the flips of `n` individuals: the individual and the position of each."""
         random_state = own_stream(random_state)
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), n)
-        for i in np.flatnonzero(counts).tolist():
-            yield i, _distinct(problem.n_var, counts[i], random_state)
+        return np.repeat(np.arange(n), counts), _subsets(problem.n_var, counts, random_state)
 
-    def _flip(self, row: Array, positions: Integers) -> None:
-        row[positions] = ~row[positions]
+    def _flip(self, X: Array, at: Integers | tuple[Integers, Integers]) -> None:
+        X[at] = ~X[at]
 
 
 class KeepAsIs(NoRepair):
@@ -271,10 +271,25 @@ def _checked(X: Array, operator: UniformCrossover | SparseBitFlip) -> Array:
 
 def _distinct(n: int, size: int, random_state: Generator) -> Integers:
     """Return `size` distinct integers below `n`, every subset equally likely."""
-    if size == 1:
-        return random_state.integers(n, size=1)
     positions: Integers = random_state.choice(n, size, replace=False, shuffle=False)
     return positions
+
+
+def _subsets(n: int, sizes: Integers, random_state: Generator) -> Integers:
+    """Return distinct integers below `n` for each of the sizes, one after the other, with the draws of `_distinct`."""
+    if sizes.max(initial=0) > n // 20:
+        return np.concatenate([_distinct(n, size, random_state) for size in sizes])
+    # Floyd's algorithm: the k-th of m integers is at most n − m + k, and n − m + k itself where it was drawn before.
+    ends = np.cumsum(sizes)
+    most = n + np.arange(sizes.sum()) - np.repeat(ends, sizes)
+    drawn = random_state.integers(most + 1)
+    for begin, end in zip(ends - sizes, ends, strict=True):
+        known: set[int] = set()
+        for k in range(begin, end):
+            if int(drawn[k]) in known:
+                drawn[k] = most[k]
+            known.add(int(drawn[k]))
+    return drawn
 
 
 def pack_rows(X: Mask) -> Packed:
@@ -362,11 +377,12 @@ class PackedBitFlip(SparseBitFlip):
 
     dtype = np.uint8
 
-    def _flips(self, problem: PackedProblem, n: int, random_state: Generator) -> Iterator[tuple[int, Integers]]:
+    def _flips(self, problem: PackedProblem, n: int, random_state: Generator) -> tuple[Integers, Integers]:
         return super()._flips(problem.problem, n, random_state)
 
-    def _flip(self, row: Packed, positions: Integers) -> None:
-        np.bitwise_xor.at(row, positions >> 3, (128 >> (positions & 7)).astype(np.uint8))
+    def _flip(self, X: Packed, at: Integers | tuple[Integers, Integers]) -> None:
+        *rows, positions = at if isinstance(at, tuple) else (at,)
+        np.bitwise_xor.at(X, (*rows, positions >> 3), (128 >> (positions & 7)).astype(np.uint8))
 
 
 ETA = 20.0

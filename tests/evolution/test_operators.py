@@ -23,9 +23,10 @@ from moerank.evolution import (
     SubsetSizeSampling,
     UniformCrossover,
     make_algorithm,
+    row_digests,
     search,
 )
-from moerank.evolution.operators import PackedBitFlip, PackedCrossover, PackedSampling, unpack_rows
+from moerank.evolution.operators import PackedBitFlip, PackedCrossover, PackedSampling, _subsets, unpack_rows
 from moerank.metrics import NDCG
 from moerank.mofsrank import InstanceSelection
 from moerank.rankers import RankRLS
@@ -132,6 +133,27 @@ def test_one_bit_flips_on_average_by_default():
     assert plausible([*counts[:5], counts[5:].sum()], [*stats.poisson.pmf(np.arange(5), 1), stats.poisson.sf(4, 1)])
     places = np.flatnonzero(flips) % n
     assert stats.kstest(places / n, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("n", [40, 1000, 367_663])
+def test_a_batch_of_flips_takes_the_draws_of_a_subset_for_each_individual(n):
+    sizes = SEEDED(n).integers(0, n // 20 + 1, 200) if n < 10**5 else np.full(9, 2000)
+    one, batch = SEEDED(1), SEEDED(1)
+    expected = [one.choice(n, size, replace=False, shuffle=False) for size in sizes]
+    np.testing.assert_array_equal(_subsets(n, sizes, batch), np.concatenate(expected))
+    assert batch.bit_generator.state == one.bit_generator.state
+
+
+def test_threads_that_share_long_strings_change_no_bit():
+    X = SEEDED(0).integers(0, 256, (60, 25_000), np.uint8)
+    parents = SEEDED(1).permutation(60).reshape(30, 2)
+    alone, shared = Bits(8 * X.shape[1]), Bits(8 * X.shape[1])
+    shared.workers = 3
+    found = [PackedCrossover(0.7).cross(problem, X, parents, random_state=SEEDED(2)) for problem in (alone, shared)]
+    np.testing.assert_array_equal(*found)
+    one_by_one = PackedCrossover(0.7).do(alone, Population.new("X", list(X)), parents, random_state=SEEDED(2))
+    np.testing.assert_array_equal(one_by_one.get("X"), found[0])
+    assert row_digests(X, workers=3) == row_digests(X)
 
 
 def test_mutation_leaves_the_rows_it_was_given():
