@@ -137,7 +137,9 @@ def _public(module):
     if hasattr(module, "__all__"):
         return module.__all__
     return sorted(
-        name for name, thing in vars(module).items() if getattr(thing, "__module__", "").startswith(module.__name__)
+        name
+        for name, thing in vars(module).items()
+        if not name.startswith("_") and getattr(thing, "__module__", "").startswith(module.__name__)
     )
 
 

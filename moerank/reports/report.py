@@ -18,22 +18,6 @@ from moerank.studies.problem import Problem
 from moerank.studies.results import NoResultsError, Results, front_quality
 from moerank.studies.study import Study
 
-__all__ = [
-    "ALPHA",
-    "Entry",
-    "Illustration",
-    "Report",
-    "Section",
-    "Table",
-    "enumeration",
-    "illustrations",
-    "mark_best",
-    "number",
-    "p_value",
-    "text",
-    "with_error",
-]
-
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
 """Default references in order of preference."""
 

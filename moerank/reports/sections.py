@@ -36,21 +36,6 @@ from moerank.studies.results import NoResultsError, Results, feature_stability, 
 from moerank.studies.summary import Choice, chosen_solver
 from moerank.verdict import LEVEL, Verdict
 
-__all__ = [
-    "ablation",
-    "certificates",
-    "features",
-    "pairs",
-    "problems",
-    "question",
-    "reproduction",
-    "results",
-    "sections",
-    "solvers",
-    "tests",
-    "verdict",
-]
-
 
 def question(report: Report) -> Section:
     """Return the question of the study, and the missing and failed runs."""

@@ -11,8 +11,6 @@ from moerank.reports.report import Entry, Report, Section, Table
 from moerank.reports.sections import sections
 from moerank.studies.measure import Progress
 
-__all__ = ["latex", "latex_report", "markdown_report"]
-
 
 def markdown_report(report: Report, progress: Progress | None = None) -> str:
     """Return the report as Markdown, without figures."""

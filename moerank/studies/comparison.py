@@ -14,19 +14,6 @@ from moerank.arrays import Vector
 from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p
 from moerank.studies.results import NoResultsError, Results
 
-__all__ = [
-    "SolverRanks",
-    "against_reference",
-    "compare_runs",
-    "fewest_cells",
-    "hypervolume_pairs",
-    "pooled",
-    "query_pairs",
-    "solver_ranks",
-    "standings",
-    "verdicts",
-]
-
 
 def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
     """Compare two solvers by a value of each run, over the folds and seeds that both have.

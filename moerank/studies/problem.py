@@ -62,20 +62,6 @@ if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
 
 
-__all__ = [
-    "BackendSection",
-    "ComparisonSection",
-    "FeaturesSection",
-    "MetricSection",
-    "Problem",
-    "Published",
-    "SolverSection",
-    "load_problem",
-    "make_problem",
-    "shipped_problems",
-    "with_settings",
-]
-
 MOST_BYTES = 2**24
 """Of a table of features."""
 

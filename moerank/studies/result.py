@@ -30,8 +30,6 @@ from moerank.studies.sources import Data, PlainParameters
 from moerank.verdict import Verdict
 from moerank.version import VERSION
 
-__all__ = ["FORMAT", "PARTS", "Convergence", "Member", "Result", "Seconds", "Times", "check_format"]
-
 FORMAT = 4
 """Number of the format of results and studies; raised whenever older files cannot be read any more."""
 

@@ -14,20 +14,6 @@ import pandas as pd
 from moerank.files import Json, harmless, read_text, remove_old_remains, replace_file
 from moerank.studies.result import PARTS, Result
 
-__all__ = [
-    "FILES",
-    "JOURNAL",
-    "MOST_BYTES",
-    "RESULT",
-    "find_result",
-    "is_of_a_run",
-    "model_json",
-    "read_result",
-    "results_frame",
-    "unfinished",
-    "write_result",
-]
-
 JOURNAL = "search.journal"
 RESULT = "result.json"
 

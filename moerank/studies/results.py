@@ -17,20 +17,6 @@ from moerank.statistics import hypervolume, igd_plus, joint_front, mean_and_erro
 from moerank.studies.result import Result
 from moerank.studies.result_files import results_frame
 
-__all__ = [
-    "NoResultsError",
-    "Results",
-    "Runs",
-    "SolverMeans",
-    "best_by_size",
-    "feature_stability",
-    "front_box",
-    "front_points",
-    "front_quality",
-    "mean_by_size",
-    "offers_sizes",
-]
-
 Runs: TypeAlias = dict[int, list[Result]]
 """The results of a solver on a problem by fold, one for each seed."""
 

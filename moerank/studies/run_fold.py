@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
 
 
-__all__ = ["configuration", "run_fold"]
-
 COUNTED = {
     **dict.fromkeys((*STAGES, REFIT_SEARCH), "generation {}"),
     "best_subset": "up to {} features",
