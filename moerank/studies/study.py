@@ -36,7 +36,6 @@ from moerank.studies.sources import MemoryData
 from moerank.studies.store import Store
 
 WARNED_FAILURES = 3
-"""Failed cells that a warning names."""
 
 
 class Study:
@@ -380,11 +379,11 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     studies = [Study.load(folder) for folder in distinct.values()]
     for number, study in enumerate(studies):
         for other in studies[:number]:
-            check_names(study.out, read_grids(study.out, _grids(study)), other.problems, other.solvers)
+            check_names(study.out, study._grids, other.problems, other.solvers)
     _refuse_contradictions(studies)
     with Store(target) as store:
         for study in studies:
-            for grid in _grids(study):
+            for grid in Store(study.out, write=False).read_grids():
                 store.add_grid(grid, lambda grids: None)
         for study in studies:
             other_store = Store(study.out, write=False)
@@ -393,10 +392,6 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
                 if cell.key in finished | failed:
                     store.adopt(cell, other_store)
     return Study.load(target)
-
-
-def _grids(study: Study) -> list[Json]:
-    return Store(study.out, write=False).read_grids()
 
 
 def _refuse_contradictions(studies: list[Study]) -> None:
