@@ -72,11 +72,6 @@ class Measure:
         stored = {"trees": model.trees, "parameters": model.parameters}
         return self.whole(member.model_copy(update=stored), population)
 
-    def weights(self, name: str, coef: NDArray[np.float64], support: NDArray[np.bool_]) -> Member:
-        """Measure the ranker wᵀx on the features `support`, shapes (n_features,)."""
-        ranker = LinearPopulation(coef[None])
-        return self.whole(self.measured(name, ranker, support[None])[0], ranker)
-
     def whole(self, ranker: Member, population: Population) -> Member:
         """Return a ranker with the means of every metric that its tables do not have; it is alone in `population`."""
         known = {metric.name for metric in self.metrics}
@@ -285,6 +280,7 @@ def _best_single_feature(measure: Measure) -> Member:
     """Rank by each feature, upwards and downwards, and take what is best on the training part."""
     values = single_feature_values(measure.parts["train"], measure.metrics[0])
     downwards, feature = divmod(int(values.argmax()), values.shape[1])
-    coef = np.zeros(values.shape[1])
-    coef[feature] = -1.0 if downwards else 1.0
-    return measure.weights("best single feature", coef, coef != 0)
+    coef = np.zeros((1, values.shape[1]))
+    coef[0, feature] = -1.0 if downwards else 1.0
+    ranker = LinearPopulation(coef)
+    return measure.whole(measure.measured("best single feature", ranker, coef != 0)[0], ranker)

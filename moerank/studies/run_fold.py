@@ -289,17 +289,12 @@ def _course(estimator: object, clock: _Clock) -> Json:
             processor=Seconds(**clock.processor),
             stages={stage: table["seconds"].tolist() for stage, table in history.items()},
         ),
-        "versions": _versions(),
-    }
-
-
-def _versions() -> dict[str, str]:
-    """Return the versions of all that computes, and the machine."""
-    return {
-        "moerank": VERSION,
-        "python": platform.python_version(),
-        **{library: version(library) for library in LIBRARIES},
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+        "versions": {
+            "moerank": VERSION,
+            "python": platform.python_version(),
+            **{library: version(library) for library in LIBRARIES},
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+        },
     }
 
 
