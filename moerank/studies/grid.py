@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,8 +20,8 @@ from moerank.solvers import solvers as solver_table
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
 from moerank.studies.result import FORMAT, Result
 from moerank.studies.run_fold import configuration, run_fold
-from moerank.studies.solver import Solver
-from moerank.studies.sources import InMemory, PlainParameters
+from moerank.studies.solver import PlainParameters, Solver, digest_of
+from moerank.studies.sources import InMemory
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
@@ -84,7 +83,7 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """The name of the cell's file: a digest of its configuration."""
-        return digest(self.configuration())
+        return digest_of(self.configuration())
 
     def run(self, data: str | Path | None, cluster: DaskCluster | None) -> Result:
         """Run the solver on the fold, with files of `data`, or on the shards of a cluster."""
@@ -112,7 +111,7 @@ class Cell:
         for name, value in here.items():
             if (there := getattr(result, name)) != value:
                 raise ValueError(f"the result of another cell: {name} is {there} there, and {value} in {self.label}")
-        if digest({"format": FORMAT, **result.configuration}) != self.key:
+        if digest_of({"format": FORMAT, **result.configuration}) != self.key:
             raise ValueError(f"the result of another configuration than that of {self.label}")
         return result
 
@@ -121,12 +120,6 @@ class Cell:
 
     def __hash__(self) -> int:
         return hash(self.key)
-
-
-def digest(configuration: Json) -> str:
-    """Return the digest of a configuration, whatever the order of its keys."""
-    text = json.dumps(configuration, sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 MOST_CELLS = 10**6
@@ -198,7 +191,11 @@ def read_solvers(asked: AskedSolvers) -> list[Solver]:
         found = [_named_solver(name, given) for name, given in asked.items()]
     else:
         several = asked if isinstance(asked, Sequence) and not isinstance(asked, str) else [asked]
-        named = [name for given in several for name in (solver_table() if _is_all(given) else (given,))]
+        named = [
+            name
+            for given in several
+            for name in (solver_table() if isinstance(given, str) and given == "all" else (given,))
+        ]
         found = [_solver(given) for given in named]
     by_label = {solver.label: solver for solver in found}
     for solver in found:
@@ -267,10 +264,6 @@ def _named_problem(name: str, given: str | Path | Problem | InMemory, settings: 
     if isinstance(given, str | Path | Problem):
         return with_settings(_problem(given, settings), {"name": name})
     return make_problem(name, given, settings)
-
-
-def _is_all(given: object) -> bool:
-    return isinstance(given, str) and given == "all"
 
 
 def _solver(given: object) -> Solver:

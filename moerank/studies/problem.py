@@ -43,7 +43,7 @@ from moerank.mofsrank.settings import (
     check_on_shards,
 )
 from moerank.solvers import make_backend
-from moerank.studies.solver import Solver
+from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import (
     SOURCES,
     Data,
@@ -51,7 +51,6 @@ from moerank.studies.sources import (
     InMemory,
     MemoryData,
     Places,
-    PlainParameters,
     Split,
     read_memory,
     read_parts,
@@ -347,8 +346,6 @@ class Problem(Section):
         if self.data.scaled is not None:
             scaled = self.data.scaled
             return (train.declared(scaled), vali.declared(scaled), test.declared(scaled)), limits
-        if self.data.normalize == "none":
-            return (train, vali, test), limits
         scaling = fit_scaling(train, self.data.normalize)
         return (scaling.apply(train), scaling.apply(vali), scaling.apply(test)), limits
 
@@ -356,9 +353,7 @@ class Problem(Section):
         """Return the same problem with its training part in shards: as many as it says, or `SHARDS`."""
         if self.data.shards is not None:
             return self
-        problem = self.model_copy(update={"data": self.data.model_copy(update={"shards": SHARDS})})
-        problem._beside = self._beside
-        return problem
+        return self.model_copy(update={"data": self.data.model_copy(update={"shards": SHARDS})})
 
     def spec(self, solver: Solver) -> Solver:
         """Return a solver with what the problem's file gives to it.
@@ -368,7 +363,8 @@ class Problem(Section):
         ValueError
             If the solver cannot keep the limits on features that the file sets.
         """
-        solver = solver.beneath(self.solver.parameters, tune=self.solver.tune)
+        if solver.given is None:  # an object stays as it is
+            solver = solver.model_copy(update={"defaults": self.solver.parameters, "tune": self.solver.tune})
         foreign = [name for name in self.features.limits.given if name not in solver.takes()]
         if foreign:
             raise ValueError(
@@ -410,7 +406,6 @@ class Problem(Section):
 
 
 MOST_BYTES_OF_PROBLEM_FILES = 2**20
-"""Of a problem file."""
 
 LONGEST_LINE = 4096
 """A key of thousands of parts, which is read in the square of their number, fits into none."""
@@ -557,20 +552,16 @@ def _sentences(place: str, settings: Mapping[str, object]) -> Iterator[None]:
 
 
 def _changed(document: Json, settings: Mapping[str, object]) -> Json:
-    """Return a document, into which settings are put."""
+    """Return a document, into which settings are put under dotted keys; tables are made on the way."""
     for key, value in settings.items():
-        _put(document, key, value)
+        *tables, last = key.split(".")
+        place = document
+        for table in tables:
+            place = place.setdefault(table, {})
+            if not isinstance(place, dict):
+                raise ValueError(f"--set {key}: {table} is a value, not a table")
+        place[last] = value
     return document
-
-
-def _put(document: Json, key: str, value: object) -> None:
-    """Set the value of a dotted key, making tables on the way."""
-    *tables, last = key.split(".")
-    for table in tables:
-        document = document.setdefault(table, {})
-        if not isinstance(document, dict):
-            raise ValueError(f"--set {key}: {table} is a value, not a table")
-    document[last] = value
 
 
 def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]) -> str:

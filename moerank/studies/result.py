@@ -26,7 +26,8 @@ from moerank.mofsrank.settings import (
 )
 from moerank.rankers.model import Forest, Model
 from moerank.studies.problem import BackendSection, ComparisonSection, FeaturesSection, MetricSection
-from moerank.studies.sources import Data, PlainParameters
+from moerank.studies.solver import PlainParameters
+from moerank.studies.sources import Data
 from moerank.verdict import Verdict
 from moerank.version import VERSION
 

@@ -20,8 +20,8 @@ from moerank.checks import check_at_least, check_choice
 from moerank.evolution import search
 from moerank.statistics import holm, hypervolume, igd_plus, joint_front, signed_rank_p
 from moerank.studies.executors import check_can_be_sent, find_executor, run_cells
-from moerank.studies.grid import MOST_CELLS, digest
-from moerank.studies.solver import describe
+from moerank.studies.grid import MOST_CELLS
+from moerank.studies.solver import describe, digest_of
 from moerank.studies.store import Store
 from moerank.studies.study import warn_of_failures
 
@@ -60,7 +60,7 @@ class SearchCell:
     @cached_property
     def key(self) -> str:
         """The name of the cell's file: a digest of both names, problem, algorithm, evaluations and seed."""
-        return digest(
+        return digest_of(
             {
                 "algorithm": [self.algorithm_name, describe(self.algorithm, f"the algorithm {self.algorithm_name}")],
                 "problem": [self.problem_name, describe(self.problem, f"the problem {self.problem_name}")],

@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cached_property, partial
@@ -17,10 +17,10 @@ from hashlib import blake2b
 from math import isfinite
 from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from sklearn.base import clone
 
 from moerank.arrays import Array
@@ -56,6 +56,38 @@ STARTED = time.time()
 """The time at which this process began to describe solvers."""
 
 
+def check_parameters(parameters: Parameters) -> Parameters:
+    """Return parameters of a file; refuse those that do not describe a method, or that no result could keep.
+
+    These are the `RUN_ARGUMENTS`, and values other than a text, a switch, a finite number, or a table or list of such.
+    """
+    for name, value in parameters.items():
+        if name in RUN_ARGUMENTS:
+            raise ValueError(f"{name} belongs to a run, not to a method: {RUN_ARGUMENTS[name]}")
+        _check_plain(name, value, DEEPEST)
+    return parameters
+
+
+def _check_plain(name: str, value: object, depth: int) -> None:
+    if depth == 0:
+        raise ValueError(f"{name} has more than {DEEPEST} tables or lists inside each other")
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            _check_plain(f"{name}.{key}", entry, depth - 1)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            _check_plain(name, entry, depth - 1)
+    elif isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"{name} must be finite, not {value}")
+    elif isinstance(value, int) and value.bit_length() > 64:
+        raise ValueError(f"{name} is a number of more than 64 bits")
+    elif not isinstance(value, str | int | float | None):
+        raise ValueError(f"{name} must be a text, a switch, a number, or a table or list of such, not {value}")
+
+
+PlainParameters = Annotated[Parameters, AfterValidator(check_parameters)]
+
+
 class Solver(BaseModel):
     """A solver: a name of the table with parameters, or an estimator or function of the user's.
 
@@ -67,10 +99,12 @@ class Solver(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: str  # in the table of solvers; for an object its label
-    parameters: Parameters = Field(default_factory=dict)  # set by the user; tables and figures tell solvers by them
+    parameters: PlainParameters = Field(
+        default_factory=dict
+    )  # set by the user; tables and figures tell solvers by them
     given: Parameters | None = None  # the description of an object, see `describe`
     draws: bool = False  # the seeds of an object differ
-    defaults: Parameters = Field(default_factory=dict, exclude=True)  # from the problem file
+    defaults: PlainParameters = Field(default_factory=dict, exclude=True)  # from the problem file
     tune: bool = Field(default=True, exclude=True)  # by validation MAP, among the published grid
     source: Any = Field(default=None, exclude=True, repr=False)  # the object; None for a study of a folder
 
@@ -79,12 +113,6 @@ class Solver(BaseModel):
     def _objects_are_not_tuned(cls, values: Any) -> Any:
         is_object = isinstance(values, dict) and values.get("given") is not None
         return {**values, "tune": False} if is_object else values
-
-    @field_validator("parameters", "defaults")
-    @classmethod
-    def _plain(cls, parameters: Parameters) -> Parameters:
-        check_parameters(parameters)
-        return parameters
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -184,13 +212,6 @@ class Solver(BaseModel):
             known = plain.get_params(deep=False)
         return known
 
-    def beneath(self, defaults: Mapping[str, object], *, tune: bool) -> Self:
-        """Return the solver with the parameters of a problem file; an object stays as it is."""
-        if self.given is not None:
-            return self
-        check_parameters(defaults)
-        return self.model_copy(update={"defaults": {**defaults}, "tune": tune})
-
     def make(self, problem: object, offered: Mapping[str, Any]) -> Any:
         """Return the estimator of a run, not fitted.
 
@@ -218,34 +239,6 @@ class Solver(BaseModel):
         known = made.get_params(deep=False)
         made.set_params(**{name: value for name, value in of_run.items() if name in known})
         return with_features(made)
-
-
-def check_parameters(parameters: Mapping[str, object]) -> None:
-    """Refuse parameters of a file that do not describe a method, or that no result could keep.
-
-    These are the `RUN_ARGUMENTS`, and values other than a text, a switch, a finite number, or a table or list of such.
-    """
-    for name, value in parameters.items():
-        if name in RUN_ARGUMENTS:
-            raise ValueError(f"{name} belongs to a run, not to a method: {RUN_ARGUMENTS[name]}")
-        _check_plain(name, value, DEEPEST)
-
-
-def _check_plain(name: str, value: object, depth: int) -> None:
-    if depth == 0:
-        raise ValueError(f"{name} has more than {DEEPEST} tables or lists inside each other")
-    if isinstance(value, Mapping):
-        for key, entry in value.items():
-            _check_plain(f"{name}.{key}", entry, depth - 1)
-    elif isinstance(value, list | tuple):
-        for entry in value:
-            _check_plain(name, entry, depth - 1)
-    elif isinstance(value, float) and not isfinite(value):
-        raise ValueError(f"{name} must be finite, not {value}")
-    elif isinstance(value, int) and value.bit_length() > 64:
-        raise ValueError(f"{name} is a number of more than 64 bits")
-    elif not isinstance(value, str | int | float | None):
-        raise ValueError(f"{name} must be a text, a switch, a number, or a table or list of such, not {value}")
 
 
 def _is_estimator(source: object) -> bool:
@@ -444,15 +437,10 @@ def _array_digest(array: Array) -> str:
     found = blake2b(f"{array.dtype.str} {array.shape}".encode(), digest_size=16)
     if array.dtype.hasobject:
         return digest_of([array.shape, [str(value) for value in array.ravel()]])
-    for rows in _pieces(array):
-        found.update(rows.tobytes())
+    rows, step = np.atleast_1d(array), 1 << 16
+    for begin in range(0, len(rows), step):  # a whole copy of the data might not fit into memory
+        found.update(rows[begin : begin + step].tobytes())
     return found.hexdigest()
-
-
-def _pieces(array: Array) -> Iterable[Array]:
-    """Yield the rows of an array, some thousands at a time."""
-    step = 1 << 16
-    return (array[i : i + step] for i in range(0, len(array), step)) if array.ndim else (array,)
 
 
 def _number(value: object) -> Any:

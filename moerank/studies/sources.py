@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 
 import numpy as np
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     PrivateAttr,
@@ -43,18 +42,10 @@ from moerank.data.read.shards import letor_shard, table_shard
 from moerank.data.read.table import table_paths
 from moerank.data.shards import LocalShards, ShardedData, ShardHolder, parts_of
 from moerank.mofsrank.settings import Section, at_least
-from moerank.studies.solver import check_parameters, data_digest
+from moerank.studies.solver import data_digest
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
-
-
-def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
-    check_parameters(parameters)
-    return parameters
-
-
-PlainParameters = Annotated[dict[str, Any], AfterValidator(_checked)]
 
 
 def shipped_folder() -> Path:
@@ -582,8 +573,7 @@ def read_parts(data: Data, fold: int, places: Places, cluster: DaskCluster | Non
 
 def query_ids(data: AnyData) -> list[Any]:
     """Return the id of each query."""
-    found: list[Any] = np.concatenate(data.map(_query_ids)).tolist()
-    return found
+    return list(np.concatenate(data.map(_query_ids)).tolist())
 
 
 def _query_ids(data: RankingData) -> Any:

@@ -24,12 +24,12 @@ from moerank.data.inputs import column_mask
 from moerank.data.ranking_data import in_one_piece
 from moerank.files import Json
 from moerank.studies.executors import check_can_be_sent, find_executor, run_cells
-from moerank.studies.grid import Cell, digest
+from moerank.studies.grid import Cell
 from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem, make_problem
 from moerank.studies.result import STRICT, Natural
 from moerank.studies.run_fold import run_fold
-from moerank.studies.solver import Solver
+from moerank.studies.solver import Solver, digest_of
 from moerank.studies.sources import read_memory, read_parts
 from moerank.studies.store import Store
 
@@ -215,7 +215,7 @@ class HalfSample:
     @property
     def key(self) -> str:
         """The name of its file: a digest of all that decides the outcome."""
-        return digest({**self.cell.configuration(), "half": self.half})
+        return digest_of({**self.cell.configuration(), "half": self.half})
 
     def queries(self, n_queries: int) -> Integers:
         """Return ⌊n/2⌋ of the queries, which the other half of the pair does not have."""

@@ -22,8 +22,6 @@ def test_what_belongs_to_a_run_is_refused_wherever_a_method_is_described(name, t
         Solver.parse(f"mofsrank[{name}=1]")
     with pytest.raises(ValueError, match=sentence):
         Solver(name="mofsrank", parameters={name: 1})
-    with pytest.raises(ValueError, match=sentence):
-        Solver(name="mofsrank").beneath({name: 1}, tune=True)
 
 
 def test_all_that_mofsrank_takes_beside_its_method_is_refused():
