@@ -300,18 +300,17 @@ def run_cells(
     def write(cell: Work[Stored], outcome: Outcome) -> None:
         for text in outcome.warned:
             warnings.warn(text, stacklevel=2)
-        failure = outcome.failure
-        if outcome.result is None and failure is None:
+        if outcome.result is not None:
+            store.finish(cell, outcome.result)
+        elif outcome.failure is not None:
+            store.fail(cell, outcome.failure)
+        else:
             deaths[cell.key] += 1
             if deaths[cell.key] < MOST_DEATHS:
                 store.release(cell)
                 return
             reason = f"its process died {MOST_DEATHS} times: {outcome.death}"
-            failure = {"error": reason, "traceback": ""}
-        if outcome.result is not None:
-            store.finish(cell, outcome.result)
-        else:
-            store.fail(cell, failure or {})
+            store.fail(cell, {"error": reason, "traceback": ""})
         strike_off(cell.key, outcome.result is not None)
 
     next_look = look()

@@ -56,18 +56,10 @@ def shipped_folder() -> Path:
 
 
 class Places(NamedTuple):
-    """Where data are looked for.
+    """Where data are looked for."""
 
-    Attributes
-    ----------
-    places : list of Path
-        The folder of the problem's file, if it has one, and then the places of data.
-    roots : list of Path
-        The places of data, which may be the folder that a problem names themselves.
-    """
-
-    places: list[Path]
-    roots: list[Path]
+    places: list[Path]  # the folder of the problem's file, if it has one, and then the places of data
+    roots: list[Path]  # the places of data, which may be the folder that a problem names themselves
 
     def folders(self, folder: str) -> list[Path]:
         """Return the paths that a folder may have."""

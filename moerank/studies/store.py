@@ -85,20 +85,12 @@ class Store:
         )
         return finished, failed - finished
 
-    def is_finished(self, cell: Work[Stored]) -> bool:
-        """Whether the cell has a result."""
-        return self._result(cell).is_file()
-
-    def is_failed(self, cell: Work[Stored]) -> bool:
-        """Whether the cell failed when it was last tried."""
-        return self._failure(cell).is_file()
-
     def claim(self, cell: Work[Stored]) -> bool:
         """Claim a cell that nobody has done; False if it is done, or if another process has claimed it."""
         if not self._lock(cell.key):
             return False
         try:
-            if self.is_finished(cell) or self.is_failed(cell):  # by another process, since we looked
+            if self._result(cell).is_file() or self._failure(cell).is_file():  # by another process, since we looked
                 self.release(cell)
                 return False
             self._log(f"{cell.key} {os.getpid()} {cell.label}")
@@ -178,10 +170,10 @@ class Store:
 
     def adopt(self, cell: Work[Stored], other: Store) -> None:
         """Copy what another study knows of a cell that nobody has finished here: its result, else why it failed."""
-        result = other.is_finished(cell)
+        result = other._result(cell).is_file()
         mine, theirs = (store._result(cell) if result else store._failure(cell) for store in (self, other))
         with self._waiting(cell.key):  # another process may run it just now
-            if not self.is_finished(cell) and (result or not self.is_failed(cell)):
+            if not self._result(cell).is_file() and (result or not self._failure(cell).is_file()):
                 replace_file(mine, read_text(theirs, MOST_BYTES).encode())
                 if result:
                     self._failure(cell).unlink(missing_ok=True)
