@@ -3,35 +3,28 @@
 import numpy as np
 import pytest
 
+from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.rankers.lambda_mart import LambdaMART
 from moerank.studies import run_fold as module
-from moerank.studies.problem import load_problem
+from moerank.studies.problem import make_problem
 from moerank.studies.run_fold import run_fold
 
-BUDGET = "{population = 8, generations = 3}"
+BUDGET = {"population": 8, "generations": 3}
 
 
-def problem_of(folder, label):
-    """Write a table in which the label of a document is a function of two of its features, and return its problem."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 4)).round(3)
-    rows = [f"{number // 20},{label(*x[:2])},{','.join(map(str, x))}" for number, x in enumerate(X)]
-    (folder / "shop.csv").write_text("\n".join(["query,label,a,b,c,d", *rows]))
-    path = folder / "shop.toml"
-    stages = "".join(f"{stage} = {BUDGET}\n" for stage in ("feature_selection", "ensemble", "instance_selection"))
-    path.write_text(
-        f'name = "shop"\n{stages}[data]\nsource = "table"\nfile = "shop.csv"\nquery = "query"\nlabel = "label"\n'
-        "split = {}\n"
-    )
-    return load_problem(path)
+def problem_of(label):
+    """Return a problem in which the label of a document is a function of two of its features."""
+    X = np.random.default_rng(0).normal(size=(3000, 4)).round(3)
+    data = RankingData(X, [label(*x[:2]) for x in X], np.arange(3000) // 20)
+    return make_problem("shop", data, dict.fromkeys(("feature_selection", "ensemble", "instance_selection"), BUDGET))
 
 
 @pytest.mark.parametrize(
     ("label", "found"), [(lambda a, b: int(a * b > 0), True), (lambda a, b: int(a + b > 1), False)]
 )
-def test_the_verdict_names_trees_that_are_detectably_better(tmp_path, label, found):
-    problem = problem_of(tmp_path, label)
+def test_the_verdict_names_trees_that_are_detectably_better(label, found):
+    problem = problem_of(label)
     result = run_fold(problem)
     trees, _ = result.baselines[-2:]
     assert trees.name == "LambdaMART"

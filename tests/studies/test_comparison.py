@@ -9,11 +9,6 @@ from moerank.studies.run_fold import run_fold
 from moerank.verdict import judge
 
 
-@pytest.fixture(scope="module")
-def results(tiny_study):
-    return Results(tiny_study.results())
-
-
 def values(results, solver, fold):
     """Test MAP of every query, averaged over the seeds by hand."""
     runs = [r.best.per_query["test"]["MAP"] for r in results if (r.solver, r.fold) == (solver, fold)]

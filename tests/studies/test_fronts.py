@@ -7,11 +7,6 @@ from helpers.plain import front as non_dominated_points
 from moerank.studies.results import Results, front_box, front_points, front_quality
 
 
-@pytest.fixture(scope="module")
-def results(tiny_study):
-    return Results(tiny_study.results())
-
-
 def test_quality_of_fronts_is_measured_against_all_of_the_fold(results):
     table = front_quality(results)
     assert len(table) == len(results)

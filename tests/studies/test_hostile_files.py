@@ -6,6 +6,7 @@ import tomllib
 import pytest
 from helpers.watched import watched
 
+from moerank.checks import toml_value
 from moerank.studies.problem import load_problem
 from moerank.studies.result_files import read_result
 from moerank.studies.run_fold import run_fold
@@ -60,17 +61,8 @@ def variants(values, word):
         yield word
 
 
-def toml(value):
-    """Values as TOML has them, tables in one line."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {toml(entry)}" for key, entry in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return json.dumps(value)
-
-
 def document(values):
-    return "\n".join(f"{json.dumps(key)} = {toml(value)}" for key, value in values.items())
+    return "\n".join(f"{json.dumps(key)} = {toml_value(value)}" for key, value in values.items())
 
 
 def attack(path, read):

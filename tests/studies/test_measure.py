@@ -29,11 +29,6 @@ class WithoutWeights:
         return WithoutWeights(self.population.take(rows))
 
 
-@pytest.fixture(scope="module")
-def parts(tiny_problem):
-    return dict(zip(("train", "validation", "test"), tiny_problem.load_fold(2), strict=True))
-
-
 @pytest.mark.parametrize("kind", [LinearPopulation, lambda W: WithoutWeights(LinearPopulation(W))])
 def test_the_error_is_that_of_the_search_to_the_bit_and_measured_once(parts, kind, monkeypatch):
     train = parts["train"]

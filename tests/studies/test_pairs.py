@@ -7,11 +7,6 @@ from moerank.studies.comparison import against_reference, fewest_cells, hypervol
 from moerank.studies.results import Results, front_quality
 
 
-@pytest.fixture(scope="module")
-def results(tiny_study):
-    return Results(tiny_study.results())
-
-
 def holm_by_hand(p):
     """The largest of (n − k) p of all p values up to the own one, k of them smaller, and at most 1."""
     order = sorted(range(len(p)), key=lambda i: p[i])

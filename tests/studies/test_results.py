@@ -7,11 +7,6 @@ from helpers.further_objective import with_cost
 from moerank.studies.results import NoResultsError, Results
 
 
-@pytest.fixture(scope="module")
-def results(tiny_study):
-    return Results(tiny_study.results())
-
-
 def test_results_are_chosen_by_problem_and_solver(results):
     elsewhere = [replace(result, problem="other") for result in results]
     both = Results([*results, *elsewhere])

@@ -7,21 +7,17 @@ import numpy as np
 import pytest
 from helpers.changes import replace
 
+from moerank.data import RankingData
 from moerank.data.folds import deal_queries
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import Ranker, RankRLS, RankSVM
 from moerank.solvers import SolverEntry, solvers
-from moerank.studies.problem import ComparisonSection, load_problem
+from moerank.studies.problem import ComparisonSection, load_problem, make_problem
 from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver
 
 METRICS = {"NDCG@10": NDCG(10), "MAP": MAP()}
-
-
-@pytest.fixture(scope="module")
-def parts(tiny_problem):
-    return dict(zip(("train", "validation", "test"), tiny_problem.load_fold(2), strict=True))
 
 
 def test_values_are_those_of_the_weights(tiny_result, parts):
@@ -71,20 +67,16 @@ def test_baselines(tiny_result, parts):
     assert all(fsm_rank.weights)
 
 
-def test_a_feature_that_ranks_downwards_is_found_as_such(tmp_path, monkeypatch):
-    monkeypatch.setenv("MOERANK_CACHE", "off")
-    fold = tmp_path / "Upside" / "Fold1"
-    fold.mkdir(parents=True)
+def test_a_feature_that_ranks_downwards_is_found_as_such():
     rng = np.random.default_rng(0)
-    for part in ("train", "vali", "test"):
-        lines = []
-        for query in range(4):
-            labels = rng.permutation([0, 0, 0, 1, 1, 2])
-            lines += [f"{label} qid:{query} 1:{rng.random():.3f} 2:{1 - label / 4 - query:.3f}" for label in labels]
-        (fold / f"{part}.txt").write_text("\n".join(lines))
-    path = tmp_path / "upside.toml"
-    path.write_text('name = "upside"\nmetric = {name = "NDCG@3"}\ndata = {source = "letor", folder = "Upside"}')
-    result = run_fold(load_problem(path), solver="rankrls", data=tmp_path)
+
+    def part():
+        labels = rng.permuted([[0, 0, 0, 1, 1, 2]] * 4, axis=1).ravel()
+        queries = np.repeat(np.arange(4), 6)
+        return RankingData(np.column_stack([rng.random(24), 1 - labels / 4 - queries]), labels, queries)
+
+    problem = make_problem("upside", (part(), part(), part()), {"metric.name": "NDCG@3"})
+    result = run_fold(problem, solver="rankrls")
     assert (result.baselines[0].features, result.baselines[0].weights) == ((1,), (-1.0,))
     assert result.baselines[0].scores["test"]["NDCG@3"] == 1.0
 

@@ -11,6 +11,7 @@ from helpers.served_models import GUIDE
 import moerank as mr
 from moerank.data import PER_QUERY, RankingData, fit_scaling, make_planted
 from moerank.metrics import NDCG
+from moerank.studies.problem import make_problem
 from moerank.studies.result_files import write_result
 from moerank.studies.run_fold import run_fold
 from moerank.studies.served import judge_on_new
@@ -29,39 +30,14 @@ def stored(tmp_path):
     """Store runs of a solver under a name, trained on a table."""
 
     def store(name, solver="greedy-rankrls", **section):
-        path = tmp_path / "train.csv"
-        frame(1).to_csv(path, index=False)
-        values = {
-            "name": "shop",
-            "data": {
-                "source": "table",
-                "file": "train.csv",
-                "label": "bought",
-                "query": "session",
-                "split": {"validation": 0.2, "test": 0.2},
-                **section,
-            },
-            "comparison": {"trees": 5},
-        }
-        (tmp_path / f"{name}.toml").write_text(_toml(values))
-        result = run_fold(mr.load_problem(tmp_path / f"{name}.toml"), solver=solver)
+        table = frame(1)
+        data = RankingData(table[NAMES].to_numpy(), table["bought"], table["session"], feature_names=NAMES)
+        settings = {"comparison.trees": 5, **{f"data.{key}": value for key, value in section.items()}}
         (tmp_path / name).mkdir()
-        write_result(result, tmp_path / name)
+        write_result(run_fold(make_problem("shop", data, settings), solver=solver), tmp_path / name)
         return tmp_path / name
 
     return store
-
-
-def _toml(values):
-    from moerank.checks import toml_value
-
-    head = "".join(f"{key} = {toml_value(value)}\n" for key, value in values.items() if not isinstance(value, dict))
-    tables = (
-        f"[{key}]\n" + "".join(f"{inner} = {toml_value(value)}\n" for inner, value in table.items())
-        for key, table in values.items()
-        if isinstance(table, dict)
-    )
-    return head + "".join(tables)
 
 
 @pytest.mark.parametrize(
