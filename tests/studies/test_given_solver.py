@@ -88,7 +88,7 @@ def test_budgets_of_the_problem_do_not_count_and_its_data_do(tiny_problem):
     [
         (3, None, "a solver is a name, an estimator such as"),
         (RankSVM, None, "a solver is a name, an estimator such as"),
-        (spea2, None, "a function needs a name for tables"),
+        (spea2, None, "a function needs a name for tables: solvers="),
         (RankSVM(), "fsmrank", "'fsmrank' is in the table of solvers"),
         (RankSVM(), "  ", "give the solver another name"),
         (MOFSRank(include=list(range(60))), None, "is too long for tables; give it a name"),

@@ -5,9 +5,7 @@ import json
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from moerank.cli.app import app
 from moerank.solvers import allow_code, make_solver
 from moerank.studies.problem import load_problem
 from moerank.studies.study import Study
@@ -58,19 +56,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* has changed since")  # it is 
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(command, tmp_path, monkeypatch):
     """The working directory, with a module that is not installed and a problem file that names it."""
     (tmp_path / "own_methods.py").write_text(MODULE)
     stages = map(SMALL.format, ("instance_selection", "feature_selection", "ensemble"))
     (tmp_path / "own.toml").write_text(PROBLEM + "".join(stages))
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield tmp_path
     sys.modules.pop("own_methods", None)
-
-
-def moerank(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.mark.parametrize(
@@ -86,23 +79,23 @@ def moerank(*arguments):
         ("data", "describe", "own.toml"),
     ],
 )
-def test_code_is_refused_unless_the_command_allows_it(folder, arguments):
-    refused = moerank(*arguments)
+def test_code_is_refused_unless_the_command_allows_it(folder, command, arguments):
+    refused = command(*arguments)
     assert refused.exit_code == 2
     assert "names code, which runs only if the command has --allow-code" in " ".join(refused.stderr.split())
     assert "own_methods" not in sys.modules
 
 
-def test_allowed_code_runs_in_commands_and_processes_and_its_results_are_read_back(folder):
-    run = moerank("run", "own.toml", "--solver", SEARCH, "--allow-code", "--out", "run", "--json")
+def test_allowed_code_runs_in_commands_and_processes_and_its_results_are_read_back(folder, command):
+    run = command("run", "own.toml", "--solver", SEARCH, "--allow-code", "--out", "run", "--json")
     assert run.exit_code == 0, run.output
     result = json.loads((folder / "run" / "result.json").read_text())
     assert list(result["front"][0]["objectives"]) == ["features", "error", "even"]
     assert set(result["configuration"]["code"]) == {f"own_methods:{name}" for name in ("gain", "Centroids", "Even")}
-    assert moerank("export", "run", "--format", "python").exit_code == 2
-    assert moerank("export", "run", "--format", "python", "--allow-code").exit_code == 0
+    assert command("export", "run", "--format", "python").exit_code == 2
+    assert command("export", "run", "--format", "python", "--allow-code").exit_code == 0
     asked = ("study", "own.toml", "--solvers", "own_methods:Centroids", "--folds", "1", "--out", "study")
-    study = moerank(*asked, "--workers", 2, "--allow-code")
+    study = command(*asked, "--workers", 2, "--allow-code")
     assert study.exit_code == 0, study.output
     with pytest.raises(ValueError, match="--allow-code"):
         Study.load("study")

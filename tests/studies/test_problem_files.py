@@ -191,15 +191,9 @@ def test_what_is_no_problem_file_is_refused_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "mine.toml")
     with pytest.raises(OSError, match=r"mine\.toml is a FIFO, not a file"):
         load_problem(tmp_path / "mine.toml")
-    (tmp_path / "zero.toml").symlink_to("/dev/zero")
-    with pytest.raises(OSError, match=r"zero\.toml is a device, not a file"):
-        load_problem(tmp_path / "zero.toml")
     (tmp_path / "large.toml").write_text("#\n" * 2**20)
     with pytest.raises(ValueError, match=r"large\.toml: larger than 1 MiB"):
         load_problem(tmp_path / "large.toml")
-    (tmp_path / "latin.toml").write_bytes(b"# \xe4")
-    with pytest.raises(ValueError, match=r"latin\.toml: not a text in UTF-8"):
-        load_problem(tmp_path / "latin.toml")
 
 
 @pytest.mark.parametrize("fold", [True, 1.0, "1", 0, 6])

@@ -10,7 +10,6 @@ from moerank.data import load_planted_fold
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankRLS, RankSVM
 from moerank.studies.problem import load_problem
-from moerank.studies.solver import Solver
 from moerank.studies.study import Study
 
 SMALL = {"population": 8, "generations": 3}
@@ -20,11 +19,6 @@ MOFS = dict(instance_selection=False, feature_selection=SMALL, ensemble=False)
 @pytest.fixture(scope="module")
 def fold():
     return load_planted_fold(1, n_queries=15, n_documents=8, n_noise=3)
-
-
-@pytest.fixture(scope="module")
-def other_fold():
-    return load_planted_fold(1, n_queries=15, n_documents=8, n_noise=3, seed=1)
 
 
 def weak(problem, seed):
@@ -41,7 +35,6 @@ def test_a_single_thing_needs_no_list(tiny_problem_file, tiny_problem):
         assert [cell.label for cell in study.cells()] == ["tiny, fold 1, fsmrank[lambda1=0.5]"]
     study = Study("planted", RankSVM(C=2), folds=[3])
     assert [cell.label for cell in study.cells()] == ["planted, fold 3, RankSVM[C=2]"]
-    assert len(Study("planted", "all", folds=[1]).solvers) > 30
 
 
 def test_data_estimators_and_functions_run_as_cells(fold, tmp_path):
@@ -73,10 +66,10 @@ def test_another_function_of_the_same_name_is_not_taken_for_the_first(fold, tmp_
     assert len(Study.load(tmp_path).results()) == 2
 
 
-def test_other_data_of_the_same_name_are_not_taken_for_the_first(fold, other_fold, tmp_path):
+def test_other_data_of_the_same_name_are_not_taken_for_the_first(fold, tmp_path):
     Study({"mine": fold}, "rankrls", tmp_path).run()
     assert set(Study({"mine": fold}, "rankrls", tmp_path).states().values()) == {"finished"}
-    changed = Study({"mine": other_fold}, "rankrls", tmp_path)
+    changed = Study({"mine": load_planted_fold(1, n_queries=15, n_documents=8, n_noise=3, seed=1)}, "rankrls", tmp_path)
     assert set(changed.states().values()) == {"open"}
     with pytest.raises(ValueError, match="holds a study of mine with other settings"):
         changed.run()
@@ -110,23 +103,22 @@ def test_settings_are_for_all_problems(tiny_problem_file, tiny_problem, fold):
 @pytest.mark.parametrize(
     ("problems", "solvers", "message"),
     [
-        ("planted", lambda problem, seed: None, "a function needs a name for tables: solvers="),
         ("planted", {"mine": "fsmrank"}, "fsmrank keeps its name: solvers={'fsmrank': 'fsmrank'}"),
-        ("planted", [MOFSRank(metric="MAP"), MOFSRank(metric="MAP", workers=2)], None),
         ("planted", [RankSVM(), type("RankSVM", (RankSVM,), {})()], "two solvers are called RankSVM"),
         ("planted", (), "at least one problem, one solver and one fold"),
-        ("planted", 3, "a solver is a name, an estimator such as"),
         (["planted", load_problem("planted", {"metric.name": "MAP"})], "gas", "two problems are called planted"),
         ({"no name": "planted"}, "gas", "--set name"),
         ({"mine": 3}, "gas", "data in memory are"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(problems, solvers, message):
-    if message is None:
-        assert len(Study(problems, solvers, folds=[1]).solvers) == 1
-        return
     with pytest.raises(ValueError, match=message.replace("{", r"\{")):
         Study(problems, solvers, folds=[1])
+
+
+def test_arguments_of_a_run_make_no_other_solver():
+    solvers = [MOFSRank(metric="MAP"), MOFSRank(metric="MAP", workers=2)]
+    assert len(Study("planted", solvers, folds=[1]).solvers) == 1
 
 
 def test_data_without_a_name_are_refused(fold):
@@ -177,18 +169,3 @@ def test_a_function_of_a_script_runs_in_its_processes(tmp_path):
     )
     found = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert found.stdout == "{} [0.5]\n"
-
-
-def test_the_table_goes_on_in_its_own_words():
-    specs = Study("planted", ["gas", Solver(name="fsmrank", parameters={"lambda1": 0.5})], folds=[1]).solvers
-    assert [spec.label for spec in specs] == ["gas", "fsmrank[lambda1=0.5]"]
-
-
-def test_a_study_warns_of_the_cells_that_failed(tiny_problem, tmp_path):
-    def broken(problem, seed):
-        raise ValueError("no ranker today")
-
-    study = Study([tiny_problem], {"broken": broken, "single": "single"}, tmp_path, folds=[1])
-    with pytest.warns(UserWarning, match=r"1 of 2 cells failed: tiny, fold 1, broken.*no ranker today"):
-        study.run()
-    assert [cell.label for cell in study.failures()] == ["tiny, fold 1, broken, seed 0"]

@@ -100,8 +100,6 @@ def test_a_folder_without_validation_part_gets_one_from_the_training_queries(pro
             OWN.replace('"own.csv"', '"../own.csv"') + "split = {}",
             r"\[data\] file must lie below the place of",
         ),
-        (OWN.replace('"own.csv"', '"/own.csv"') + "split = {}", r"\[data\] file must lie below the place of"),
-        (OWN.replace("label =", "labl =") + "split = {}", r"unknown key \[data\] labl; did you mean label\?"),
         (
             OWN + 'split = {}\nnormalize = "query"\nscaled = "query"',
             r'\[data\] scaled = "query" says that the',

@@ -38,7 +38,8 @@ def test_cells_are_solvers_times_folds_times_seeds_of_those_that_draw(tiny_probl
 
 
 def test_all_stands_for_the_whole_table(tiny_problem):
-    study = Study([tiny_problem], ["fsmrank[lambda1=0.1]", "all"], "nowhere", folds=[1])
+    asked = [Solver(name="fsmrank", parameters={"lambda1": 0.1}), "all"]
+    study = Study([tiny_problem], asked, "nowhere", folds=[1])
     assert [solver.label for solver in study.solvers] == ["fsmrank[lambda1=0.1]", *solvers()]
 
 
@@ -103,7 +104,8 @@ def test_a_cell_that_fails_stops_no_other(tiny_problem_file, tmp_path, monkeypat
     monkeypatch.setitem(solvers(), "broken", entry)
     study = Study([tiny_problem_file], ["broken", "rankrls"], tmp_path, folds=[1, 2])
     seen = Counter()
-    study.run(done=lambda cell, succeeded: seen.update([(cell.solver.name, succeeded)]))
+    with pytest.warns(UserWarning, match=r"2 of 4 cells failed: tiny, fold 1, broken: RuntimeError: out of luck"):
+        study.run(done=lambda cell, succeeded: seen.update([(cell.solver.name, succeeded)]))
     assert seen == {("broken", False): 2, ("rankrls", True): 2}
     (failure, _) = study.failures().values()
     assert failure["error"] == "RuntimeError: out of luck"
@@ -135,13 +137,6 @@ def test_folders_without_a_study_are_refused(tmp_path):
     (tmp_path / "study.json").write_text('{"format": 1, "moerank": "0.0.9", "grids": []}')
     with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9"):
         Study.load(tmp_path)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_refused(tiny_problem_file, tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(OSError, match="cannot write results to"):
-        Study([tiny_problem_file], ["rankrls"], tmp_path / "study").run()
 
 
 @pytest.mark.parametrize(
