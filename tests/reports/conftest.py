@@ -7,6 +7,7 @@ from moerank.figures.of_study import FIGURES
 from moerank.reports.page import html_report
 from moerank.reports.report import Report
 from moerank.reports.sections import sections
+from moerank.studies.study import Study
 
 
 @pytest.fixture(scope="session")
@@ -32,12 +33,21 @@ def page(report, heard):
 
 
 @pytest.fixture(scope="session")
-def priced_report(tiny_study):
+def report_of(tiny_study):
+    """Make a report of some results, as if the study had no others, and of further attributes of the study."""
+
+    def make(results, reference=None, **attributes):
+        study = copy.copy(tiny_study)
+        study.__class__ = type("Other", (Study,), {"results": lambda _: results, **attributes})
+        return Report(study, reference)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def priced_report(report_of, report):
     """A report of the same results with a further objective."""
-    study = copy.copy(tiny_study)
-    results = [with_cost(result) for result in tiny_study.results()]
-    study.results = lambda: results
-    return Report(study)
+    return report_of([with_cost(result) for result in report.results])
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from helpers.changes import replace
 
-from moerank.reports.report import Report, p_value
+from moerank.reports.report import p_value
 from moerank.reports.tables import latex, latex_report, markdown_report
 from moerank.solvers import solvers
 from moerank.studies.problem import Published
@@ -43,16 +43,14 @@ def unescaped(tex):
     return re.sub(r"\\([A-Za-z]+\*?|.)", "", tex)
 
 
-def test_latex_of_hostile_names_is_balanced(tiny_study, monkeypatch):
+def test_latex_of_hostile_names_is_balanced(report, tiny_study, report_of):
     specs = [Solver(name=solver.name, parameters={"x": "} $ & %\n\\\\"}) for solver in tiny_study.solvers]
     labels = dict(zip((solver.label for solver in tiny_study.solvers), specs, strict=True))
     results = []
-    for result in tiny_study.results():
+    for result in report.results:
         names = [f"}}{{\\input{{x}} % & # $ ^ _ ~ [{number}]" for number in range(len(result.feature_names))]
         results.append(replace(result, feature_names=names, solver=labels[result.solver].label))
-    monkeypatch.setattr(tiny_study, "results", lambda: results)
-    monkeypatch.setattr(type(tiny_study), "solvers", property(lambda _: specs))
-    tex = latex_report(Report(tiny_study))
+    tex = latex_report(report_of(results, solvers=specs))
     assert r"\input" not in tex
     body = "\n".join(unescaped(tex).splitlines()[1:])
     depth = 0
@@ -70,22 +68,20 @@ def test_latex_of_hostile_names_is_balanced(tiny_study, monkeypatch):
             assert len(re.findall(r"(?<!\\)&", row)) == n_columns - 1
 
 
-def test_latex_compiles_and_fits_on_its_pages(tiny_study, monkeypatch, tmp_path):
+def test_latex_compiles_and_fits_on_its_pages(report, report_of, tmp_path):
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex is installed")
-    mine = list({result.solver: result for result in tiny_study.results()}.values())
+    mine = list({result.solver: result for result in report.results}.values())
     results = [  # as many rows as there may be, each with two folds
         replace(mine[position % len(mine)], solver=name, fold=fold, seed=0)
         for position, name in enumerate(solvers())
         for fold in (1, 2)
     ]
-    monkeypatch.setattr(tiny_study, "results", lambda: results)
     specs = [Solver(name=name) for name in solvers()]
-    monkeypatch.setattr(type(tiny_study), "solvers", property(lambda _: specs))
     entry = Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25, "NDCG@10": 0.5}, source="a paper, " * 20)
-    problem = tiny_study.problems[0].model_copy(update={"published": (entry,) * 12})
-    monkeypatch.setattr(type(tiny_study), "problems", property(lambda _: [problem]))
-    (tmp_path / "report.tex").write_text(latex_report(Report(tiny_study)), encoding="utf-8")
+    problem = replace(report.problems[0], published=(entry,) * 12)
+    tex = latex_report(report_of(results, solvers=specs, problems=[problem]))
+    (tmp_path / "report.tex").write_text(tex, encoding="utf-8")
     (tmp_path / "paper.tex").write_text(
         r"\documentclass[a4paper]{article}\textwidth16cm\oddsidemargin0cm\textheight24.5cm\topmargin-1.5cm"
         r"\usepackage{array,booktabs,longtable}\usepackage[T1]{fontenc}\begin{document}\input{report}\end{document}"
@@ -97,11 +93,11 @@ def test_latex_compiles_and_fits_on_its_pages(tiny_study, monkeypatch, tmp_path)
     assert not re.findall(r"Overfull \\hbox.*|Float too large.*|undefined.*", run.stdout)
 
 
-def test_markdown_code_ends_where_it_should(tiny_study, monkeypatch):
-    monkeypatch.setattr(tiny_study, "commands", lambda: ["moerank study x", "```", "# not a title"])
-    lines = markdown_report(Report(tiny_study)).splitlines()
+def test_markdown_code_ends_where_it_should(report, report_of):
+    commands = ["moerank study x", "```", "# not a title"]
+    lines = markdown_report(report_of(report.results, commands=lambda _: commands)).splitlines()
     first, last = lines.index("````sh"), lines.index("````")
-    assert lines[first + 1 : last] == ["moerank study x", "```", "# not a title"]
+    assert lines[first + 1 : last] == commands
 
 
 def test_markdown_tables_read_back(report, shown):
@@ -117,15 +113,10 @@ def test_markdown_tables_read_back(report, shown):
     ]
 
 
-def test_the_table_of_pairs_holds_every_test_of_every_problem(tiny_study, monkeypatch):
-    elsewhere = [replace(result, problem="other") for result in tiny_study.results()]
-    both = [*tiny_study.results(), *elsewhere]
-    problems = [
-        problem.model_copy(update={"name": name}) for problem in tiny_study.problems for name in ("tiny", "other")
-    ]
-    monkeypatch.setattr(tiny_study, "results", lambda: both)
-    monkeypatch.setattr(type(tiny_study), "problems", property(lambda _: problems))
-    report = Report(tiny_study)
+def test_the_table_of_pairs_holds_every_test_of_every_problem(report, report_of):
+    both = [*report.results, *(replace(result, problem="other") for result in report.results)]
+    problems = [replace(problem, name=name) for problem in report.problems for name in ("tiny", "other")]
+    report = report_of(both, problems=problems)
     rows = report.pairs
     assert rows.columns.tolist()[:5] == ["problem", "measure", "solver", "other", "n"]
     counts = rows.groupby(["problem", "measure"], sort=False).size().to_dict()
@@ -133,5 +124,4 @@ def test_the_table_of_pairs_holds_every_test_of_every_problem(tiny_study, monkey
     for problem in problems:
         mine = rows[(rows["problem"] == problem.name) & (rows["measure"] == "NDCG@10")].reset_index(drop=True)
         assert mine.drop(columns=["problem", "measure"]).equals(report.query_pairs(problem))
-    monkeypatch.setattr(tiny_study, "results", lambda: both[:1])
-    assert Report(tiny_study).pairs.columns.tolist() == rows.columns.tolist()
+    assert report_of(both[:1]).pairs.columns.tolist() == rows.columns.tolist()

@@ -107,14 +107,13 @@ def test_run_lengths_say_which_columns_there_are(columns):
     assert [i for i, mark in enumerate(marks) if mark == "x"] == columns
 
 
-def test_hostile_names_are_only_text(tiny_study, monkeypatch):
+def test_hostile_names_are_only_text(tiny_study, report_of, monkeypatch):
     monkeypatch.setattr("moerank.reports.report.FIGURES", {"frequency": FIGURES["frequency"]})  # with their names
     evil = '</script><script>alert("1")</script>&<b>'
     results = tiny_study.results()
     for result in results:
         result.feature_names[:] = [f"{evil}{number}" for number in range(len(result.feature_names))]
-    monkeypatch.setattr(tiny_study, "results", lambda: results)
-    reader = Reader(html_report(Report(tiny_study)))
+    reader = Reader(html_report(report_of(results)))
     assert len(reader.scripts) == 3
     assert evil + "1" in json.dumps(json.loads(reader.scripts[0])).replace('\\"', '"')
 

@@ -1,4 +1,3 @@
-import copy
 import os
 import platform
 import re
@@ -30,15 +29,13 @@ def test_sections_are_in_reading_order(report):
     assert list(titled(report)) == [*first, "Question", "Problems", "Solvers", "How to reproduce"]
 
 
-def test_certificates_are_a_section_of_their_own(tiny_study):
+def test_certificates_are_a_section_of_their_own(report, report_of):
     """Of the first run alone: its chosen member lacks a quarter of the reduction, the others nothing."""
-    first, *others = tiny_study.results()
+    first, *others = report.results
     losses = [0.8 if number == first.chosen else 0.75 for number in range(len(first.front))]
     known = {"sizes": [1, 2], "best": [0.9, 0.8], "bounds": [0.9, 0.7], "least": [0.75] * len(losses), "losses": losses}
     certificate = Certificate(alpha=1.0, **known, errors=[0.5], n_subsets=20, hypervolume=0.6)
-    study = copy.copy(tiny_study)
-    study.results = lambda: [first.model_copy(update={"certificate": certificate}), *others]
-    (row,) = certificates(Report(study)).tables[0].rows
+    (row,) = certificates(report_of([replace(first, certificate=certificate), *others])).tables[0].rows
     name, size = first.solver, str(len(first.best.features))
     assert [entry.text for entry in row] == ["tiny", "1", name, size, "25.0%", "25.0%", "1 of 2", "1", "60%"]
 
@@ -83,34 +80,30 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
         (-0.05, 8, "on 8 test queries: too few to tell"),
     ],
 )
-def test_the_verdict_says_how_sure_it_is(difference, n, words, tiny_study, monkeypatch):
-    (run, *_) = [result for result in tiny_study.results() if result.solver == "fsmrank"]
+def test_the_verdict_says_how_sure_it_is(difference, n, words, report, report_of):
+    (run, *_) = runs_of(report, "fsmrank").values()
     differences = tuple(np.tile([difference - 0.01, difference + 0.01], n // 2).tolist())
     judged = replace(run.verdict, n_queries=n, differences=differences)
-    monkeypatch.setattr(tiny_study, "results", lambda: [replace(run, verdict=judged)])
-    answer, grounds, unfinished = verdict(Report(tiny_study)).paragraphs
+    answer, grounds, unfinished = verdict(report_of([replace(run, verdict=judged)])).paragraphs
     assert words in answer
     assert "Chosen as the only one that selects, by the mean NDCG@10 of validation queries on one fold." in grounds
     assert unfinished.startswith("1 of 18 runs are finished")
 
 
-def test_without_a_selection_there_is_no_verdict(tiny_study, monkeypatch):
-    kept = [result for result in tiny_study.results() if result.solver == "ranksvm-primal"]
-    monkeypatch.setattr(tiny_study, "results", lambda: kept)
-    said = verdict(Report(tiny_study)).paragraphs[0]
+def test_without_a_selection_there_is_no_verdict(report, report_of):
+    said = verdict(report_of(report.results.among(["ranksvm-primal"]))).paragraphs[0]
     assert said == "tiny: no verdict, because no finished run selects features and was judged by test queries."
 
 
-def test_no_best_is_marked_where_solvers_have_other_folds(report, tiny_study, monkeypatch):
+def test_no_best_is_marked_where_solvers_have_other_folds(report, report_of):
     def bold(of):
-        tables = results(of, tiny_study.problems[0]).tables
+        tables = results(of, report.problems[0]).tables
         return [entry.text for table in tables for row in table.rows for entry in row if entry.best], tables[0].caption
 
     found, caption = bold(report)
     assert found and "the best of a column is bold" in caption
-    kept = [result for result in tiny_study.results() if (result.solver, result.fold) != ("fsmrank", 2)]
-    monkeypatch.setattr(tiny_study, "results", lambda: kept)
-    found, caption = bold(Report(tiny_study))
+    kept = [result for result in report.results if (result.solver, result.fold) != ("fsmrank", 2)]
+    found, caption = bold(report_of(kept))
     assert not found and "no best is marked, because solvers have different folds" in caption
 
 
@@ -177,10 +170,8 @@ def test_all_pairs_are_counted_by_the_tests_of_their_queries(report):
     assert "over the 6 common cells" in fronts.note
 
 
-def test_too_few_cells_are_said_and_not_tested(tiny_study, monkeypatch):
-    kept = [result for result in tiny_study.results() if result.seed < 2]
-    monkeypatch.setattr(tiny_study, "results", lambda: kept)
-    section = titled(Report(tiny_study))["All pairs of solvers"]
+def test_too_few_cells_are_said_and_not_tested(report, report_of):
+    section = titled(report_of([result for result in report.results if result.seed < 2]))["All pairs of solvers"]
     assert [table.name for table in section.tables] == ["pairs-tiny"]
     assert section.paragraphs[1] == (
         "tiny: the hypervolumes of the searches are not tested. Pairs: 1; common cells of a pair, each a fold and a "
@@ -188,9 +179,9 @@ def test_too_few_cells_are_said_and_not_tested(tiny_study, monkeypatch):
     )
 
 
-def test_many_that_are_beaten_are_not_all_named(tiny_study, monkeypatch):
+def test_many_that_are_beaten_are_not_all_named(report, report_of):
     """Twelve solvers, each better than all before it by far."""
-    (first, second, *_) = [result for result in tiny_study.results() if result.solver == "fsmrank"]
+    first, second = runs_of(report, "fsmrank").values()
     made = []
     for level in range(12):
         for run in (first, second):
@@ -199,8 +190,7 @@ def test_many_that_are_beaten_are_not_all_named(tiny_study, monkeypatch):
             scores = {**run.best.scores, "test": {"NDCG@10": float(np.mean(values)), "MAP": 0.5}}
             best = replace(run.best, scores=scores, per_query={"test": {"NDCG@10": values}})
             made.append(replace(run, solver=f"s{level:02}", front=[best], chosen=0))
-    monkeypatch.setattr(tiny_study, "results", lambda: made)
-    table = pairs(Report(tiny_study, "s00")).tables[0]
+    table = pairs(report_of(made, "s00")).tables[0]
     assert [row[0].text for row in table.rows] == [f"s{level:02}" for level in range(11, -1, -1)]
     assert table.rows[0][5].text == "s10, s09, s08, s07, s06, s05, s04, s03 and 3 more"
     assert table.rows[3][5].text == "s07, s06, s05, s04, s03, s02, s01, s00"
@@ -242,11 +232,10 @@ def test_results_can_be_shown_by_any_metric_that_is_kept(tiny_study):
         Report(tiny_study, metrics=["NDCG@11"])
 
 
-def test_published_results_have_their_sources(tiny_study, monkeypatch):
+def test_published_results_have_their_sources(report, report_of):
     entry = Published(method="Theirs", solver="fsmrank", features=3.0, scores={"MAP": 0.25}, source="a paper")
-    problem = tiny_study.problems[0].model_copy(update={"published": (entry,)})
-    monkeypatch.setattr(type(tiny_study), "problems", property(lambda _: [problem]))
-    published = titled(Report(tiny_study))["Problems"].tables[1]
+    problem = replace(report.problems[0], published=(entry,))
+    published = titled(report_of(report.results, problems=[problem]))["Problems"].tables[1]
     assert published.columns == ["method", "solver here", "features", "MAP", "source"]
     assert [e.text for e in published.rows[0]] == ["Theirs", "fsmrank", "3.0", "0.2500", "a paper"]
 
@@ -262,27 +251,23 @@ def test_what_is_missing_is_named_and_the_rest_reported(tiny_study, tiny_problem
     assert "Results: tiny" in titled(report)
 
 
-def test_ablations_without_a_common_run_are_left_out(tiny_study, monkeypatch):
+def test_ablations_without_a_common_run_are_left_out(report, report_of):
     only = {"mofsrank": 1, "mofsrank-no-ensemble": 2}
-    kept = [result for result in tiny_study.results() if only.get(result.solver, result.fold) == result.fold]
-    monkeypatch.setattr(tiny_study, "results", lambda: kept)
-    assert "Ablations" not in titled(Report(tiny_study))
+    kept = [result for result in report.results if only.get(result.solver, result.fold) == result.fold]
+    assert "Ablations" not in titled(report_of(kept))
 
 
-def test_a_single_run_is_never_significant(tiny_study, monkeypatch):
-    kept = [result for result in tiny_study.results() if result.fold == 1 and result.seed == 0]
-    monkeypatch.setattr(tiny_study, "results", lambda: kept)
-    (table,) = titled(Report(tiny_study))["Ablations"].tables
+def test_a_single_run_is_never_significant(report, report_of):
+    kept = [result for result in report.results if result.fold == 1 and result.seed == 0]
+    (table,) = titled(report_of(kept))["Ablations"].tables
     assert [row[column].text for row in table.rows for column in (2, 4, 6)] == ["1.000"] * 3
 
 
-def test_published_values_stand_only_beside_the_parameters_of_the_table(tiny_study, monkeypatch):
+def test_published_values_stand_only_beside_the_parameters_of_the_table(report, report_of):
     entry = Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25}, source="a paper")
-    problem = tiny_study.problems[0].model_copy(update={"published": (entry,)})
-    own = tiny_study.results()
-    given = [replace(r, solver="fsmrank[lambda1=0.5]") for r in own if r.solver == "fsmrank"]
-    monkeypatch.setattr(tiny_study, "results", lambda: [*own, *given])
-    table = results(Report(tiny_study), problem).tables[0]
+    problem = replace(report.problems[0], published=(entry,))
+    given = [replace(run, solver="fsmrank[lambda1=0.5]") for run in runs_of(report, "fsmrank").values()]
+    table = results(report_of([*report.results, *given]), problem).tables[0]
     shown = {row[0].text: row[table.columns.index("MAP") + 1].text for row in table.rows}
     assert shown["fsmrank"] == "0.2500"
     assert shown["fsmrank[lambda1=0.5]"] == ""

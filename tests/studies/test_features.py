@@ -4,40 +4,24 @@ import pytest
 from moerank.studies.problem import load_problem
 from moerank.studies.run_fold import run_fold
 
-FILE = """
-name = "priced"
-[data]
-source = "planted"
-n_queries = 15
-n_documents = 12
-n_noise = 3
+FEATURES = """
 [search]
 objectives = ["cost", "error"]
 [features]
 table = "costs.csv"
 exclude = {exclude}
 {limits}
-[instance_selection]
-population = 8
-generations = 2
-[feature_selection]
-population = 8
-generations = 3
-[ensemble]
-population = 8
-generations = 2
 """
 
 
 @pytest.fixture
-def priced(tmp_path):
+def priced(tiny_problem_file, tiny_problem, tmp_path):
     """Write a problem file with a table of costs beside it, and read it."""
 
     def write(exclude="[]", costs=None, limits=""):
         path = tmp_path / "priced.toml"
-        path.write_text(FILE.format(exclude=exclude, limits=limits))
-        size = {"data.n_queries": 15, "data.n_documents": 12, "data.n_noise": 3}
-        names = load_problem("planted", size).load_fold(1)[0].feature_names
+        path.write_text(tiny_problem_file.read_text() + FEATURES.format(exclude=exclude, limits=limits))
+        names = tiny_problem.load_fold(1)[0].feature_names
         rows = costs or [f"{name},{number + 1}" for number, name in enumerate(names)]
         (tmp_path / "costs.csv").write_text("\n".join(["name,cost,group"[: 9 + 6 * (rows[-1].count(",") > 1)], *rows]))
         return load_problem(path), names

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import warnings
 
-import pytest
-
 from moerank.studies.problem import load_problem
 from moerank.studies.run_fold import run_fold
 
 SOLVERS = ("mofsrank", "mofsrank-mffs", "rankrls", "ranksvm-primal", "crr", "lambdamart[n_trees=10]")
+
+
+SIZES = {"data.n_queries": 40, "data.n_documents": 20, "data.n_noise": 150}
+"""Enough documents and features that threads share products where they may."""
 
 
 def results(problem, workers):
@@ -21,31 +23,18 @@ def results(problem, workers):
         warnings.simplefilter("ignore")
         for solver in SOLVERS:
             stored = json.loads(
-                run_fold(load_problem(problem), 1, solver, 0, workers=workers, baselines=False).to_json()
+                run_fold(load_problem(problem, SIZES), 1, solver, 0, workers=workers, baselines=False).to_json()
             )
             del stored["times"]
             found.append(stored)
     return found
 
 
-@pytest.fixture(scope="module")
-def problem(tiny_problem_file, tmp_path_factory):
-    """The tiny problem with enough documents and features that threads share products where they may."""
-    path = tmp_path_factory.mktemp("bits") / "problem.toml"
-    text = tiny_problem_file.read_text().replace("n_queries = 15\nn_documents = 12\nn_noise = 5", SIZES)
-    assert SIZES in text
-    path.write_text(text)
-    return path
-
-
-SIZES = "n_queries = 40\nn_documents = 20\nn_noise = 150"
-
-
-def test_the_same_bits_for_any_number_of_workers_and_threads(problem):
-    here = results(problem, workers=1)  # first, lest both processes compile the kernels
+def test_the_same_bits_for_any_number_of_workers_and_threads(tiny_problem_file):
+    here = results(tiny_problem_file, workers=1)  # first, lest both processes compile the kernels
     environment = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
     environment |= {"OMP_NUM_THREADS": "4", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    script = f"import runpy; runpy.run_path({__file__!r}, run_name='asked')['tell']({str(problem)!r})"
+    script = f"import runpy; runpy.run_path({__file__!r}, run_name='asked')['tell']({str(tiny_problem_file)!r})"
     told = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert json.loads(told.stdout) == here
 
