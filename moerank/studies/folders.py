@@ -65,11 +65,12 @@ class FoldRuns:
             say("nothing to resume; starting from the beginning")
         for fold, folder in self.folders.items():
             result = finished[fold]
-            older = result is not None and not resume and self._is_older(fold, folder, result)
-            if older:
+            if result is not None and not resume and self._is_older(fold, folder, result):
                 say(f"{folder} holds a run on older data or by another version of moerank; it is run again")
-            runs = result is None or again or older
-            if not runs:
+                result = None
+            result = None if again else result
+            complete = result is not None and all((folder / name).exists() for name in FILES)
+            if result is not None:
                 say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
             else:
                 if not resume:
@@ -89,8 +90,7 @@ class FoldRuns:
                         progress=report,
                         cluster=cluster,
                     )
-            assert result is not None
-            if runs or not all((folder / name).exists() for name in FILES):
+            if not complete:
                 write_result(result, folder)
             for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
                 journal.unlink(missing_ok=True)

@@ -307,16 +307,12 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
     solver = problem.spec(solver)
     known = solver.takes()
     settings = _as_run(problem.configuration(), solver)
-    unused = [name for name in STAGES if name not in known and name in settings]
+    unused = {name for name in (*STAGES, *(() if baselines else ("backend",))) if name not in known}
     if not settings["search"].keys() & known.keys():  # all that may count is the margin of a verdict
-        margin = {name: value for name, value in settings["search"].items() if name == "margin"}
-        settings["search"] = margin if solver.selects else {}
-    unused += ["search"] if not settings["search"] else []
-    unused += ["backend"] if not baselines and "backend" not in known else []
+        settings["search"] = {"margin": settings["search"]["margin"]} if solver.selects else {}
     compared = {"trees": baselines, "cross_validation": problem.comparison.cross_validation}
     settings["comparison"] = {name: value for name, value in settings["comparison"].items() if compared[name]}
-    unused += ["comparison"] if not settings["comparison"] else []
-    used = {name: values for name, values in settings.items() if name not in unused}
+    used = {name: values for name, values in settings.items() if values and name not in unused}
     of_table = {} if solver.given is not None else {"name": solver.name, "parameters": solver.settings}
     code = _code([of_table, {**used, "data": None}])
     return {

@@ -282,15 +282,9 @@ def _shallow(description: Parameters) -> Parameters:
 
 
 def describe(value: object, place: str, *, without: tuple[str, ...] = ()) -> Any:
-    """Return a plain JSON value that identifies `value` in every process.
+    """Return a plain JSON value that identifies `value` in every process, without some parameters of an estimator.
 
-    Parameters
-    ----------
-    value : object
-    place : str
-        The name of the value in messages.
-    without : tuple of str
-        Parameters of an estimator that do not count.
+    `place` is the name of the value in messages.
 
     Raises
     ------

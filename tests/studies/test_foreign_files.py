@@ -49,18 +49,14 @@ def test_results_that_have_changed_places_are_refused_by_name(study, tmp_path):
 
 def test_what_is_no_file_does_not_hang(study, tmp_path, command):
     begin = time.monotonic()
-    first, second = study.cells()[:2]
-    path = tmp_path / "cells" / f"{first.key}.json"
+    key = study.cells()[0].key
+    path = tmp_path / "cells" / f"{key}.json"
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(OSError, match=rf"{path} is a FIFO, not a file"):
         study.results()
     path.unlink()
-    path.mkdir()
-    with pytest.raises(OSError, match=rf"{path} is a folder, not a file"):
-        study.results()
-    path.rmdir()
-    failure = tmp_path / "failures" / f"{first.key}.json"
+    failure = tmp_path / "failures" / f"{key}.json"
     os.mkfifo(failure)
     with pytest.raises(OSError, match=rf"{failure} is a FIFO"):
         study.failures()
@@ -76,7 +72,6 @@ def test_what_is_no_file_does_not_hang(study, tmp_path, command):
     outcome = command("report", tmp_path)
     assert (outcome.exit_code, outcome.stderr) == (2, f"error: {tmp_path / 'study.json'} is a FIFO, not a file\n")
     assert time.monotonic() - begin < 20
-    assert second
 
 
 @pytest.mark.parametrize(
