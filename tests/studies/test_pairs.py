@@ -3,18 +3,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from moerank.statistics import holm
 from moerank.studies.comparison import against_reference, fewest_cells, hypervolume_pairs, query_pairs, standings
 from moerank.studies.results import Results, front_quality
-
-
-def holm_by_hand(p):
-    """The largest of (n − k) p of all p values up to the own one, k of them smaller, and at most 1."""
-    order = sorted(range(len(p)), key=lambda i: p[i])
-    adjusted, largest = {}, 0.0
-    for k, i in enumerate(order):
-        largest = max(largest, min(1.0, (len(p) - k) * p[i]))
-        adjusted[i] = largest
-    return [adjusted[i] for i in range(len(p))]
 
 
 def test_every_pair_is_compared_as_with_a_reference(results):
@@ -27,7 +18,7 @@ def test_every_pair_is_compared_as_with_a_reference(results):
         for row in table[table["other"] == reference].itertuples():
             for name in ("difference", "error", "wins", "ties", "losses", "p"):
                 assert getattr(row, name) == expected.loc[row.solver, name]
-    assert table["holm"].tolist() == pytest.approx(holm_by_hand(table["p"].tolist()), rel=1e-12)
+    assert table["holm"].tolist() == holm(table["p"]).tolist()
     assert (table["n"] == len(np.concatenate(list(results.query_values("MAP")["fsmrank"].values())))).all()
 
 
@@ -66,7 +57,7 @@ def test_hypervolumes_are_compared_cell_by_cell():
         assert row["difference"] == pytest.approx(d.mean())
         assert row["p"] == stats.wilcoxon(d, method="exact").pvalue
     assert table.loc[("a", "c"), "p"] == 2 / 2**9
-    assert table["holm"].tolist() == pytest.approx(holm_by_hand(table["p"].tolist()))
+    assert table["holm"].tolist() == holm(table["p"]).tolist()
 
 
 def test_pairs_with_too_few_cells_are_not_tested_and_adjust_nobody():

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -77,15 +78,14 @@ def none_left(leader):
     return not group(leader)
 
 
+def words(problem, solvers, folder, *more):
+    """The words of a study in a folder."""
+    return ("study", problem, "--solvers", solvers, "--folds", "1,2", "--seeds", 2, "--out", folder, *more)
+
+
 @pytest.fixture
 def asked(tiny_problem_file):
-    """The words of a study in a folder."""
-
-    def words(folder, *more):
-        grid = ("--solvers", SOLVERS, "--folds", "1,2", "--seeds", 2)
-        return ("study", tiny_problem_file, *grid, "--out", folder, *more)
-
-    return words
+    return partial(words, tiny_problem_file, SOLVERS)
 
 
 def test_a_study_goes_on_where_the_disk_was_full(small_disk, run, asked, undisturbed):  # noqa: F811
@@ -244,13 +244,7 @@ def slow_undisturbed(slow_problem_file, tmp_path_factory):
 
 @pytest.fixture
 def slow(slow_problem_file):
-    """The words of a study of this problem in a folder."""
-
-    def words(folder, *more):
-        grid = ("--solvers", "mofsrank", "--folds", "1,2", "--seeds", 2)
-        return ("study", slow_problem_file, *grid, "--out", folder, *more)
-
-    return words
+    return partial(words, slow_problem_file, "mofsrank")
 
 
 @pytest.mark.parametrize(
