@@ -157,5 +157,7 @@ def test_data_are_all_that_can_decide():
         data(costs=[1.0, 3.0]),
         query_level_norm(data()),
         data(missing=0.0),
+        data(qid=(1, 2), query_weights=[1.0, 2.0]),
+        data(qid=(1, 2), query_weights=[2.0, 1.0]),
     ]
     assert len({known, *map(data_digest, others)}) == 1 + len(others)

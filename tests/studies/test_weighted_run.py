@@ -7,7 +7,6 @@ from moerank.metrics import NDCG
 from moerank.rankers import RankRLS
 from moerank.studies.problem import make_problem
 from moerank.studies.run_fold import run_fold
-from moerank.studies.solver import data_digest
 
 
 def weighted(data, seed):
@@ -40,8 +39,3 @@ def test_a_run_says_weighted_means(parts):
         values = NDCG(5).per_query(held_out, held_out.X @ RankRLS(alpha=0.5).fit(train).coef_)
         total += values @ held_out.query_weights
     assert result.cross_validated == pytest.approx(total / parts[0].query_weights.sum(), abs=1e-12)
-
-
-def test_weights_make_other_data(parts):
-    plain = load_planted_fold(1, n_queries=60, n_documents=10)[0]
-    assert len({data_digest(data) for data in (plain, weighted(plain, 0), weighted(plain, 1))}) == 3
