@@ -6,6 +6,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +16,7 @@ import pandas as pd
 from moerank.checks import check_at_least, check_choice
 from moerank.files import Json
 from moerank.solvers import BASES, ablations, names_of_code, solver_entry, written
-from moerank.studies.executors import Executor, check_can_be_sent, find_executor, run_cells
+from moerank.studies.executors import check_can_be_sent, find_executor, run_cells
 from moerank.studies.grid import (
     MOST_CELLS,
     AskedProblems,
@@ -215,10 +216,7 @@ class Study:
                 for cell in cells:
                     store.forget_failure(cell)
             shards = any(problem.data.shards is not None for problem in self.problems)
-
-            def executor() -> Executor:
-                return find_executor(workers, dask, self.data, shards=shards)
-
+            executor = partial(find_executor, workers, dask, self.data, shards=shards)
             self._check_here(cells, store.done())
             run_cells(store, cells, executor, done, started)
         remedy = "Study.failures() returns them all with their tracebacks, and run(retry_failed=True) runs them again"
