@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, fit_scaling
+from moerank.data import PER_QUERY, UNSCALED, RankingData, fit_scaling
 from moerank.metrics import MAP
-from moerank.studies.problem import Problem
+from moerank.studies.problem import make_problem, with_settings
 from moerank.studies.result import Result
 from moerank.studies.result_files import write_result
 from moerank.studies.run_fold import run_fold
@@ -27,11 +27,12 @@ def raw(tiny_problem):
 
 
 @pytest.fixture
-def run(tiny_problem, raw, monkeypatch):
+def run(tiny_problem, raw):
+    budget = tiny_problem.model_dump(exclude_unset=True, exclude={"name", "data"})
+
     def call(solver, kind):
-        scaling = fit_scaling(raw[0], kind)
-        monkeypatch.setattr(Problem, "load_limited_fold", lambda *_: (tuple(map(scaling.apply, raw)), {}))
-        return run_fold(tiny_problem, solver=solver), scaling
+        problem = make_problem("mine", raw, {"data.normalize": kind, **budget})
+        return run_fold(problem, solver=solver), fit_scaling(raw[0], kind)
 
     return call
 
@@ -62,10 +63,8 @@ def test_data_that_are_not_scaled_say_so(tiny_result):
     assert (tiny_result.scaling, tiny_result.missing) == (UNSCALED, None)
 
 
-def test_data_that_came_scaled_are_remembered(tiny_problem, monkeypatch):
-    parts = [part.declared("query") for part in tiny_problem.load_fold(1)]
-    monkeypatch.setattr(Problem, "load_limited_fold", lambda *_: (parts, {}))
-    result = run_fold(tiny_problem, solver="rankrls")
+def test_data_that_came_scaled_are_remembered(tiny_problem):
+    result = run_fold(with_settings(tiny_problem, {"data.scaled": "query"}), solver="rankrls")
     assert json.loads(result.to_json())["scaling"] == {"kind": "query"}
     assert Result.from_json(result.to_json()).scaling == PER_QUERY
 
@@ -90,11 +89,7 @@ def test_damaged_scalings_are_refused(tiny_result, change, message):
 
 
 def test_fitted_values_that_the_configuration_asks_for_must_be_there(run):
-    result, scaling = run("rankrls", "minmax")
-    assert isinstance(scaling, FittedScaling)
-    values = json.loads(result.to_json())
-    values["configuration"]["data"]["normalize"] = "minmax"
-    assert Result.from_json(json.dumps(values)).scaling == scaling
+    values = json.loads(run("rankrls", "minmax")[0].to_json())
     values["scaling"] = {"kind": "none"}
     with pytest.raises(ValueError, match=r"scaling is missing, and configuration\.data\.normalize is one by fitted"):
         Result.from_json(json.dumps(values))
