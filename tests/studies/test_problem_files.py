@@ -136,14 +136,6 @@ def test_overrides_replace_values_and_are_named_in_errors(tmp_path):
         load_problem(path, {"name.x": 1})
 
 
-def test_missing_data_say_what_to_put_where(tmp_path, monkeypatch):
-    monkeypatch.delenv("MOERANK_DATA", raising=False)
-    with pytest.raises(
-        FileNotFoundError, match=r"no folder MQ2008 with Fold1 … Fold5 in .*download MQ2008 of LETOR 4\.0"
-    ):
-        load_problem("mq2008").load_fold(1, tmp_path)
-
-
 def test_problems_are_found_inside_an_installed_package(tmp_path, monkeypatch):
     package = tmp_path / "moerank"
     (package / "problems").mkdir(parents=True)
