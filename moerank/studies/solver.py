@@ -99,9 +99,7 @@ class Solver(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: str  # in the table of solvers; for an object its label
-    parameters: PlainParameters = Field(
-        default_factory=dict
-    )  # set by the user; tables and figures tell solvers by them
+    parameters: PlainParameters = Field(default_factory=dict)  # set by the user: tables tell solvers by them
     given: Parameters | None = None  # the description of an object, see `describe`
     draws: bool = False  # the seeds of an object differ
     defaults: PlainParameters = Field(default_factory=dict, exclude=True)  # from the problem file
