@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from moerank.studies.results import Results
 
 
-__all__ = ["FigureFolder", "RunFigure", "Section", "StudyFigure", "View"]
-
 Kind = TypeVar("Kind")
 
 

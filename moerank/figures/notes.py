@@ -15,17 +15,6 @@ from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
 from moerank.verdict import FEWEST, Verdict
 
-__all__ = [
-    "beside_first",
-    "errors_noted",
-    "fronts_of_fold",
-    "judged",
-    "named",
-    "non_dominated",
-    "title_of",
-    "two_of",
-]
-
 MOST_NAMES = 4
 """Largest number of solvers that a sentence names."""
 

@@ -21,8 +21,6 @@ from moerank.solvers import solvers as solver_table
 from moerank.studies.results import Results
 from moerank.studies.summary import by_validation
 
-__all__ = ["MOST_LINES", "TITLES", "Look", "Panels", "best_of_families", "family_of", "rows_figure", "solver_style"]
-
 MOST_LINES = 6
 """Largest number of solvers with a colour, which readers can distinguish at a glance."""
 

@@ -22,25 +22,6 @@ from moerank.arrays import Vector
 from moerank.files import replace_file
 from moerank.verdict import MARGIN
 
-__all__ = [
-    "CHOSEN",
-    "GREY",
-    "LINES",
-    "WIDTH",
-    "Style",
-    "beyond",
-    "encode",
-    "far_below",
-    "fit_height",
-    "in_style",
-    "limits_of",
-    "put_log_scale",
-    "put_note",
-    "put_title",
-    "save_figure",
-    "widen",
-]
-
 WIDTH = 3.4
 """Inches of a column of a two-column paper."""
 

@@ -10,8 +10,6 @@ from moerank.figures.figure import RunFigure
 from moerank.figures.style import GREY, LINES, WIDTH, in_style, put_title, widen
 from moerank.studies.result import Convergence, Result
 
-__all__ = ["FIGURE"]
-
 
 def convergence_figure(result: Result) -> Figure:
     """Draw the hypervolume over the generations, one panel per stage; a solver without generations is a ValueError.

@@ -13,8 +13,6 @@ from moerank.figures.figure import RunFigure
 from moerank.figures.style import CHOSEN, WIDTH, in_style, put_title
 from moerank.studies.result import Result
 
-__all__ = ["FIGURE"]
-
 MOST_ROWS = 50
 """Largest number of features on a page; the most used are shown."""
 

@@ -23,8 +23,6 @@ from moerank.figures.style import (
 )
 from moerank.studies.result import PARTS, Member, Result
 
-__all__ = ["FIGURE"]
-
 BASELINES = ("D", "v", "P")
 """Markers of all features, FSMRank and LambdaMART."""
 

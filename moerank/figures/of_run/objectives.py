@@ -9,8 +9,6 @@ from moerank.figures.of_study.objectives import objectives_figure as of_study
 from moerank.studies.result import Result
 from moerank.studies.results import Results
 
-__all__ = ["FIGURE"]
-
 
 def objectives_figure(result: Result) -> Figure:
     """Draw a panel for each pair of objectives, as the figure of a study does for several solvers.

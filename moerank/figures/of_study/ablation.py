@@ -15,8 +15,6 @@ from moerank.studies.comparison import against_reference
 from moerank.studies.results import NoResultsError, Results, mean_by_size
 from moerank.verdict import LEVEL
 
-__all__ = ["FIGURE"]
-
 FRONTS, TRAINING, TEST = (
     "Fronts of fold {}, first seed",
     "Training, mean of all folds and seeds",

@@ -18,8 +18,6 @@ from moerank.studies.problem import Published
 from moerank.studies.results import Results, Runs, mean_by_size, offers_sizes
 from moerank.studies.summary import by_validation
 
-__all__ = ["FIGURE"]
-
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, different from those of solvers."""
 

@@ -15,8 +15,6 @@ from moerank.mofsrank.objectives import FRONT
 from moerank.statistics import attainment_surfaces
 from moerank.studies.results import NoResultsError, front_points
 
-__all__ = ["FIGURE"]
-
 
 def attainment_figure(view: View) -> Figure:
     """Draw the median attainment surface of number of features and error over the seeds, with a band of the quartiles.

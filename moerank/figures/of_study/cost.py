@@ -15,8 +15,6 @@ from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
 from moerank.figures.style import GREY, far_below, in_style, put_log_scale
 from moerank.studies.results import Runs
 
-__all__ = ["FIGURE"]
-
 LEAST = 1e-3
 """Least processor seconds on the logarithmic scale; shorter times are not reliable."""
 

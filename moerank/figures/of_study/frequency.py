@@ -14,8 +14,6 @@ from moerank.figures.panels import best_of_families
 from moerank.figures.style import WIDTH, fit_height, in_style, put_note, put_title
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
-__all__ = ["FIGURE"]
-
 MOST_ROWS = 16
 """Largest number of features."""
 

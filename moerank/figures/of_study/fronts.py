@@ -14,8 +14,6 @@ from moerank.figures.panels import Look, Panels, best_of_families
 from moerank.figures.style import beyond, in_style, limits_of
 from moerank.studies.result import PARTS, Result
 
-__all__ = ["FIGURE"]
-
 TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
 
 

@@ -16,8 +16,6 @@ from moerank.figures.style import in_style
 from moerank.studies.result import Convergence
 from moerank.studies.results import NoResultsError
 
-__all__ = ["FIGURE"]
-
 
 def hypervolume_figure(view: View) -> Figure:
     """Draw the hypervolume of each stage's front: the mean over folds and seeds, with a band of their quartiles.

@@ -11,8 +11,6 @@ from moerank.figures.panels import rows_figure
 from moerank.figures.style import fit_height, in_style, put_note, put_title
 from moerank.studies.results import NoResultsError, Results
 
-__all__ = ["FIGURE"]
-
 
 def instances_figure(view: View) -> Figure:
     """Draw the share of the instances that the members of all fronts were trained on: quartiles, and all members.

@@ -18,8 +18,6 @@ from moerank.figures.style import CHOSEN, Style, in_style, put_log_scale
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, front_points
 
-__all__ = ["FIGURE"]
-
 
 def objectives_figure(view: View) -> Figure:
     """Draw the training front of each solver on one fold, with its first seed: a panel for each pair of objectives.

@@ -12,8 +12,6 @@ from moerank.figures.panels import rows_figure
 from moerank.figures.style import GREY, WIDTH, Style, fit_height, in_style, put_note, put_title
 from moerank.studies.comparison import SolverRanks, solver_ranks
 
-__all__ = ["FIGURE"]
-
 BAR = 0.055
 """Width of a bar as a share of the axes."""
 
