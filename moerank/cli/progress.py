@@ -17,7 +17,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
-    Task,
+    RenderableColumn,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
@@ -131,17 +131,6 @@ def _texts(source: str, *, shortened: bool = False) -> TextColumn:
     return TextColumn(source, markup=False, table_column=column)
 
 
-class _Words(ProgressColumn):
-    """A column whose text is computed at each refresh."""
-
-    def __init__(self, words: Callable[[], str]) -> None:
-        super().__init__()
-        self._words = words
-
-    def render(self, task: Task) -> Text:
-        return Text(self._words())
-
-
 class CellProgress(_Shown):
     """Progress of a study, with the cell that runs: a bar on a terminal, else a line per cell.
 
@@ -172,7 +161,7 @@ class CellProgress(_Shown):
         yield MofNCompleteColumn()
         yield _texts("{task.description}", shortened=True)
         yield from (TimeElapsedColumn(), TextColumn("elapsed")) * wide
-        yield _Words(self._words_left)
+        yield RenderableColumn(self)  # as `__rich__` has it at each refresh
 
     def started(self, cell: Cell) -> None:
         """Name a running cell."""
@@ -205,6 +194,9 @@ class CellProgress(_Shown):
         """Return the estimate, or "" if it was too small or everything is done."""
         left = 0.0 if self._end is None else self._end - self._clock()
         return f"about {in_words(left)} left" if left > 0 else ""
+
+    def __rich__(self) -> Text:
+        return Text(self._words_left())
 
     def __enter__(self) -> Self:
         counts = Counter(self._states.values())
