@@ -167,7 +167,8 @@ def deployable(
     model that is neither linear nor of trees, uses no feature, or depends on other documents of a query are a
     ValueError.
     """
-    check_name(name)
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(f"name must consist of small letters, digits and _, and begin with a letter, not {name!r}")
     if found := obstacles(model):
         raise ValueError("; ".join(found))
     if target_version is not None and not re.fullmatch(r"\d{1,4}(\.\d{1,4}){1,2}", target_version):
@@ -313,12 +314,6 @@ def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str,
     return tuple(there)
 
 
-def check_name(name: str) -> None:
-    """Raise a ValueError unless a model's name has only small letters, digits and _, and begins with a letter."""
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise ValueError(f"name must consist of small letters, digits and _, and begin with a letter, not {name!r}")
-
-
 def single(value: float, what: str) -> float:
     """Return the nearest number of single precision; a larger number is a ValueError, which names `what`."""
     if abs(value) > LARGEST:
@@ -373,27 +368,19 @@ def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.flo
     return number(least)
 
 
-class Normaliser(NamedTuple):
-    """Scaling (x − offset) / scale; where `maximum` is given, scale equals maximum − offset."""
+def normaliser(scaling: FittedScaling, place: int, name: str) -> tuple[float, float, float | None]:
+    """Return the offset, the scale and the maximum of the feature at `place` in single precision.
 
-    offset: float
-    scale: float
-    maximum: float | None
-
-
-def normaliser(scaling: FittedScaling, place: int, name: str) -> Normaliser:
-    """Return the scaling of the feature at `place` in single precision.
-
-    It has a maximum if minimum and maximum were fitted and their difference survives rounding. Numbers that single
-    precision cannot hold are a ValueError, which names the feature.
+    The maximum, which is offset + scale, is None unless minimum and maximum were fitted and their difference survives
+    rounding. Numbers that single precision cannot hold are a ValueError, which names the feature.
     """
     offset = single(scaling.offset[place], f"the offset of {name!r}")
     scale = single_positive(scaling.scale[place], f"the scale of {name!r}")
     if scaling.kind == "standard":
-        return Normaliser(offset, scale, None)
+        return offset, scale, None
     maximum = single(scaling.offset[place] + scaling.scale[place], f"the maximum of {name!r}")
     divided_by = float(np.float32(maximum) - np.float32(offset))
-    return Normaliser(offset, scale, maximum if abs(divided_by - scale) < CLOSE * scale else None)
+    return offset, scale, maximum if abs(divided_by - scale) < CLOSE * scale else None
 
 
 def nested_trees(trees: Forest, leaf: Callable[[int], Node], split: Callable[[int, Node, Node], Node]) -> list[Node]:

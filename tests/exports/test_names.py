@@ -4,11 +4,12 @@ import re
 import tomllib
 
 import pytest
+from helpers.served_models import GUIDE
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moerank.checks import plain_name
-from moerank.exports.deployable import check_name, names_there, read_features
+from moerank.exports.deployable import deployable, names_there, read_features
 
 
 @given(st.text())
@@ -62,8 +63,8 @@ def test_files_that_say_something_else_are_refused_with_the_place(tmp_path, text
 
 @pytest.mark.parametrize("name", ["", "A", "2", "a b", "a-b", "ä", "a\n"])
 def test_a_model_is_named_as_every_system_can(name):
-    check_name("moerank_2")
+    assert deployable(GUIDE, "moerank_2", {}).name == "moerank_2"
     with pytest.raises(
         ValueError, match="name must consist of small letters, digits and _, and begin with a letter, not"
     ):
-        check_name(name)
+        deployable(GUIDE, name, {})
