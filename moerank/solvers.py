@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any, Literal
 
 from moerank.checks import Parameters, unknown
@@ -212,12 +212,9 @@ def plugins(group: str) -> Parameters:
         try:
             found[point.name] = point.load()
         except Exception as error:  # an error of another package must not stop this one
-            _warn(point, f"{type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}"
+            warnings.warn(f"entry point {group}: {point.name} = {point.value} is left out: {reason}", stacklevel=2)
     return found
-
-
-def _warn(point: EntryPoint, reason: str) -> None:
-    warnings.warn(f"entry point {point.group}: {point.name} = {point.value} is left out: {reason}", stacklevel=3)
 
 
 _code_allowed: ContextVar[bool] = ContextVar("code_allowed", default=False)
@@ -419,11 +416,6 @@ def _mofs_rank(name: str, published: tuple[str, int] = CHENG, **row: Any) -> Sol
     return _row(name, "evolutionary", published, "mofsrank:MOFSRank", needs=("seed",), **row)
 
 
-def _nonconvex(penalty: str) -> SolverEntry:
-    path = "selectors.nonconvex:NonconvexRanker"
-    return _row(f"nonconvex-{penalty}", "embedded", LAPORTE, path, penalty=penalty)
-
-
 _PAPER: Parameters = {
     "backend": "ranksvm-primal",
     "tune": True,
@@ -466,9 +458,9 @@ _OWN = (
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
     _row("fsmrank-subgradient", "embedded", LAI_FSM, "selectors.fsm:FSMRankSubgradient"),
     _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.fenchel_rank:FenchelRank"),
-    _nonconvex("lp"),
-    _nonconvex("log"),
-    _nonconvex("mcp"),
+    _row("nonconvex-lp", "embedded", LAPORTE, "selectors.nonconvex:NonconvexRanker", penalty="lp"),
+    _row("nonconvex-log", "embedded", LAPORTE, "selectors.nonconvex:NonconvexRanker", penalty="log"),
+    _row("nonconvex-mcp", "embedded", LAPORTE, "selectors.nonconvex:NonconvexRanker", penalty="mcp"),
     _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors:LambdaMARTGain", linear=False),
     _row("lambdamart-shap", "embedded", LUNDBERG, "selectors:LambdaMARTSHAP", linear=False),
     _row("cegb", "embedded", PETER, "selectors:CEGB", linear=False),

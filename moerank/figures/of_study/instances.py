@@ -9,7 +9,7 @@ from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import named
 from moerank.figures.panels import rows_figure
 from moerank.figures.style import fit_height, in_style, put_note, put_title
-from moerank.studies.results import NoResultsError, Results
+from moerank.studies.results import NoResultsError
 
 
 def instances_figure(view: View) -> Figure:
@@ -48,15 +48,11 @@ def instances_figure(view: View) -> Figure:
     return figure
 
 
-def _selects(results: Results) -> bool:
-    return any(run.n_instances for run in results)
-
-
 FIGURE = StudyFigure(
     instances_figure,
     caption="The share of the training instances that the rankers of each member were trained on, with the quartiles "
     "over the members of all folds and seeds.",
     section="results",
     place=7,
-    reported=_selects,
+    reported=lambda results: any(run.n_instances for run in results),
 )
