@@ -257,10 +257,8 @@ class NDCG(_CountedMetric):
         _settle(self, discount=("log2", "letor"), short_queries=("own_length", "zero"))
 
     def _plan(self, data: RankingData) -> Plan:
-        discount = self.discount or ("letor" if self.convention == "letor" else "log2")
-        return _gain_plan(
-            data, _weighed(data, _label_gains(data, self.gain)), _rank_discounts(data, discount), self._depths
-        )
+        gains = _weighed(data, _label_gains(data, self.gain))
+        return _gain_plan(data, gains, _rank_discounts(data, self), self._depths)
 
     def usual(self) -> Metric:
         """Return NDCG at the same rank, with the same gain, by the usual convention."""
@@ -302,9 +300,8 @@ class MeanNDCG(_CountedMetric):
         _settle(self, discount=("log2", "letor"))
 
     def _plan(self, data: RankingData) -> Plan:
-        discount = self.discount or ("letor" if self.convention == "letor" else "log2")
-        gains, discounts = _weighed(data, _label_gains(data, self.gain)), _rank_discounts(data, discount)
-        return _gain_plan(data, gains, discounts, lambda best: (len(best), best))
+        gains = _weighed(data, _label_gains(data, self.gain))
+        return _gain_plan(data, gains, _rank_discounts(data, self), lambda best: (len(best), best))
 
 
 @dataclass(frozen=True)
@@ -645,8 +642,9 @@ def _label_gains(data: RankingData, gain: Gain) -> Matrix:
     return gains
 
 
-def _rank_discounts(data: RankingData, discount: Discount) -> Matrix:
+def _rank_discounts(data: RankingData, metric: NDCG | MeanNDCG) -> Matrix:
     """Return the weights of as many ranks as the longest query has."""
+    discount = metric.discount or ("letor" if metric.convention == "letor" else "log2")
     rank = np.arange(1, np.diff(data.offsets).max() + 1)
     return 1.0 / np.log2(np.maximum(rank, 2) if discount == "letor" else 1 + rank)
 

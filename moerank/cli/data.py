@@ -79,7 +79,7 @@ def describe(
             if cluster is None:
                 parts = _read(what, options, fold, data)
             else:
-                parts = _problem(what, options, dask).load_limited_fold(fold, data, cluster)[0]
+                parts = _problem(what, options).in_shards().load_limited_fold(fold, data, cluster)[0]
             descriptions = [describe_data(part) for part in parts]
         if as_json:
             print_json([entry.as_dict() for entry in descriptions])
@@ -200,15 +200,14 @@ def _read(what: str, options: dict[str, str | None], fold: int, data: Path | Non
     return read if isinstance(read, tuple) else [read]
 
 
-def _problem(what: str, options: dict[str, str | None], dask: str | None = None) -> Problem:
-    """Return a problem, with shards for a Dask cluster; options of data files are a ValueError."""
+def _problem(what: str, options: dict[str, str | None]) -> Problem:
+    """Return a problem; options of data files are a ValueError."""
     from moerank.studies.problem import load_problem
 
     given = [name for name, value in options.items() if value]
     if given:
         raise ValueError(f"--{given[0]} is for data files; in a problem, set it in the problem file")
-    problem = load_problem(what)
-    return problem if dask is None else problem.in_shards()
+    return load_problem(what)
 
 
 def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all cached files.")] = False) -> None:

@@ -29,14 +29,12 @@ INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C, as shells have it."""
 
 TERMINATED = 128 + signal.SIGTERM
-"""Exit code after SIGTERM."""
 
 GRACE = 0.08
 """Seconds after a signal in which the main thread may end the command; inside a kernel it hears no signal."""
 
 REPEATED = 2.0
 """A second Ctrl-C within so many seconds is ignored."""
-
 
 SHOW_CURSOR = "\x1b[?25h"
 
