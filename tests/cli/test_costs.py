@@ -3,9 +3,7 @@
 import csv
 
 import pytest
-from typer.testing import CliRunner
 
-from moerank.cli.app import app
 from moerank.studies.problem import load_problem
 
 FEATURES = """
@@ -20,10 +18,9 @@ vespa = "attribute(stars)"
 
 
 @pytest.fixture
-def moerank(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def moerank(command, tmp_path):
     (tmp_path / "features.toml").write_text(FEATURES)
-    return lambda line: CliRunner().invoke(app, line.split(), catch_exceptions=False)
+    return lambda line: command(*line.split())
 
 
 def measure(path, n_open=0):

@@ -94,12 +94,19 @@ def test_a_problem_is_described_as_it_is_read(command, tmp_path):
     assert "unknown problem 'onw'" in command("data", "describe", "onw").stderr
 
 
-def test_one_fold_is_all_there_is(command, tmp_path):
+def write_problems(folder, **splits):
+    """Write a table of 20 queries, and a problem for each split of it."""
     rows = "".join(f"q{row // 4},{row % 2},{row % 5},{row % 3}\n" for row in range(80))
-    (tmp_path / "own.csv").write_text("query,label,a,b\n" + rows)
-    (tmp_path / "own.toml").write_text(
-        'name = "own"\n[data]\nsource = "table"\nfile = "own.csv"\nlabel = "label"\nquery = "query"\nsplit = {}\n'
-    )
+    (folder / "own.csv").write_text("query,label,a,b\n" + rows)
+    for name, split in splits.items():
+        (folder / f"{name}.toml").write_text(
+            f'name = "{name}"\n[data]\nsource = "table"\nfile = "own.csv"\nlabel = "label"\nquery = "query"\n'
+            f"split = {split}\n"
+        )
+
+
+def test_one_fold_is_all_there_is(command, tmp_path):
+    write_problems(tmp_path, own="{}")
     outcome = command("run", "own.toml", "--fold", "all", "--solver", "rankrls", "--json")
     assert outcome.exit_code == 0, outcome.stderr
     assert json.loads(outcome.stdout)["fold"] == 1
@@ -109,13 +116,7 @@ def test_one_fold_is_all_there_is(command, tmp_path):
 
 
 def test_a_study_runs_all_folds_that_each_problem_has(command, tmp_path):
-    rows = "".join(f"q{row // 4},{row % 2},{row % 5},{row % 3}\n" for row in range(80))
-    (tmp_path / "own.csv").write_text("query,label,a,b\n" + rows)
-    for name, split in (("one", "{}"), ("seven", "{folds = 7}"), ("too", "{seed = 3}")):
-        (tmp_path / f"{name}.toml").write_text(
-            f'name = "{name}"\n[data]\nsource = "table"\nfile = "own.csv"\nlabel = "label"\nquery = "query"\n'
-            f"split = {split}\n"
-        )
+    write_problems(tmp_path, one="{}", seven="{folds = 7}", too="{seed = 3}")
     asked = ("study", "one.toml", "seven.toml", "too.toml", "--solvers", "rankrls", "--out", "s", "--json")
     cells = json.loads(command(*asked, "--dry-run").stdout)
     folds = {name: [cell["fold"] for cell in cells if cell["problem"] == name] for name in ("one", "seven", "too")}

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 from helpers.changes import replace
+from helpers.served_models import scores
 from helpers.serving_solr import SolrModel
 
 from moerank.data import PER_QUERY
@@ -23,9 +24,8 @@ def run(tiny_result, tmp_path):
     return tmp_path / "run"
 
 
-def scores(folder, rows):
-    server = SolrModel((folder / "solr-features.json").read_text(), (folder / "solr.json").read_text())
-    return [server.score(dict(zip(server.names, row, strict=True))) for row in rows.tolist()]
+def scored(folder, X):
+    return scores(SolrModel((folder / "solr-features.json").read_text(), (folder / "solr.json").read_text()), X)
 
 
 def test_the_chosen_member_is_exported_beside_the_result(command, run, tiny_result):
@@ -39,7 +39,7 @@ def test_the_chosen_member_is_exported_beside_the_result(command, run, tiny_resu
     )
     assert "Upload it to Solr" in outcome.stdout
     X = np.random.default_rng(0).random((20, len(best.features))).astype(np.float32)
-    np.testing.assert_allclose(scores(run, X), X.astype(float) @ best.weights, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(scored(run, X), X.astype(float) @ best.weights, rtol=1e-4, atol=1e-6)
 
 
 def test_another_member_goes_where_it_is_asked_for(command, run, tiny_result, tmp_path):
@@ -69,7 +69,7 @@ def test_the_trees_of_a_run_rank_its_test_documents_as_they_did(command, tiny_pr
     assert command("export", "run", "--format", "solr").exit_code == 0
     test = tiny_problem.load_fold(1)[2]
     X = test.X[:, list(result.best.features)].astype(np.float32)
-    found = MAP().score(test, np.array(scores(tmp_path / "run", X), float))
+    found = MAP().score(test, scored(tmp_path / "run", X))
     assert found == pytest.approx(result.best.scores["test"]["MAP"], abs=1e-12)
 
 

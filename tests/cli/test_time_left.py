@@ -16,17 +16,6 @@ def cells(tiny_problem):
     return make
 
 
-def test_the_cells_left_cost_what_their_solvers_cost(cells):
-    quick, slow = cells("rankrls", 4), cells("mofsrank", 3)
-    left = TimeLeft([*quick, *slow])
-    assert left.seconds(5.0) is None
-    left.done(quick[0], 1.0)
-    left.done(slow[0], 100.0)
-    left.done(slow[1], 200.0)
-    # 301 s of work in 602 s; three quick cells of 1 s and a slow one of 150 s are left.
-    assert left.seconds(602.0) == pytest.approx(2 * (3 * 1.0 + 150.0))
-
-
 def test_what_was_there_is_no_speed_but_tells_what_cells_cost(cells):
     quick, slow = cells("rankrls", 3), cells("mofsrank", 2)
     left = TimeLeft([*quick, slow[1]])

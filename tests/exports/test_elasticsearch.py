@@ -49,11 +49,6 @@ def test_the_plugins_score_as_the_model_does(kind, name):
         assert (np.abs(found - right) <= tolerance(model, X)).all()
 
 
-def test_the_worked_example():
-    X = np.array([[3.2, 20, 45], [3.2, np.nan, 45], [3.2, 20, np.nan]])
-    np.testing.assert_allclose(scores(PluginModel(*exported(GUIDE).files.values()), X), [2.1, 2.6, -12.9], rtol=3e-7)
-
-
 def test_what_counts_as_less_than_0_when_it_is_missing_goes_where_trees_say():
     model = replace(stumps([-2.0, -1.0, 0.5, -1.5]), missing=-1.5)
     X = np.array([[np.nan], [-1.5], [0.0], [-1.75]])

@@ -51,12 +51,6 @@ def test_onnxruntime_scores_as_the_model_does(kind, name):
     assert exported(model) == content
 
 
-def test_the_worked_example():
-    X = np.array([[3.2, 20, 45], [3.2, 0, 45], [3.2, np.nan, 45], [3.2, 20, 0]])
-    np.testing.assert_allclose(scores(exported(GUIDE), X), [2.1, 2.6, np.nan, -12.9], rtol=3e-7)
-    np.testing.assert_allclose(scores(exported(replace(GUIDE, missing=0.0)), X), [2.1, 2.6, 2.6, -12.9], rtol=3e-7)
-
-
 def test_solrs_example_of_trees():
     forest = Forest((0, 1), (0.5, 10.0), (-1, -2), (1, -3), (-100.0, 50.0, 75.0, -20.0), (0, -4))
     model = Model(names=("title", "const"), columns=(0, 1), trees=forest)

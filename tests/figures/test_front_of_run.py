@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from helpers.changes import replace
+from helpers.further_objective import cost, with_cost
 from scipy import stats
 
 from moerank.figures.notes import judged
@@ -10,20 +11,6 @@ from moerank.studies.result import Result
 
 def axes_of(result):
     return RUN_FIGURES["front"].draw(result).axes[0]
-
-
-def with_cost(result, *objectives):
-    """The same result of a search that minimised other objectives; a member costs half of its number of features."""
-
-    def priced(member):
-        return replace(member, objectives={**member.objectives, "cost": len(member.features) / 2})
-
-    return replace(
-        result,
-        objectives=list(objectives),
-        front=[priced(member) for member in result.front],
-        baselines=[priced(member) for member in result.baselines],
-    )
 
 
 def paired_error(member, reference):
@@ -63,12 +50,12 @@ def test_the_title_is_the_verdict_the_note_names_the_run_and_the_ring_the_choice
 
 
 def test_what_the_search_counted_is_on_the_axis(tiny_result):
-    priced = with_cost(tiny_result, "cost", "error")
+    priced = replace(with_cost(tiny_result), objectives=["cost", "error"])
     axes = axes_of(priced)
     lines = {line.get_label(): line for line in axes.lines}
     assert axes.get_xlabel() == "Cost"
-    assert list(lines["test"].get_xdata()) == [len(member.features) / 2 for member in tiny_result.front]
-    assert lines["all features (10), test"].get_xdata().tolist() == [10.0]
+    assert list(lines["test"].get_xdata()) == sorted(cost(member.features) for member in tiny_result.front)
+    assert lines[f"all features ({cost(range(20)):g}), test"].get_xdata().tolist() == [cost(range(20))]
     assert (axes.get_xscale(), len(axes.collections)) == ("log", 1)
     free = [replace(member, objectives={**member.objectives, "cost": 0.0}) for member in priced.front[:1]]
     assert axes_of(replace(priced, front=[*free, *priced.front[1:]])).get_xscale() == "symlog"
@@ -76,7 +63,7 @@ def test_what_the_search_counted_is_on_the_axis(tiny_result):
 
 
 def test_of_three_objectives_members_are_points_and_a_note_says_what_is_shown(tiny_result):
-    axes = axes_of(with_cost(tiny_result, "cost", "error", "risk"))
+    axes = axes_of(replace(with_cost(tiny_result), objectives=["cost", "error", "risk"]))
     lines = {line.get_label(): line for line in axes.lines}
     assert lines["test"].get_linestyle() == "None"
     assert not axes.collections

@@ -32,11 +32,6 @@ def test_the_recipe_of_fsmranks_descent_draws_any_problem_without_a_warning(tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["fsmrank-descent-planted.png"]
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_of_a_study_has_a_recipe_of_a_few_lines(name):
-    assert 10 <= len((PLOTS / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 40
-
-
 def test_every_figure_that_is_kept_is_explained():
     told = (PLOTS / "README.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([\w-]+\.png)`", told))
