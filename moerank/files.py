@@ -96,13 +96,12 @@ def remove_old_remains(path: Path) -> None:
                 left.unlink()
 
 
-def open_regular(path: Path, *, through_links: bool = False) -> BinaryIO:
+def open_regular(path: Path) -> BinaryIO:
     """Open a regular file to read its bytes; refuse a pipe, which would wait for a writer, a device and a folder.
 
-    A symbolic link is refused, too, unless the file is opened `through_links`. The OSError says what the path is.
+    The OSError says what the path is.
     """
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if through_links else os.O_NOFOLLOW)
-    descriptor = os.open(path, flags)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
@@ -140,7 +139,7 @@ def read_text(path: Path, limit: int) -> str:
 
     A file that is larger or no UTF-8 is a ValueError, one that cannot be read an OSError; both name the file.
     """
-    with open_regular(path, through_links=True) as file:
+    with open_regular(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
         raise ValueError(f"{path}: larger than {limit // 2**20} MiB, which no such file is")

@@ -138,20 +138,15 @@ class CellProgress(_Shown):
     are "finished", "failed" or "open" at the start, and ``cost(cell)`` the processor seconds of a finished cell.
     """
 
-    def __init__(
-        self,
-        states: Mapping[Cell, str],
-        cost: Callable[[Cell], float],
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, states: Mapping[Cell, str], cost: Callable[[Cell], float]) -> None:
         super().__init__(100, self._columns)
         self._bars.expand = True
-        self._states, self._cost, self._clock = states, cost, clock
+        self._states, self._cost = states, cost
         self._task = self._bars.add_task("", total=len(states))
         self._done = self._failed = 0
         self._running: list[Cell] = []
         self._left = TimeLeft(cell for cell, state in states.items() if state == "open")
-        self._begin = clock()
+        self._begin = monotonic()
         self._end: float | None = None
 
     def _columns(self, narrow: bool) -> Iterable[ProgressColumn]:
@@ -175,7 +170,7 @@ class CellProgress(_Shown):
         self._failed += not succeeded
         if self._states[cell] == "open":
             self._left.done(cell, self._cost(cell) if succeeded else None)
-            now = self._clock()
+            now = monotonic()
             seconds = self._left.seconds(now - self._begin)
             self._end = None if seconds is None else now + seconds
             times = ", ".join(filter(None, (f"{now - self._begin:.1f} s", self._words_left())))
@@ -192,7 +187,7 @@ class CellProgress(_Shown):
 
     def _words_left(self) -> str:
         """Return the estimate, or "" if it was too small or everything is done."""
-        left = 0.0 if self._end is None else self._end - self._clock()
+        left = 0.0 if self._end is None else self._end - monotonic()
         return f"about {in_words(left)} left" if left > 0 else ""
 
     def __rich__(self) -> Text:

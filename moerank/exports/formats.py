@@ -174,7 +174,7 @@ def _write(deployment: Deployment) -> None:
     """Write each file atomically, the model last; a file that exists with other content is a ValueError."""
     for path, content in deployment.files.items():
         try:
-            with open_regular(path, through_links=True) as file:
+            with open_regular(path) as file:
                 there = file.read(len(content) + 1)
         except (FileNotFoundError, NotADirectoryError):
             continue

@@ -18,6 +18,13 @@ class Clock:
 
 
 @pytest.fixture
+def clock(monkeypatch):
+    shown = Clock()
+    monkeypatch.setattr("moerank.cli.progress.monotonic", shown)
+    return shown
+
+
+@pytest.fixture
 def cells(tiny_problem):
     return [Cell(tiny_problem, fold, Solver(name=name), 0) for name in ("rankrls", "mofsrank") for fold in (1, 2, 3)]
 
@@ -29,11 +36,10 @@ def cost(cell):
     return COSTS[cell.solver.name]
 
 
-def test_a_line_a_cell_with_what_is_left(cells, capsys):
+def test_a_line_a_cell_with_what_is_left(cells, clock, capsys):
     """One cell of each solver is there; two processes work on the others."""
-    clock = Clock()
     states = {cell: "finished" if cell.fold == 1 else "open" for cell in cells}
-    with CellProgress(states, cost, clock) as progress:
+    with CellProgress(states, cost) as progress:
         for cell in (cells[0], cells[3]):
             progress(cell, True)
         for cell, now, succeeded in (
@@ -61,11 +67,10 @@ def test_a_study_that_is_done_reads_no_result(cells, capsys):
     assert capsys.readouterr().err.splitlines() == ["6 of 6 cells are done already, 2 of them failed"]
 
 
-def test_on_a_terminal_a_bar_counts_the_estimate_down(cells, monkeypatch, capsys):
+def test_on_a_terminal_a_bar_counts_the_estimate_down(cells, clock, monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "110")
-    clock = Clock()
-    with CellProgress(dict.fromkeys(cells, "open"), cost, clock) as progress:
+    with CellProgress(dict.fromkeys(cells, "open"), cost) as progress:
         progress._bars.live.auto_refresh = False
         clock.now += 100.0
         progress(cells[3], True)
@@ -95,9 +100,7 @@ def test_progress_on_a_terminal_has_a_bar_for_each_stage(monkeypatch, capsys):
     assert last.count("left") == 2
 
 
-def test_a_file_that_takes_long_to_read_is_a_stage(tmp_path, capsys, monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr("moerank.cli.progress.monotonic", clock)
+def test_a_file_that_takes_long_to_read_is_a_stage(tmp_path, clock, capsys):
     with StageProgress() as progress:
         for path, step in ((tmp_path / "short.txt", 0.5), (tmp_path / "long.txt", 2.5)):
             for share in (0.0, 0.5, 1.0):
@@ -109,9 +112,7 @@ def test_a_file_that_takes_long_to_read_is_a_stage(tmp_path, capsys, monkeypatch
     assert said == ["reading long.txt: 100% (7.5 s)", "feature selection: generation 3 (0.0 s)"]
 
 
-def test_without_a_terminal_a_line_a_minute_tells_the_share_and_the_time_left(capsys, monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr("moerank.cli.progress.monotonic", clock)
+def test_without_a_terminal_a_line_a_minute_tells_the_share_and_the_time_left(clock, capsys):
     with StageProgress() as progress:
         for generation in range(1, 11):
             clock.now += 25.0

@@ -240,7 +240,7 @@ def text_lines(file: BinaryIO) -> Iterator[TextIOWrapper]:
 def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Open a CSV file, and refuse what is none in a sentence; return its text, and its bytes as they are stored."""
     try:
-        with open_regular(path, through_links=True) as stored:
+        with open_regular(path) as stored:
             if path.suffix == ".gz":
                 with gzip.GzipFile(fileobj=stored) as file:
                     yield cast("BinaryIO", file), stored

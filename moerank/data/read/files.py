@@ -146,7 +146,7 @@ def reader_of(path: Path) -> Reader | None:
         if name.endswith(tuple(ending + compression for compression in ("", *reader.compressions))):
             return reader
     if path.is_file():
-        with open_regular(path, through_links=True) as file:
+        with open_regular(path) as file:
             if file.read(4) == b"PAR1":
                 return _PARQUET
     return None

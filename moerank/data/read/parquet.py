@@ -66,7 +66,7 @@ def read_parquet(path: Path, columns: Sequence[str], rows: tuple[int, int] | Non
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file, and refuse what is none in a sentence."""
-    with open_regular(path, through_links=True) as stored:
+    with open_regular(path) as stored:
         try:
             with pq.ParquetFile(stored, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True) as file:
                 yield file
