@@ -25,7 +25,7 @@ from moerank.checks import check_at_least, check_choice, most_workers
 from moerank.data import AnyData, RankingData
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import in_one_piece, labels_alone
-from moerank.kernels.linear_gain import FewRanks, few_ranks, gain_of_linear
+from moerank.kernels.linear_gain import few_ranks, gain_of_linear
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import is_code, load_code, plugins
@@ -191,17 +191,14 @@ class _CountedMetric(Metric):
         return self._kernel(scores, data.offsets, *self._known(data))
 
     def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
-        few = self.few_ranks(data)
+        # The kernels that count to rank 16 serve gains alone.
+        few = few_ranks(*self._known(data)) if self._kernel is normalised_gain else None
         if few is None:
             workers = most_workers(workers)
             n_blocks = workers * -(-data.n_documents // (workers * BLOCK))
             blocks = list(data.query_blocks(-(-data.n_documents // n_blocks)))
             return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, blocks, workers)
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers))
-
-    def few_ranks(self, data: RankingData) -> FewRanks | None:
-        """Return the arguments of the kernels that count to rank 16; None if they do not serve this metric."""
-        return few_ranks(*self._known(data)) if self._kernel is normalised_gain else None
 
     def _known(self, data: RankingData) -> Plan:
         return data.remember((self, "plan"), lambda: self._plan(data))
