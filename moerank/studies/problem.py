@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from moerank.checks import Parameters, unknown
+from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
 from moerank.data.read.files import reader_of
@@ -53,7 +53,7 @@ from moerank.studies.sources import (
     Places,
     Split,
     read_memory,
-    read_parts,
+    read_shards,
     shipped_folder,
 )
 
@@ -335,7 +335,11 @@ class Problem(Section):
         The shards of the training part, where it is in some, are held by the workers of `cluster`, or here.
         """
         places = self.places(data)
-        train, vali, test = read_parts(self.data, fold, places, cluster)
+        check_at_least(1, self.data.n_folds(places), fold=fold)
+        if self.data.shards is None:
+            train, vali, test = self.data.read(fold, places)
+        else:
+            train, vali, test = read_shards(self.data, fold, places, cluster)
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
             raise ValueError(

@@ -20,7 +20,6 @@ from pydantic import (
     model_validator,
 )
 
-from moerank.checks import check_at_least
 from moerank.data import (
     AnyData,
     RankingData,
@@ -534,25 +533,20 @@ Data = Annotated[
 ]
 
 
-def read_parts(data: Data, fold: int, places: Places, cluster: DaskCluster | None = None) -> Fold:
-    """Return the parts of a fold, the training part in shards if the data say in how many.
+def read_shards(data: Data, fold: int, places: Places, cluster: DaskCluster | None) -> Fold:
+    """Return the parts of a fold, the training part in shards.
 
     A cluster holds the shards, by default this process; its workers look for data in the same places.
     """
-    n_folds = data.n_folds(places)
-    check_at_least(1, n_folds, fold=fold)
-    if data.shards is None:
-        return data.read(fold, places)
     places = Places(*([place.absolute() for place in some] for some in places))  # workers run in other folders
-    n_bytes = data.n_bytes(fold, places)
-    sources = [partial(data.shard, fold, places, number) for number in range(data.shards)]
+    sources = [partial(data.shard, fold, places, number) for number in range(data.shards or 1)]
     holder: ShardHolder
     if cluster is None:
         holder = LocalShards([source() for source in sources])
     else:
         from moerank.data.dask import DaskShards
 
-        holder = DaskShards(cluster, sources, [n_bytes] * data.shards)
+        holder = DaskShards(cluster, sources, [data.n_bytes(fold, places)] * len(sources))
     names = holder.map(attrgetter("feature_names"), [])
     vali, test = data.held_out(fold, places, names[0])
     if isinstance(data, LetorData):  # every part and shard has the features that it lists

@@ -30,7 +30,7 @@ from moerank.studies.problem import Problem, make_problem
 from moerank.studies.result import STRICT, Natural
 from moerank.studies.run_fold import run_fold
 from moerank.studies.solver import Solver, digest_of
-from moerank.studies.sources import read_memory, read_parts
+from moerank.studies.sources import read_memory
 from moerank.studies.store import Store
 
 MOST_SIZES = 20
@@ -226,7 +226,7 @@ class HalfSample:
     def run(self, data: str | Path | None = None, cluster: object = None) -> Selections:
         """Run the solver on the half."""
         problem = self.cell.problem
-        parts = read_parts(problem.data, self.cell.fold, problem.places(data))
+        parts = problem.data.read(self.cell.fold, problem.places(data))
         train = in_one_piece(parts[0])
         mine = np.isin(np.arange(train.n_queries), self.queries(train.n_queries))
         half = train.with_rows(np.flatnonzero(np.repeat(mine, np.diff(train.offsets))))
