@@ -94,8 +94,9 @@ def load_fold(
     (2, 2)
     """
     paths = part_paths(Path(directory), drawn=validation is not None)
-    read = [load_letor(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
-    parts = [widened(part, max(part.n_features for part in read)) for part in read]
+    parts = [load_letor(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
+    width = max(part.n_features for part in parts)
+    parts = [widened(part, width) for part in parts]
     if validation is not None and len(parts) == 2:
         check_share(one=False, validation=validation)
         parts[:1] = _drawn(parts[0], {"validation": validation}, seed)
@@ -200,9 +201,9 @@ def _dealt(queries: Integers, fold: int, n_folds: int, name: str) -> tuple[Integ
     return np.concatenate(training), validation, test
 
 
-def count_folds(directory: Path) -> int:
+def count_folds(folder: Path) -> int:
     """Return how many of the folders Fold1, Fold2 and so on there are, up to the first that is not."""
-    return next(number for number in count() if not (directory / f"Fold{number + 1}").is_dir())
+    return next(number for number in count() if not (folder / f"Fold{number + 1}").is_dir())
 
 
 def _subset(data: AnyData, queries: Integers, name: str) -> RankingData:

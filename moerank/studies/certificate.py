@@ -20,7 +20,7 @@ from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import make_backend
 from moerank.studies.measure import Progress, tuned
 from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS, Certificate, Result
+from moerank.studies.result import Certificate, Result
 from moerank.training.moments import PairMoments
 
 BATCH = 2000
@@ -48,12 +48,11 @@ def certify(
     """
     report = progress or (lambda stage, fraction, text: None)
     problem, by_group = _problem(result)
-    loaded, limits = problem.load_limited_fold(result.fold, data)
-    parts = dict(zip(PARTS, loaded, strict=True))
-    train, metric = parts["train"], problem.metric.make()
+    (train, vali, _), limits = problem.load_limited_fold(result.fold, data)
+    metric = problem.metric.make()
     _check_data(result, train, metric)
     backend = _backend(problem)
-    alpha = (tuned(backend, parts) if problem.backend.tune else backend).alpha
+    alpha = (tuned(backend, {"train": train, "validation": vali}) if problem.backend.tune else backend).alpha
     feature_mask = np.zeros((len(result.front), train.n_features), bool)
     for row, member in zip(feature_mask, result.front, strict=True):
         row[list(member.features)] = True

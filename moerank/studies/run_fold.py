@@ -135,11 +135,10 @@ def run_fold(
     random_state = seed if random_state is None else random_state
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
-        loaded, limits = problem.load_limited_fold(fold, data, cluster)
-        parts = dict(zip(PARTS, loaded, strict=True))
-        train = parts["train"]
+        (train, vali, test), limits = problem.load_limited_fold(fold, data, cluster)
+        parts: Parts = {"train": train, "validation": vali, "test": test}
         metric = problem.metric.make()
-        _remark_on_queries(metric, (train, parts["test"]), aloud=baselines or fold == 1)
+        _remark_on_queries(metric, (train, test), aloud=baselines or fold == 1)
         metrics = (metric, MAP() if metric != MAP() else _usual_ndcg(parts.values()))
         clock.stop("data")
 

@@ -171,20 +171,20 @@ _ENDINGS = {
 }
 
 
-def part_paths(directory: Path, *, drawn: bool = False) -> list[Path]:
+def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
     """Return the training, validation and test file of the folder of a fold; the second may lack where it is `drawn`.
 
     Each is the first found of ``train.txt`` and ``trainingset.txt`` (``vali.txt`` …), plain or with ``.gz`` or ``.xz``
     appended, in letters of any size; else the only file whose name ends in ``.train`` (``.vali`` or ``.valid``,
     ``.test``), as in ``rank.train``, or in ``.train.txt``, as in Yahoo's ``set1.train.txt``.
     """
-    check_folder(directory, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
-    files = sorted((entry for entry in directory.iterdir() if entry.is_file()), key=lambda entry: entry.name)
-    paths = [_part_path(directory, part, files, drawn and part == "validation") for part in _SPELLINGS]
+    check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
+    files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
+    paths = [_part_path(folder, part, files, drawn and part == "validation") for part in _SPELLINGS]
     return [path for path in paths if path is not None]
 
 
-def _part_path(directory: Path, part: str, files: list[Path], optional: bool) -> Path | None:
+def _part_path(folder: Path, part: str, files: list[Path], optional: bool) -> Path | None:
     spelt = [spelling + compression for spelling in _SPELLINGS[part] for compression in ("", *_LETOR.compressions)]
     for name in spelt:
         found = [file for file in files if file.name.lower() == name]
@@ -196,27 +196,27 @@ def _part_path(directory: Path, part: str, files: list[Path], optional: bool) ->
         return found[0]
     if found:
         listed = ", ".join(file.name for file in found)
-        raise FileNotFoundError(f"{directory}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
+        raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
     if optional:
         return None
     drawn = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it from training"
     raise FileNotFoundError(
-        f"{directory}: no {part} part; looked for {' and '.join(_SPELLINGS[part])} (also .gz and .xz, and in capital "
-        f"letters) and for one file *{_ENDINGS[part][0]}, and found {names_in(directory)}"
+        f"{folder}: no {part} part; looked for {' and '.join(_SPELLINGS[part])} (also .gz and .xz, and in capital "
+        f"letters) and for one file *{_ENDINGS[part][0]}, and found {names_in(folder)}"
         f"{drawn if part == 'validation' else ''}"
     )
 
 
-def check_folder(directory: Path, advice: str) -> None:
+def check_folder(folder: Path, advice: str) -> None:
     """Raise a FileNotFoundError with the advice if the path is no folder."""
-    if not directory.is_dir():
-        reason = "is a file, not a folder" if directory.exists() else "does not exist"
-        raise FileNotFoundError(f"{directory} {reason}; {advice}")
+    if not folder.is_dir():
+        reason = "is a file, not a folder" if folder.exists() else "does not exist"
+        raise FileNotFoundError(f"{folder} {reason}; {advice}")
 
 
-def names_in(directory: Path) -> str:
+def names_in(folder: Path) -> str:
     """Return the names of the first ten entries of a folder, for a message."""
-    present = sorted(entry.name for entry in directory.iterdir())
+    present = sorted(entry.name for entry in folder.iterdir())
     return ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"
 
 

@@ -215,25 +215,25 @@ def table_columns(
     return choose_columns(path, present, label, query, features, arrays)
 
 
-def table_paths(directory: Path) -> list[Path]:
+def table_paths(folder: Path) -> list[Path]:
     """Return the training, validation and test table of the folder of a fold; errors as in `load_table_fold`."""
-    check_folder(directory, "load_table_fold reads the folder of one fold")
-    return [_part(directory, names) for names in PARTS]
+    check_folder(folder, "load_table_fold reads the folder of one fold")
+    return [_part(folder, names) for names in PARTS]
 
 
-def find_part(directory: Path, names: tuple[str, ...] = PARTS[0]) -> Path | None:
+def find_part(folder: Path, names: tuple[str, ...] = PARTS[0]) -> Path | None:
     """Return the table in a folder that has one of these names, by default the training table; None without one."""
-    candidates = (directory / (name + ending) for name in names for ending in table_endings())
+    candidates = (folder / (name + ending) for name in names for ending in table_endings())
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _part(directory: Path, names: tuple[str, ...]) -> Path:
-    path = find_part(directory, names)
+def _part(folder: Path, names: tuple[str, ...]) -> Path:
+    path = find_part(folder, names)
     if path is None:
         first, *others = table_endings()
         raise FileNotFoundError(
-            f"{directory}: looked for {', '.join(name + first for name in names)} (also {', '.join(others)}) "
-            f"and found {names_in(directory)}"
+            f"{folder}: looked for {', '.join(name + first for name in names)} (also {', '.join(others)}) "
+            f"and found {names_in(folder)}"
         )
     return path
 
