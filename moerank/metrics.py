@@ -175,6 +175,11 @@ class _CountedMetric(Metric):
     _title: ClassVar[str]
     _kernel: ClassVar[Callable[..., Matrix]]
 
+    def __post_init__(self) -> None:
+        k = getattr(self, "k", 1)
+        if not isinstance(k, int | np.integer) or k < 1:
+            raise ValueError(f"k is {k!r}; the last rank that counts is an integer from 1")
+
     @property
     def name(self) -> str:  # type: ignore[override]
         """How tables and figures call the metric, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are not named."""
@@ -249,7 +254,7 @@ class NDCG(_CountedMetric):
     short_queries: ShortQueries | None = None
 
     def __post_init__(self) -> None:
-        _check_cutoff(self.k)
+        super().__post_init__()
         check_choice(get_args(Gain), gain=self.gain)
         _settle(self, discount=("log2", "letor"), short_queries=("own_length", "zero"))
 
@@ -325,9 +330,6 @@ class Precision(_CountedMetric):
 
     k: int
 
-    def __post_init__(self) -> None:
-        _check_cutoff(self.k)
-
     def _plan(self, data: RankingData) -> Plan:
         divisor = np.array([float(self.k)])
         relevance = (data.y > 0).astype(np.float64)
@@ -373,9 +375,6 @@ class Recall(_CountedMetric):
 
     k: int
 
-    def __post_init__(self) -> None:
-        _check_cutoff(self.k)
-
     def _plan(self, data: RankingData) -> Plan:
         relevance = _weighed(data, (data.y > 0).astype(np.float64))
         return _gain_plan(data, relevance, np.ones_like(relevance), lambda best: (min(self.k, len(best)), best[-1:]))
@@ -396,7 +395,7 @@ class _Cascade(_CountedMetric):
 
     def __post_init__(self) -> None:
         if self.k is not None:
-            _check_cutoff(self.k)
+            super().__post_init__()
 
     def _plan(self, data: RankingData) -> Plan:
         return _queries_with_relevant_documents(data), self._stops(data)
@@ -455,7 +454,7 @@ class Hit(_Cascade):
     _of_rank = False
 
     def __post_init__(self) -> None:
-        _check_cutoff(self.k)
+        _CountedMetric.__post_init__(self)  # without a last rank it would be 1
 
 
 @dataclass(frozen=True)
@@ -658,11 +657,6 @@ def _settle(metric: NDCG | MeanNDCG, **choices: tuple[str, str]) -> None:
         check_choice((usual, letor), **{name: given})
         if given == (letor if metric.convention == "letor" else usual):
             object.__setattr__(metric, name, None)
-
-
-def _check_cutoff(k: int | None) -> None:
-    if not isinstance(k, int | np.integer) or k < 1:
-        raise ValueError(f"k is {k!r}; the last rank that counts is an integer from 1")
 
 
 def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> Any:
