@@ -25,15 +25,13 @@ class FigureFolder(Mapping[str, Kind]):
     Files are loaded on access, so that ``moerank plot --help`` is fast.
     """
 
-    def __init__(self, package: str, path: Sequence[str], kind: type[Kind]) -> None:
-        self._package, self._path, self._kind = package, path, kind
+    def __init__(self, package: str, path: Sequence[str]) -> None:
+        self._package, self._path = package, path
 
     def __getitem__(self, name: str) -> Kind:
         if name not in list(self):
             raise KeyError(name)
-        figure = import_module(f"{self._package}.{name}").FIGURE
-        if not isinstance(figure, self._kind):
-            raise TypeError(f"{self._package}.{name}: FIGURE is a {type(figure).__name__}, not a {self._kind.__name__}")
+        figure: Kind = import_module(f"{self._package}.{name}").FIGURE
         return figure
 
     def __iter__(self) -> Iterator[str]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RUN_FIGURES", "draw_run_figures"]
 
-RUN_FIGURES: Mapping[str, RunFigure] = FigureFolder(__name__, __path__, RunFigure)
+RUN_FIGURES: Mapping[str, RunFigure] = FigureFolder(__name__, __path__)
 """The figures of one run by the names of their files."""
 
 

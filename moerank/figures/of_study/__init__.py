@@ -6,5 +6,5 @@ from moerank.figures.figure import FigureFolder, StudyFigure
 
 __all__ = ["FIGURES"]
 
-FIGURES: Mapping[str, StudyFigure] = FigureFolder(__name__, __path__, StudyFigure)
+FIGURES: Mapping[str, StudyFigure] = FigureFolder(__name__, __path__)
 """The figures of a study by name, for the command line, reports, recipes and tests."""
