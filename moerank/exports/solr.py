@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from moerank.arrays import Floats, Mask
 from moerank.exports.deployable import (
     Deployable,
     Deployment,
@@ -111,11 +110,8 @@ def _trees_model(ranker: Deployable, trees: Forest) -> Node:
 def _thresholds(trees: Forest) -> list[float]:
     """Return the largest thresholds v with v + 1e-6 at most the tree's threshold, in single precision."""
     most = np.array([single_at_most(value) for value in trees.thresholds], np.float32)
-
-    def low_enough(v: Floats) -> Mask:
-        return v + np.float32(1e-6) <= most
-
-    return [float(value) for value in largest_value(len(most), low_enough, np.float32)]
+    thresholds: list[float] = largest_value(len(most), lambda v: v + np.float32(1e-6) <= most, np.float32).tolist()
+    return thresholds
 
 
 def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
