@@ -179,18 +179,18 @@ def test_what_solr_refuses_is_refused(norm):
         linear_of({"x": 1}, {"x": norm})
 
 
-def trees_of(trees, names, **params):
+def trees_of(trees, names):
     store = [
         {"name": name, "class": "org.apache.solr.ltr.feature.ValueFeature", "params": {"value": "0"}} for name in names
     ]
     model = {"class": "org.apache.solr.ltr.model.MultipleAdditiveTreesModel", "store": "s", "name": "m"}
-    params["trees"] = [{"weight": weight, "root": root} for weight, root in trees]
+    params = {"trees": [{"weight": weight, "root": root} for weight, root in trees]}
     features = [{"name": name} for name in names]
     return SolrModel(json.dumps(store), json.dumps({**model, "features": features, "params": params}))
 
 
-def split(feature, threshold, left, right, **missing):
-    return {"feature": feature, "threshold": threshold, "left": left, "right": right, **missing}
+def split(feature, threshold, left, right):
+    return {"feature": feature, "threshold": threshold, "left": left, "right": right}
 
 
 def leaf(value):
@@ -198,17 +198,11 @@ def leaf(value):
 
 
 def test_solrs_trees():
-    """TestMultipleAdditiveTreesModel, with and without a missing branch, and TestExternalValueFeatures."""
+    """TestMultipleAdditiveTreesModel without a missing branch, and TestExternalValueFeatures."""
     inner = split("const", "10.0", leaf("50"), leaf("75"))
     first = split("title", "0.5", leaf("-100"), inner)
     server = trees_of([("1", first), ("2", leaf("-10"))], ["title", "const"])
     assert [server.score({"title": title, "const": 1}) for title in (1, 0)] == [30, -120]
-    device = split("device", "0.0", leaf("50"), leaf("65"), missing="left")
-    inner = split("const", "10.0", device, leaf("75"), missing="right")
-    first = split("title", "0.5", leaf("-100"), inner, missing="left")
-    names = ["title", "const", "device"]
-    server = trees_of([("1", first), ("2", leaf("-10"))], names, isNullSameAsZero=False)
-    assert [server.score({"title": title, "const": 1, "device": np.nan}) for title in (1, 0)] == [30, -120]
     profile = [("1", split(name, "0.5", leaf("0"), leaf(value))) for name, value in (("a", "50"), ("b", "65"))]
     server = trees_of(profile, ["a", "b"])
     assert [server.score({"a": 0, "b": b}) for b in (1, 0)] == [65, 0]

@@ -1,7 +1,6 @@
 """What the plugins of Elasticsearch and OpenSearch do with uploaded files, restated from their sources."""
 
 import json
-import math
 
 import numpy as np
 
@@ -10,9 +9,6 @@ from helpers.serving_solr import RefusedError, require
 __all__ = ["PluginModel", "RefusedError"]
 
 f = np.float32
-
-OBJECTIVES = ("binary:logitraw", "rank:ndcg", "rank:map", "rank:pairwise", "reg:linear")
-LOGISTIC = ("binary:logistic", "reg:logistic")
 
 
 def is_number(value):
@@ -44,7 +40,7 @@ class PluginModel:
         self.read_model(**model["model"]["model"])
 
     def read_model(self, type, definition, feature_normalizers=None):  # the key is called so
-        self.is_linear, self.objective = type == "model/linear", None
+        self.is_linear = type == "model/linear"
         self.norms = {name: self.normaliser(name, norm) for name, norm in (feature_normalizers or {}).items()}
         if self.is_linear:
             require(isinstance(definition, dict), "a linear model is a table")
@@ -58,8 +54,8 @@ class PluginModel:
             self.missing_as_zero = definition.pop("missing_as_zero", self.missing_as_zero)
             require(not self.missing_as_zero or self.follows_missing is None, "unknown key")
             require(set(definition) == {"objective", "splits"}, "unknown key")
-            require(definition["objective"] in OBJECTIVES + LOGISTIC, "objective")
-            self.objective, definition = definition["objective"], definition["splits"]
+            require(definition["objective"] == "rank:ndcg", "objective")
+            definition = definition["splits"]
         require(len(definition) > 0, "at least one tree")
         for tree in definition:
             self.check_node(tree)
@@ -124,7 +120,7 @@ class PluginModel:
             return total
         for tree in self.trees:
             total = f(total + f(self.leaf(tree, values)))
-        return 1 / (1 + math.exp(-total)) if self.objective in LOGISTIC else total
+        return total
 
     def leaf(self, node, values):
         while "leaf" not in node:

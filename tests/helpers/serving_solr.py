@@ -67,9 +67,7 @@ class SolrModel:
             self.weights = [f(weights[name]) for name in self.names]
         else:
             require(model["class"] == "org.apache.solr.ltr.model.MultipleAdditiveTreesModel", "class")
-            require(set(params) <= {"isNullSameAsZero", "trees"}, "unknown parameter")
-            self.null_is_zero = params.get("isNullSameAsZero", True)
-            require(type(self.null_is_zero) is bool, "isNullSameAsZero is a boolean")
+            require(set(params) == {"trees"}, "unknown parameter")
             self.trees, self.weights = params["trees"], None
             for tree in self.trees:
                 require(set(tree) == {"weight", "root"}, "a tree has weight and root")
@@ -95,7 +93,7 @@ class SolrModel:
             require(set(node) == {"value"}, "a leaf has a value")
             number(node["value"])
             return
-        require(set(node) - {"missing"} == {"feature", "threshold", "left", "right"}, "tree node is missing")
+        require(set(node) == {"feature", "threshold", "left", "right"}, "tree node is missing")
         require(node["feature"] in self.names, "the tree would score 0 silently")
         number(node["threshold"])
         self.check_node(node["left"])
@@ -116,11 +114,7 @@ class SolrModel:
         for tree in self.trees:
             node = tree["root"]
             while "feature" in node:
-                x = values[node["feature"]]
-                if np.isnan(x) and not self.null_is_zero:
-                    left = node["missing"] == "left"
-                else:
-                    left = x <= number(node["threshold"]) + f(1e-6)
-                node = node["left"] if left else node["right"]
+                is_left = values[node["feature"]] <= number(node["threshold"]) + f(1e-6)
+                node = node["left" if is_left else "right"]
             total = f(total + number(tree["weight"]) * number(node["value"]))
         return total
