@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.drawn import assert_legible, title_of_figure
+from helpers.drawn import assert_legible, lines_of, panels_of, title_of_figure
 from helpers.further_objective import cost, with_cost
 from helpers.plain import front
 
@@ -58,14 +58,6 @@ def four(result):
     return replace(result, objectives=names, front=[risky(member) for member in result.front])
 
 
-def lines_of(axes):
-    return {line.get_label(): line for line in axes.lines}
-
-
-def drawn_axes(figure):
-    return [axes for axes in figure.axes if axes.axison]
-
-
 def points_of(line):
     return sorted(zip(*map(np.ndarray.tolist, map(np.asarray, line.get_data())), strict=True))
 
@@ -91,7 +83,7 @@ def test_axes_are_named_by_their_objective(monkeypatch):
 
 def test_a_run_shows_every_pair_of_objectives(priced):
     assert RUN_FIGURES["objectives"].shows(priced)
-    panels = drawn_axes(RUN_FIGURES["objectives"].draw(priced))
+    panels = panels_of(RUN_FIGURES["objectives"].draw(priced))
     points = front_points(priced)
     assert [member.objectives["cost"] for member in priced.front] == [cost(m.features) for m in priced.front]
     for axes, (x, y) in zip(panels, [(0, 1), (0, 2), (1, 2)], strict=True):
@@ -128,7 +120,7 @@ def test_no_text_of_a_study_is_clipped_or_overlaps(name, study, request, problem
 
 
 def test_a_study_shows_the_fronts_in_every_pair(small, problem):
-    panels = drawn_axes(FIGURES["objectives"].draw(small, problem, fold=2))
+    panels = panels_of(FIGURES["objectives"].draw(small, problem, fold=2))
     titles = ["1 − NDCG@10 against number of features", "Cost against number of features", "Cost against 1 − NDCG@10"]
     assert [axes.get_title(loc="left") for axes in panels] == titles
     for axes, pair in zip(panels, [(0, 1), (0, 2), (1, 2)], strict=True):
@@ -145,7 +137,7 @@ def test_four_objectives_fit_a_page_and_the_title_counts_the_joint_front(many, p
     studied = Results(map(four, many))
     figure = FIGURES["objectives"].draw(studied, problem)
     assert_legible(figure)
-    assert len(drawn_axes(figure)) == 6
+    assert len(panels_of(figure)) == 6
     assert figure.get_figheight() < 11.0
     runs = [run for run in studied.first_runs(1).values() if len(run.front) > 1]
     owned = {run.solver: set(map(tuple, front_points(run).tolist())) for run in runs}
@@ -156,7 +148,7 @@ def test_four_objectives_fit_a_page_and_the_title_counts_the_joint_front(many, p
 
 
 def test_two_objectives_are_a_figure_of_one_panel(results, problem):
-    (axes,) = drawn_axes(FIGURES["objectives"].draw(results, problem))
+    (axes,) = panels_of(FIGURES["objectives"].draw(results, problem))
     assert axes.get_ylabel() == "1 − NDCG@10, training, fold 1"
     with pytest.raises(NoResultsError, match="one objective"):
         FIGURES["objectives"].draw(Results(replace(run, objectives=["error"]) for run in results), problem)
@@ -169,9 +161,9 @@ def test_figures_of_two_objectives_say_which_and_join_no_members(small, problem,
     one = RUN_FIGURES["front"].draw(priced)
     for figure in (fronts, ablation, one):
         assert said in " ".join(figure._supxlabel.get_text().split())
-    assert all(line.get_linestyle() == "None" for axes in drawn_axes(fronts) for line in axes.lines)
-    assert all(line.get_linestyle() == "None" for line in drawn_axes(ablation)[0].lines)
-    assert [line.get_linestyle() for line in drawn_axes(one)[0].lines[:3]] == ["None"] * 3
+    assert all(line.get_linestyle() == "None" for axes in panels_of(fronts) for line in axes.lines)
+    assert all(line.get_linestyle() == "None" for line in panels_of(ablation)[0].lines)
+    assert [line.get_linestyle() for line in panels_of(one)[0].lines[:3]] == ["None"] * 3
 
 
 def test_attainment_surfaces_are_of_number_of_features_and_error(small, problem):

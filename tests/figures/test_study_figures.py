@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.drawn import assert_legible, texts_on_the_page
+from helpers.drawn import assert_legible, panels_of, texts_on_the_page
 
 from moerank.figures.notes import beside_first, judged
 from moerank.figures.of_study import FIGURES
@@ -24,11 +24,6 @@ def relabelled(result, parameters):
 
 def draw(name, results, problem, **options):
     return FIGURES[name].draw(results, problem if FIGURES[name].of_problem else None, **options)
-
-
-def panels_of(figure):
-    """Return the axes that are drawn; those of legends are not."""
-    return [axes for axes in figure.axes if axes.axison]
 
 
 def words_of(texts):

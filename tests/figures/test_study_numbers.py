@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.drawn import texts_on_the_page, title_of_figure
+from helpers.drawn import lines_of, panels_of, texts_on_the_page, title_of_figure
 from scipy.stats import rankdata
 
 from moerank.figures.of_study import FIGURES
@@ -18,13 +18,9 @@ from moerank.studies.results import Results
 PARTS = ("train", "validation", "test")
 
 
-def lines_of(axes):
-    return {line.get_label(): line for line in axes.lines}
-
-
 def panel_of(figure, solver, column=0):
     """Return the axes in which a solver has a line of its own, that of the given column."""
-    return [axes for axes in figure.axes if axes.axison and solver in lines_of(axes)][column]
+    return [axes for axes in panels_of(figure) if solver in lines_of(axes)][column]
 
 
 def runs_of(results, solver):

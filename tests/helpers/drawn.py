@@ -6,6 +6,15 @@ from matplotlib.text import Text
 from moerank.figures.style import in_style
 
 
+def panels_of(figure):
+    """Return the axes that are drawn; those of legends are not."""
+    return [axes for axes in figure.axes if axes.axison]
+
+
+def lines_of(axes):
+    return {line.get_label(): line for line in axes.lines}
+
+
 def texts_on_the_page(figure):
     """Return all texts that are drawn, with their boxes in pixels."""
     with in_style():
