@@ -442,9 +442,7 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
     chance = np.zeros(ranks.sum() + 1)  # of each sum of the ranks with a positive sign
     chance[0] = 1.0
     for rank in ranks:
-        shifted = np.zeros_like(chance)
-        shifted[rank:] = chance[: len(chance) - rank]
-        chance = (chance + shifted) / 2.0
+        chance = (chance + np.roll(chance, rank)) / 2.0
     positive = ranks[d > 0].sum()
     return float(min(1.0, 2.0 * min(chance[: positive + 1].sum(), chance[positive:].sum())))
 
