@@ -126,10 +126,8 @@ class Deployable:
     @property
     def coarse(self) -> list[str]:
         """The warning about scaled features whose values hardly differ in single precision, if there are any."""
-        if self.scaling is None:
-            return []
-        values = zip(self.names, self.scaling.offset, self.scaling.scale, strict=True)
-        found = ", ".join(repr(name) for name, offset, scale in values if abs(offset) > MOST_OFFSET * scale)
+        terms = [] if self.weights is None else self.terms
+        found = ", ".join(repr(term.name) for term in terms if abs(term.offset) > MOST_OFFSET * term.scale)
         sentence = (
             f"Single precision keeps fewer than three digits of {found}, because its values are far from 0 compared to "
             "their spread. Subtract a constant before it is stored, and train again."
