@@ -136,11 +136,9 @@ def _columns_used(trained: object, n_features: int) -> Integers:
     return columns
 
 
-def with_features(estimator: Any) -> Any:
+def with_features(estimator: Any) -> RankingEstimator:
     """Return an estimator that says which features it uses and can be cloned; others in a `ForeignRanker`."""
-    known = isinstance(estimator, RankingEstimator)
-    known = known or all(hasattr(estimator, name) for name in ("get_support", "get_params", "support_"))
-    return estimator if known else ForeignRanker(estimator)
+    return estimator if isinstance(estimator, RankingEstimator) else ForeignRanker(estimator)
 
 
 def train_on_subsets(

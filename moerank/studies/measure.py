@@ -22,7 +22,7 @@ from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision
 from moerank.mofsrank.objectives import Candidates, Objective
 from moerank.mofsrank.searching import digest_of_data
-from moerank.rankers import FitnessBackend, LinearPopulation, Population, RankingEstimator, SelectionPath, with_features
+from moerank.rankers import FitnessBackend, LinearPopulation, Population, SelectionPath, with_features
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
@@ -162,9 +162,7 @@ class OneRanker:
 
     def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scores (n_documents, 1) of the rows of X, which are scaled as the training data are."""
-        known = isinstance(self.ranker, RankingEstimator)
-        scores: NDArray[np.float64] = self.ranker._scores(X) if known else self.ranker.predict(X)
-        return scores.reshape(-1, 1)
+        return self.ranker._scores(X).reshape(-1, 1)
 
     def visits(self, data: RankingData) -> NDArray[np.float64]:
         """Return the mean number of splits that a document passes, shape (1,); an AttributeError without trees."""
@@ -177,15 +175,6 @@ class OneRanker:
 
 TREES = "LambdaMART"
 """The baseline of trees on all features, to which the verdict turns if it is detectably better."""
-
-
-def fitted(estimator: Any, train: AnyData, validation: AnyData | None = None) -> Any:
-    """Fit an estimator and return it; one of another package knows arrays only."""
-    if isinstance(estimator, RankingEstimator):
-        return estimator.fit(train, validation=validation)
-    held_out = {} if validation is None else {"validation": validation}
-    whole = in_one_piece(train)
-    return estimator.fit(whole.X, whole.y, qid=whole.qid, **held_out)
 
 
 def tuned(
@@ -244,7 +233,7 @@ def measured_baselines(
     found = []
     if solver != problem.backend.name:
         report("baselines", 0.0, "all features")
-        found.append(measure.fitted(ALL_FEATURES, fitted(with_features(backend), train)))
+        found.append(measure.fitted(ALL_FEATURES, with_features(backend).fit(train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
     if solver != "lambdamart" and not train.in_shards and problem.comparison.trees:
@@ -252,7 +241,7 @@ def measured_baselines(
         least = leaf_sizes(train.n_documents)[0]
         trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least)
         trees = trees.stopped(in_one_piece(train), in_one_piece(validation))
-        member = measure.fitted(TREES, fitted(trees, train))
+        member = measure.fitted(TREES, trees.fit(train))
         found.append(member.model_copy(update={"trees": None}))  # they would take megabytes
     report("baselines", 1.0, "measured")
     return found
@@ -271,7 +260,7 @@ def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Pro
         report("verdict", 1.0, verdict.sentence)
     report("FSMRank", 0.0, "beside the front")
     ranker = tuned(make_solver("fsmrank"), measure.parts, progress=lambda share: report("FSMRank", share, "tuning"))
-    member = measure.fitted("FSMRank", fitted(ranker, train))
+    member = measure.fitted("FSMRank", ranker.fit(train))
     report("FSMRank", 1.0, "measured")
     return [member]
 

@@ -45,7 +45,6 @@ from moerank.studies.measure import (
     OneRanker,
     Parts,
     Progress,
-    fitted,
     fsm_rank,
     grid_of,
     kept_baselines,
@@ -221,7 +220,7 @@ def _remark_on_queries(metric: Metric, parts: Iterable[AnyData], *, aloud: bool)
             warnings.warn(remark, stacklevel=3)
 
 
-def _trained(solver: Solver, estimator: object, parts: Parts, report: Progress, clock: _Clock) -> Any:
+def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
     """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
     if solver.tune and callable(getattr(estimator, "tune", None)):
         estimator = tuned(estimator, parts, solver.settings, lambda share: report("tuning", share, "by validation MAP"))
@@ -229,7 +228,7 @@ def _trained(solver: Solver, estimator: object, parts: Parts, report: Progress, 
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:
         report("training", 0.0, solver.label)
-    estimator = fitted(estimator, parts["train"], parts["validation"])
+    estimator = estimator.fit(parts["train"], validation=parts["validation"])
     if not shows_progress:
         report("training", 1.0, solver.label)
     clock.stop("solver")
