@@ -92,9 +92,11 @@ def test_stages_fit_60_columns(monkeypatch, capsys):
         progress._bars.live.auto_refresh = False
         for stage in ("instance_selection", "feature_selection"):
             progress(stage, 0.5, "generation 100")
-    lines = [line for line in shown(capsys.readouterr().err.replace("\r", "\n")) if "selection" in line]
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = [line for line in shown(captured.err.replace("\r", "\n")) if "selection" in line]
     assert all(len(line) <= 60 for line in lines)
-    assert "generation 100" in lines[-1]
+    assert all("generation 100" in line and line.rstrip().endswith("left") for line in lines[-2:])
     assert len({line.split("selection")[0] for line in lines[-2:]}) == 2  # a line each
 
 

@@ -86,20 +86,6 @@ def test_on_a_terminal_a_bar_counts_the_estimate_down(cells, clock, monkeypatch,
     assert "left" not in shown.splitlines()[-1]
 
 
-def test_progress_on_a_terminal_has_a_bar_for_each_stage(monkeypatch, capsys):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "80")
-    with StageProgress() as progress:
-        for stage in ("instance_selection", "ensemble"):
-            for generation in (1, 2):
-                progress(stage, generation / 2, f"generation {generation}")
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    last = captured.err[captured.err.rindex("instance selection") :]
-    assert last.count("generation 2") == 2
-    assert last.count("left") == 2
-
-
 def test_a_file_that_takes_long_to_read_is_a_stage(tmp_path, clock, capsys):
     with StageProgress() as progress:
         for path, step in ((tmp_path / "short.txt", 0.5), (tmp_path / "long.txt", 2.5)):
