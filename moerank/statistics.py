@@ -11,28 +11,6 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Matrix, Vector
 
-__all__ = [
-    "PairedTest",
-    "RankTest",
-    "attainment_surfaces",
-    "compare_paired",
-    "e_value",
-    "friedman",
-    "holm",
-    "hypervolume",
-    "igd_plus",
-    "joint_front",
-    "level_of_each",
-    "mean_and_error",
-    "mean_interval",
-    "p_above",
-    "p_differs",
-    "p_not_within",
-    "signed_rank_p",
-    "smallest_within_error",
-    "t_tail",
-]
-
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float]:
     """Return the mean and its standard error s / √n, s over n − 1; NaN for a single value.

@@ -13,8 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validat
 from moerank.arrays import Vector
 from moerank.statistics import mean_and_error, mean_interval, p_differs, p_not_within
 
-__all__ = ["FEWEST", "LEVEL", "MARGIN", "Finding", "Part", "Verdict", "judge"]
-
 Part: TypeAlias = Literal["test", "validation", "new"]
 
 Finding: TypeAlias = Literal["loss", "gain", "none"]
