@@ -105,15 +105,16 @@ class Panels:
     """Figure of several solvers with a panel for each column, below each other, and `axes` by column.
 
     All panels have one legend, of the solvers in `named`; the others are grey. `finding` is the title of the figure,
-    `columns` are those of the panels, `height` is that of a panel in inches, and `same_x` tells whether all columns
-    have the same x axis. Axes are those of a metric, see `style.widen`, unless `of_metric` is false.
+    `columns` are those of the panels (by default one panel without), `height` is that of a panel in inches, and
+    `same_x` tells whether all panels have the same x axis. Axes are those of a metric, see `style.widen`, unless
+    `of_metric` is false.
     """
 
     def __init__(
         self,
         solvers: Sequence[str],
         named: Sequence[str],
-        columns: Sequence[str],
+        columns: Sequence[str] = ("",),
         *,
         finding: str,
         height: float,

@@ -58,7 +58,6 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
         panels = Panels(
             list(found),
             best_of_families(view.results, list(found)),
-            [""],
             finding=_finding(view.results),
             height=2.2,
             xlabel="Number of features, at most",

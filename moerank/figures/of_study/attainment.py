@@ -55,7 +55,6 @@ def attainment_figure(view: View) -> Figure:
         panels = Panels(
             list(runs),
             shown,
-            [""],
             finding=finding,
             height=2.2,
             xlabel="Number of features",

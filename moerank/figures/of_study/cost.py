@@ -58,7 +58,6 @@ def cost_figure(view: View) -> Figure:
         panels = Panels(
             marked,
             marked,
-            [""],
             finding=f"{len(best)} of {len(found)} solvers are unbeaten in both test {metric} and training time",
             height=2.4 if many else 2.0,
             xlabel="Processor seconds of tuning and training",
