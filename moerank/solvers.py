@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Any, Literal
 
 from moerank.checks import Parameters, unknown
@@ -72,10 +72,7 @@ class SolverEntry:
         parameters = self.settled(parameters)
         for parameter in self.fixed.keys() & {*NESTED}:
             parameters[parameter] = make_backend(parameters[parameter])
-        kind = self.source
-        if isinstance(kind, str):
-            module, _, name = kind.partition(":")
-            kind = getattr(import_module(f"moerank.{module}"), name)
+        kind = resolve_name(f"moerank.{self.source}") if isinstance(self.source, str) else self.source
         return kind(**parameters)
 
 
@@ -271,11 +268,10 @@ def load_code(text: str) -> Any:
     """Return the object that ``package.module:name`` names; a ValueError if code is not allowed, or there is none."""
     if not code_is_allowed():
         raise ValueError(f"{text} names code, which runs only if the command has --allow-code")
-    module, _, name = text.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
-        return getattr(import_module(module), name)
+        return resolve_name(text)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{text}: {error}") from None
 
