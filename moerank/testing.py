@@ -10,6 +10,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from moerank.data import RankingData, load_planted_fold
 from moerank.rankers import as_backend, train_population
@@ -128,7 +129,9 @@ def _name(solver: object) -> str:
 
 def _fitted(solver: object, train: RankingData, validation: RankingData) -> Any:
     """Return a new solver, trained with the seed 0 if it draws."""
-    made = _fresh(solver)
+    made: Any = solver() if isinstance(solver, type) else clone(solver, safe=False)  # plain objects are copied
+    if hasattr(made, "random_state"):
+        made.random_state = 0
     X, y = train.X.copy(), train.y.copy()
     given = {"qid": train.qid, "validation": (validation.X, validation.y, validation.qid)}
     known = signature(made.fit).parameters
@@ -142,18 +145,6 @@ def _fitted(solver: object, train: RankingData, validation: RankingData) -> Any:
     _require(fitted is made, f"{_name(solver)}.fit must return self")
     _require(np.array_equal(X, train.X) and np.array_equal(y, train.y), f"{_name(solver)}.fit changes X or y")
     return fitted
-
-
-def _fresh(solver: object) -> Any:
-    if isinstance(solver, type):
-        made = solver()
-    else:
-        from sklearn.base import clone
-
-        made = clone(solver) if hasattr(solver, "get_params") else deepcopy(solver)
-    if hasattr(made, "random_state"):
-        made.random_state = 0
-    return made
 
 
 def _scores(fitted: Any, X: Vector) -> Vector:
