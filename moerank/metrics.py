@@ -454,7 +454,7 @@ class Hit(_Cascade):
     _of_rank = False
 
     def __post_init__(self) -> None:
-        _CountedMetric.__post_init__(self)  # without a last rank it would be 1
+        _CountedMetric.__post_init__(self)  # without a last rank, every query with a relevant document is a hit
 
 
 @dataclass(frozen=True)
