@@ -19,7 +19,8 @@ from helpers.served_models import (
     stumps,
     tolerance,
 )
-from helpers.serving_elasticsearch import PluginModel, RefusedError
+from helpers.serving_elasticsearch import PluginModel
+from helpers.serving_solr import RefusedError
 
 from moerank.data import FittedScaling
 from moerank.exports.deployable import deployable, read_features

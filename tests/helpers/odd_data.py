@@ -8,8 +8,6 @@ import numpy as np
 
 from moerank.data import RankingData
 
-__all__ = ["ODD", "REFUSALS", "odd_data"]
-
 
 def odd_data(name: str) -> RankingData:
     """Return the data set of that name."""

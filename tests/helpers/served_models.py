@@ -10,8 +10,6 @@ from moerank.data import UNSCALED, FittedScaling, RankingData, fit_scaling
 from moerank.rankers import LambdaMART, RankBoost, RankRLS, ScaleWarning
 from moerank.rankers.model import Forest, Model
 
-__all__ = ["ABSENT", "GUIDE", "LABELS", "LINEAR", "NAMES", "TREES", "documents", "expected", "served", "tolerance"]
-
 NAMES = ["BM25 of title", "price.net", "46", "größe", 'a "quote"', "two\nlines", "$x}}", "last"]
 LABELS = ["BM25_of_title", "price_net", "f46", "gr__e", "a__quote_", "two_lines", "_x__", "last"]
 

@@ -7,8 +7,6 @@ import numpy as np
 from helpers.serving_elasticsearch import is_number
 from helpers.serving_solr import require
 
-__all__ = ["ElasticModel"]
-
 
 class ElasticModel:
     """A trained model as JSON text, for a version of the engine."""

@@ -4,9 +4,7 @@ import json
 
 import numpy as np
 
-from helpers.serving_solr import RefusedError, require
-
-__all__ = ["PluginModel", "RefusedError"]
+from helpers.serving_solr import require
 
 f = np.float32
 
