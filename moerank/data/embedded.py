@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp, log
 from statistics import NormalDist
@@ -13,7 +12,7 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_not_negative, check_room, size
-from moerank.data.folds import N_FOLDS, Draws, fold_queries, split_fold
+from moerank.data.folds import N_FOLDS, Draws, deal, split_fold
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.columns import as_precision
 from moerank.data.shards import shard_ends
@@ -327,7 +326,7 @@ def load_web_fold(
     offsets = _offsets(n_queries, seed, dtype)
     train, vali, test = (
         _documents(offsets, queries, seed, dtype, f"web, fold {fold}, {part}")
-        for part, queries in fold_queries(n_queries, fold, "web").items()
+        for part, queries in deal(np.arange(n_queries), fold, "web").items()
     )
     return train, vali, test
 
@@ -344,7 +343,7 @@ def web_shard(
     """
     check_at_least(1, N_FOLDS, fold=fold)
     offsets = _offsets(n_queries, seed, dtype, n_shards + 1)
-    queries = fold_queries(n_queries, fold, "web")["training"]
+    queries = deal(np.arange(n_queries), fold, "web")["training"]
     ends = shard_ends(np.append(0, np.cumsum(np.diff(offsets)[queries])), n_shards)
     name = f"web, fold {fold}, training, shard {number + 1} of {n_shards}"
     return _documents(offsets, queries[ends[number] : ends[number + 1]], seed, dtype, name)
@@ -380,8 +379,7 @@ def _documents(offsets: Integers, queries: Integers, seed: int, dtype: DTypeLike
     X = np.empty((int(lengths.sum()), N_FEATURES), dtype, order="F")  # the order in which populations are scored
     y = np.empty(len(X), np.int64)
     end = 0
-    for block in _runs(queries // BLOCK):
-        wanted = queries[block]
+    for wanted in np.split(queries, np.flatnonzero(np.diff(queries // BLOCK)) + 1):
         first = wanted[0] // BLOCK * BLOCK
         drawn = np.arange(first, wanted[-1] + 1)
         values, labels = _block(np.diff(offsets)[drawn], seed, first // BLOCK)
@@ -394,12 +392,6 @@ def _documents(offsets: Integers, queries: Integers, seed: int, dtype: DTypeLike
     names = _names()
     X.setflags(write=False)  # so that it is not copied
     return RankingData(X, y, np.repeat(queries + 1, lengths), [names[feature] for feature in order], name=name)
-
-
-def _runs(blocks: Integers) -> Iterable[slice]:
-    """Return the slices in which a list of blocks stays the same."""
-    ends = np.append(np.flatnonzero(np.diff(blocks)) + 1, len(blocks)).tolist()
-    return (slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False))
 
 
 def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:

@@ -119,18 +119,9 @@ def split_fold(data: AnyData, fold: int = 1) -> tuple[RankingData, RankingData, 
         raise ValueError(f"fold is {fold}; there are folds 1 to {N_FOLDS}")
     train, vali, test = (
         _subset(data, queries, f"{data.name}, fold {fold}, {part}")
-        for part, queries in fold_queries(data.n_queries, fold, data.name).items()
+        for part, queries in deal(np.arange(data.n_queries), fold, data.name).items()
     )
     return train, vali, test
-
-
-def fold_queries(n_queries: int, fold: int, name: str) -> dict[str, Integers]:
-    """Return the queries of each part of a fold, counted from 0, by the name of the part.
-
-    `name` is how messages call the data set.
-    """
-    training, validation, test = _dealt(np.arange(n_queries), fold, N_FOLDS, name)
-    return {"training": training, "validation": validation, "test": test}
 
 
 def split_queries(
@@ -180,25 +171,20 @@ def deal_queries(
     check_at_least(3, MOST_FOLDS, n_folds=n_folds)
     check_at_least(1, n_folds, fold=fold)
     check_at_least(0, seed=seed)
-    training, validation, test = _dealt(Draws(seed).order(data.n_queries), fold, n_folds, data.name)
-    name = f"{data.name}, fold {fold}"
-    return (
-        _subset(data, np.sort(training), f"{name}, training"),
-        _subset(data, np.sort(validation), f"{name}, validation"),
-        _subset(data, np.sort(test), f"{name}, test"),
+    dealt = deal(Draws(seed).order(data.n_queries), fold, data.name, n_folds)
+    train, vali, test = (
+        _subset(data, np.sort(queries), f"{data.name}, fold {fold}, {part}") for part, queries in dealt.items()
     )
+    return train, vali, test
 
 
-def _dealt(queries: Integers, fold: int, n_folds: int, name: str) -> tuple[Integers, ...]:
-    """Deal queries into equal parts; return those for training, for validation and for test in a fold.
-
-    `name` is how messages call the data set.
-    """
+def deal(queries: Integers, fold: int, name: str, n_folds: int = N_FOLDS) -> dict[str, Integers]:
+    """Deal the queries of the data called `name` into equal parts; return those of a fold by the name of its part."""
     if len(queries) < n_folds:
         raise ValueError(f"{name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more")
     parts = np.array_split(queries, n_folds)
     *training, validation, test = parts[fold - 1 :] + parts[: fold - 1]
-    return np.concatenate(training), validation, test
+    return {"training": np.concatenate(training), "validation": validation, "test": test}
 
 
 def count_folds(folder: Path) -> int:
