@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def feature_correlations(data: AnyData | Matrix) -> Matrix:
     if isinstance(data, AnyData):
         scatter = data.total(_scatter, *_centre_of(data.map(_seen)))
     else:
-        scatter = _scatter_of(data, *_centre_of([_seen_in(data)]))
+        scatter = _scatter(data, *_centre_of([_seen(data)]))
     norm = _or_one(np.sqrt(np.diagonal(scatter)))
     share = np.abs(scatter / norm / norm[:, None])
     return 0.5 * (share + share.T)  # symmetric in spite of the order of the divisions
@@ -58,44 +58,36 @@ def label_correlations(data: AnyData) -> Vector:
     return np.asarray(np.abs(product) / _or_one(np.sqrt(length)) / np.sqrt(label_length))
 
 
-class _Seen(NamedTuple):
-    """Sum, least and largest value of each feature, and the number of documents."""
-
-    total: Vector
-    least: Vector
-    largest: Vector
-    n_documents: int
+_Seen: TypeAlias = tuple[Vector, Vector, Vector, int]
+"""Sum, least and largest value of each feature, and the number of documents."""
 
 
-def _seen(data: RankingData) -> _Seen:
-    return _seen_in(data.X)
-
-
-def _seen_in(X: Matrix) -> _Seen:
+def _seen(data: RankingData | Matrix) -> _Seen:
+    X = _table(data)
     n, n_features = X.shape
     total, least, largest = np.zeros(n_features), np.full(n_features, np.inf), np.full(n_features, -np.inf)
     for begin, end in _places(n):
         columns_seen(*column_block(X, begin, end), end - begin, lanes(X.dtype.type), total, least, largest)
-    return _Seen(total, least, largest, n)
+    return total, least, largest, n
 
 
 def _centre_of(seen: Sequence[_Seen]) -> tuple[Vector, Vector]:
     """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares would vanish."""
-    total = add_up((0, len(seen)), lambda i: seen[i].total)
-    least = np.min([shard.least for shard in seen], axis=0)
-    largest = np.max([shard.largest for shard in seen], axis=0)
+    totals, leasts, largests, sizes = zip(*seen, strict=True)
+    least, largest = np.min(leasts, axis=0), np.max(largests, axis=0)
     size = np.maximum(np.abs(least), np.abs(largest))
     divisor = np.where(size < SMALLEST_SQUARED, _or_one(size), 1.0)
     divisor[least == largest] = 0.0
-    return total / sum(shard.n_documents for shard in seen), divisor
+    return add_up((0, len(seen)), totals.__getitem__) / sum(sizes), divisor
 
 
-def _scatter(data: RankingData, mean: Vector, divisor: Vector) -> Matrix:
-    return _scatter_of(data.X, mean, divisor)
+def _table(data: RankingData | Matrix) -> Matrix:
+    return data.X if isinstance(data, RankingData) else data
 
 
-def _scatter_of(X: Matrix, mean: Vector, divisor: Vector) -> Matrix:
+def _scatter(data: RankingData | Matrix, mean: Vector, divisor: Vector) -> Matrix:
     """Return the sums of the products of each two features less their means, shape (n_features, n_features)."""
+    X = _table(data)
     check_square(X.shape[1])
     scatter = np.zeros((X.shape[1], X.shape[1]))
     for _, _, centred in _centred_blocks(X, mean, divisor):
