@@ -167,7 +167,7 @@ def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
 
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    numbers: Array = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+    numbers: Array = column.to_numpy(zero_copy_only=False)
     return numbers
 
 
@@ -339,14 +339,14 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
         return np.full(n_documents, int(qid), np.int64)
     if isinstance(qid, np.ma.MaskedArray):
         qid = without_mask(qid)
-    given = qid if hasattr(qid, "dtype") else np.array(qid, dtype=object)  # a list of texts would make a text of NaN
-    if np.shape(given) != (n_documents,):
-        raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {np.shape(given)}; give one each")
-    missing = np.flatnonzero(_is_missing(np.asarray(given)))
+    # A list of texts would make a text of NaN.
+    listed = np.asarray(qid if hasattr(qid, "dtype") else np.array(qid, dtype=object))
+    if listed.shape != (n_documents,):
+        raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {listed.shape}; give one each")
+    missing = np.flatnonzero(pd.isna(listed))
     if len(missing):
         row = missing[0]
-        raise ValueError(f"{name}: qid[{row}] is {np.asarray(given)[row]}; every row needs the id of its query")
-    listed = np.asarray(given)
+        raise ValueError(f"{name}: qid[{row}] is {listed[row]}; every row needs the id of its query")
     try:
         queries = np.asarray(qid)
         if listed.dtype == object:
@@ -368,13 +368,6 @@ LARGEST_EXACT = 2.0**53
 def _ends_in_nul(qid: Array) -> bool:
     """Return whether a text ends in NUL, which numpy's texts of fixed width lose."""
     return any(entry.endswith("\0" if isinstance(entry, str) else b"\0") for entry in qid)
-
-
-def _is_missing(values: Array) -> Mask:
-    """Return which entries (n,) are NaN, NaT, None or pandas' NA."""
-    if values.dtype.kind in "biuUSV":
-        return np.zeros(len(values), np.bool_)
-    return np.asarray(pd.isna(values), np.bool_)
 
 
 def checked_weights(weights: ArrayLike, size: int, what: str, name: str) -> Vector | None:
@@ -438,9 +431,10 @@ def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tu
         return None
     if len(names) != n_features:
         raise ValueError(f"{name}: X has {n_features} columns but feature_names has {len(names)} entries")
-    if len({str(entry) for entry in names}) != n_features:
+    texts = tuple(map(str, names))
+    if len(set(texts)) != n_features:
         raise ValueError(f"{name}: feature_names must be distinct")
-    return tuple(str(entry) for entry in names)
+    return texts
 
 
 def _place(row: int, column: int, names: Sequence[str] | None) -> str:
