@@ -193,8 +193,9 @@ class MeasuredCosts:
         """Yield sentences about costs that are not resolved, with the number of runs that would resolve them."""
         if self.freedom < FEW:
             yield f"{self.freedom} degrees of freedom are few: the standard errors are rough below {FEW}"
-        for label, value, error, high in zip(self.labels, self.values, self.errors, self.high, strict=True):
-            if value >= 2 * error and value > 0:
+        table = zip(self.labels, self.values, self.errors, self.high, self.resolved, strict=True)
+        for label, value, error, high, resolved in table:
+            if resolved:
                 continue
             what = "queries" if np.isnan(self.constant) else "runs"
             more = f"; about {self.n_measured * (2 * error / value) ** 2:,.0f} {what} resolve it" if value > 0 else ""
@@ -316,15 +317,13 @@ class Profiles:
                 raise ValueError(f"no profile has the feature {name!r}; profile a model that uses it")
         n_outputs = Counter(source)
         groups = [executor if n_outputs[executor] > 1 else None for executor in source]
-        alone = np.array([group is None for group in groups])
-        columns = [place[executor] for executor in source], [place[group] for group in _numbered(groups)[0]]
-        scale = np.append(alone, np.ones(len(columns[1])))
-        chosen = [*columns[0], *columns[1]]
+        shared, _ = _numbered(groups)
+        chosen = [place[executor] for executor in (*source, *shared)]
+        scale = np.append([group is None for group in groups], np.ones(len(shared)))
         means = table.mean(axis=0)[chosen] * scale
         errors = table.std(axis=0, ddof=1)[chosen] / np.sqrt(n) * scale
         away = t.ppf(0.975, n - 1) * errors
-        shared = dict(zip(_numbered(groups)[0], means[len(source) :], strict=True))
-        costs = FeatureCosts.of(means[: len(source)], groups, shared)
+        costs = FeatureCosts.of(means[: len(source)], groups, dict(zip(shared, means[len(source) :], strict=True)))
         return MeasuredCosts(self.names, costs, errors, np.maximum(means - away, 0.0), means + away, n, n - 1)
 
 
