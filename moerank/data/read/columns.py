@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers, Vector
-from moerank.checks import check_room, unknown
+from moerank.checks import unknown
 from moerank.data.inputs import LaterIds
 from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
-
-FilePath = str | os.PathLike[str]
 
 Precision = type[np.float64] | type[np.float32]
 
@@ -108,17 +106,16 @@ class Table:
         kinds = X.dtype in (np.float64, np.float32) and y.dtype == offsets.dtype == np.int64 and ids.dtype.kind in "iU"
         if not fits or not kinds or (names is not None and len(names) != X.shape[1]):
             raise ValueError("the arrays do not fit together")
-        if offsets[0] != 0 or offsets[-1] != len(y) or np.any(np.diff(offsets) <= 0):
-            raise ValueError("the arrays do not fit together")
+        whole = offsets[0] == 0 and offsets[-1] == len(y) and np.all(np.diff(offsets) > 0)
         sizes = (("documents", len(y)), ("query_weights", len(ids)), ("document_weights", len(y)))
-        if any(arrays[name].shape != (size,) for name, size in sizes if name in arrays):
+        if not whole or any(arrays[name].shape != (size,) for name, size in sizes if name in arrays):
             raise ValueError("the arrays do not fit together")
         further = {name: arrays.get(name) for name in FURTHER}
         return cls(X, y, ids, offsets, None if names is None else tuple(map(str, names)), **further)
 
 
 def choose_columns(
-    path: FilePath,
+    path: Path,
     present: Sequence[str],
     label: str,
     query: str,
@@ -163,15 +160,10 @@ def choose_columns(
     return Columns(label, query, chosen, further=further)
 
 
-def check_size(path: FilePath, n_rows: int, n_features: int, itemsize: int) -> None:
-    """Raise a ValueError for a table beyond the limit on memory; 16 bytes of each row are its label and its query."""
-    check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * (n_features * itemsize + 16))
-
-
 class QueryRuns:
     """The queries of the rows of a table, gathered block by block; the rows of a query must be contiguous."""
 
-    def __init__(self, path: FilePath, column: str) -> None:
+    def __init__(self, path: Path, column: str) -> None:
         self._path, self._column = path, column
         self._ids: list[object] = []
         self._starts: list[int] = []

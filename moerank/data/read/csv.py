@@ -166,29 +166,24 @@ def refuse_csv(path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool)
                 current = fields[query]
                 finished.add(current)
             for place in features:
-                if mistake := _mistake(fields[place], largest, missing=missing):
-                    raise ValueError(f"{where}{mistake.format(_quoted(fields[place]), repr(names[place]))}")
+                if mistake := _mistake(names[place], fields[place], largest, missing=missing):
+                    raise ValueError(where + mistake)
     if not finished:
         raise ValueError(f"{path}: the file holds no row below its header")
 
 
 def _is_label(text: str) -> bool:
-    if not _NUMBER.fullmatch(text):
-        return False
-    value = float(text)
-    return 0 <= value <= MOST_LABEL and value == int(value)
+    return _NUMBER.fullmatch(text) is not None and 0 <= float(text) <= MOST_LABEL and float(text).is_integer()
 
 
-def _mistake(text: str, largest: float, *, missing: bool) -> str | None:
-    """Say what is wrong with a value of a feature, if anything; {0} stands for the value, {1} for the column."""
+def _mistake(name: str, text: str, largest: float, *, missing: bool) -> str | None:
+    """Say what is wrong with a value of the feature of this name, if anything."""
     if text in MISSING:
-        if missing:
-            return None
-        return "the value of {1} is missing ({0}); " + MISSING_REMEDY
+        return None if missing else f"the value of {name!r} is missing ({_quoted(text)}); {MISSING_REMEDY}"
     if not _NUMBER.fullmatch(text):
-        return f"the value {{0}} of {{1}} is not a number; {REMEDIES[kind_of(text)]}, {LEFT_OUT}"
+        return f"the value {_quoted(text)} of {name!r} is not a number; {REMEDIES[kind_of(text)]}, {LEFT_OUT}"
     if abs(float(text)) > largest:
-        return "the value {0} of {1} is too large for the precision of the features"
+        return f"the value {_quoted(text)} of {name!r} is too large for the precision of the features"
     return None
 
 

@@ -11,13 +11,13 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from gzip import GzipFile
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -266,8 +266,7 @@ def read_query_file(path: Path, beside: Path, n_documents: int) -> Integers:
 Listener = Callable[[Path, float], None]
 """``listener(path, share)``: the share of a file that has been read, from 0 to 1; the last call says 1."""
 
-_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
-_part_of_reading: ContextVar[tuple[float, float]] = ContextVar("part_of_reading", default=(0.0, 1.0))
+_listener: ContextVar[Listener] = ContextVar("listener", default=lambda path, share: None)
 
 
 @contextmanager
@@ -280,22 +279,15 @@ def reading_progress(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-@contextmanager
-def part_of_reading(begin: float, end: float) -> Iterator[None]:
+def part_of_reading(begin: float, end: float) -> AbstractContextManager[None]:
     """Take the shares that are reported inside this ``with`` for shares of the part from `begin` to `end`."""
-    token = _part_of_reading.set((begin, end))
-    try:
-        yield
-    finally:
-        _part_of_reading.reset(token)
+    listener = _listener.get()
+    return reading_progress(lambda path, share: listener(path, begin + share * (end - begin)))
 
 
 def report_reading(path: Path, share: float) -> None:
     """Say that a share of a file, from 0 to 1, has been read; takes no time if nobody listens."""
-    listener = _listener.get()
-    if listener is not None:
-        begin, end = _part_of_reading.get()
-        listener(path, begin + share * (end - begin))
+    _listener.get()(path, share)
 
 
 CHUNK = 2**22
@@ -313,10 +305,6 @@ PIECE = 2**18
 LF, CR = 10, 13
 
 
-class _Stream(Protocol):
-    def readinto(self, buffer: memoryview, /) -> int | None: ...
-
-
 class TextChunks:
     """The text of a file (plain, ``.gz`` or ``.xz``) as pieces of about `size` bytes that end with a line.
 
@@ -327,7 +315,7 @@ class TextChunks:
         self._path, self._file, self._size = path, file, size
         self._n_bytes = os.fstat(file.fileno()).st_size
         self._suffix = path.suffix.lower()
-        self._stream: _Stream = cast(_Stream, file)
+        self._stream: Any = file
         if self._suffix == ".gz":
             self._stream = GzipFile(fileobj=file, mode="rb")
         elif self._suffix == ".xz":
@@ -376,7 +364,7 @@ class TextChunks:
 
     def _read(self, buffer: memoryview) -> int:
         with self._damage_in_words():
-            n_read = self._stream.readinto(buffer) or 0
+            n_read: int = self._stream.readinto(buffer) or 0
         if self._n_bytes:
             self.share = min(self._file.tell() / self._n_bytes, 1.0)
         return n_read
@@ -436,9 +424,6 @@ class _XzStream:
     def _next_stream(self) -> bytes:
         """Return the begin of what follows a stream and zeros; nothing at the end of the file."""
         stored = self._decompressor.unused_data.lstrip(b"\0")
-        while not stored:
-            piece = self._file.read(PIECE)
-            if not piece:
-                break
+        while not stored and (piece := self._file.read(PIECE)):
             stored = piece.lstrip(b"\0")
         return stored

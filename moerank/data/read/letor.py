@@ -97,10 +97,7 @@ def load_letor(
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
     beside, precision, state = find_query_file(path), as_precision(dtype), _state(path)
-
-    def parse() -> Table:
-        return _parse(path, n_features, missing is not None, precision, beside)
-
+    parse = partial(_parse, path, n_features, missing is not None, precision, beside)
     reading = f"letor {n_features} {missing is not None} {np.dtype(precision)} {beside is not None}"
     table = remembered(path, reading, parse) if cache else parse()
     if beside is not None:

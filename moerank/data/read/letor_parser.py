@@ -23,12 +23,6 @@ from moerank.kernels.letor_text import State, count_ends, read_lines
 _INTEGER = re.compile(rb"-?[0-9]{1,19}")
 
 
-def identity(raw: bytes) -> bytes:
-    """Return the same bytes for all spellings of a query id: 7 and 07 are one integer."""
-    number = _as_integer(raw)
-    return raw if number is None else b"%d" % number
-
-
 def _as_integer(raw: bytes) -> int | None:
     """Return an id that is an integer of 64 bits as one."""
     if not _INTEGER.fullmatch(raw):
@@ -50,14 +44,16 @@ _NULL = rb"(?i:null|nan)"
 _FEATURE_NUMBERS = re.compile(rb"[ \t]([0-9]+):")
 
 
-def _refusal(path: object, number: int, line: bytes, reason: str) -> ValueError:
+class _RefusedError(ValueError):
+    """A line that is refused; the rest of an archive may still show that damage is to blame."""
+
+
+def _refusal(path: Path, number: int, line: bytes, reason: str) -> _RefusedError:
     """Return the error that names a line by path, number and text."""
-    return ValueError(f"{path}, line {number}: {reason}: {_shortened(line, 100)!r}")
+    return _RefusedError(f"{path}, line {number}: {reason}: {_shortened(line, 100)!r}")
 
 
-def _wrong_document(
-    document: bytes, *, n_features: int | None, nulls: bool, with_queries: bool, side_file: str | None
-) -> str | None:
+def _wrong_document(document: bytes, n_features: int | None, nulls: bool, side_file: str | None) -> str | None:
     """Say what is wrong with the first part of a line that does not have the form of a document; None if all have it.
 
     `document` is the line without its comment; `side_file` names the file that has the queries, if one has.
@@ -66,16 +62,14 @@ def _wrong_document(
     if not re.fullmatch(_LABEL, label):
         return f"the label {_quoted(label)} is not an integer from 0 (irrelevant) to 999,999,999"
     has_id = bool(rest) and rest[0].startswith(b"qid:")
-    if with_queries:
+    if side_file is None:
         if not has_id:
             return (
                 "no query id after the label; expected 'label qid:Q 1:v 2:v …', or a file .query beside this one with "
                 "the number of documents of each query"
             )
-        reason = _wrong_id(rest[0][4:])
-        if reason:
+        if reason := _wrong_id(rest.pop(0)[4:]):
             return reason
-        rest = rest[1:]
     elif has_id:
         return f"the line has a query id, but {side_file} gives the queries, too; remove one of the two"
     form = b"%b:(?:%b)" % (_FEATURE, _NUMBER + b"|" + _NULL if nulls else _NUMBER)
@@ -176,9 +170,9 @@ def parse_letor(
         raise ValueError(
             f"{path}, line {parser.n_lines + 1}: longer than {LONGEST_LINE // 2**20} MiB, which no document is"
         ) from None
-    except _Refused as refused:
+    except _RefusedError as refused:
         chunks.check_rest()
-        raise refused.error from None
+        raise ValueError(str(refused)) from None
     return parser.table()
 
 
@@ -199,8 +193,8 @@ class _Parser:
         self._labels: list[Integers] = []
         self._ids: list[str] = []
         self._starts: list[int] = []
-        self._finished: set[bytes] = set()
-        self._current: bytes | None = None
+        self._finished: set[bytes | int] = set()
+        self._current: bytes | int | None = None
         self._n_rows = self._width = self.n_lines = 0
 
     def read(self, text: NDArray[np.uint8], end: int) -> None:
@@ -230,7 +224,7 @@ class _Parser:
         if any(found):
             line, at, reason = min(entry for entry in found if entry)
             wrong = _line_around(text[:end].tobytes(), at)
-            raise _Refused(_refusal(self._path, self.n_lines + line + 1, wrong, reason))
+            raise _refusal(self._path, self.n_lines + line + 1, wrong, reason)
         if at < end:
             self._refuse(_line_around(text[:end].tobytes(), at), self.n_lines + line + 1)
         self._pieces.append(values[:n_rows])
@@ -260,7 +254,8 @@ class _Parser:
         """Take up the queries that begin; return line, place and reason of the first that must not."""
         for begin, end, row, line in runs.tolist():
             spelt = text[begin:end].tobytes()
-            query = identity(spelt)
+            number = _as_integer(spelt)
+            query = spelt if number is None else number  # 7 and 07 are one integer
             if query == self._current:
                 continue
             reason = _wrong_id(spelt)
@@ -298,15 +293,9 @@ class _Parser:
 
     def _refuse(self, line: bytes, number: int) -> None:
         """Raise the reason for which the kernel has stopped at a line."""
-        reason = _wrong_document(
-            line.partition(b"#")[0],
-            n_features=self._n_features,
-            nulls=self._nulls,
-            with_queries=self._side_file is None,
-            side_file=self._side_file,
-        )
+        reason = _wrong_document(line.partition(b"#")[0], self._n_features, self._nulls, self._side_file)
         assert reason is not None, f"{self._path}: the reader stopped at {line!r}"
-        raise _Refused(_refusal(self._path, number, line, reason))
+        raise _refusal(self._path, number, line, reason)
 
 
 def _zeros(n_rows: int, width: int, dtype: np.dtype[Any], *, mapped: bool) -> Floats:
@@ -344,14 +333,6 @@ def _as_ids(texts: list[str], path: Path) -> Array:
     longest = max(map(len, texts))
     check_room(f"{path}: {len(texts):,} query ids of up to {longest} characters", 4 * longest * len(texts))
     return np.array(texts, np.str_)
-
-
-class _Refused(Exception):  # noqa: N818 - it carries the error
-    """A line that is refused; the rest of an archive may still show that damage is to blame."""
-
-    def __init__(self, error: ValueError) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 def _line_around(raw: bytes, at: int) -> bytes:

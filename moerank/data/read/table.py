@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Vector
-from moerank.checks import unknown
+from moerank.checks import check_room, unknown
 from moerank.data.blocks import empty_table
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
 from moerank.data.missing import MissingRule, check_missing_rule
@@ -26,7 +26,6 @@ from moerank.data.read.columns import (
     Table,
     WrongValueError,
     as_precision,
-    check_size,
     choose_columns,
 )
 from moerank.data.read.files import (
@@ -201,8 +200,8 @@ def table_columns(
     if label is None or query is None:
         what = "label" if label is None else "query"
         raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
-    given = (further.get(role) or told.get(role) for role in ("document", "query_weight", "document_weight"))
-    arrays = {array: name for array, name in zip(FURTHER, given, strict=True) if name is not None}
+    roles = {array: array.removesuffix("s") for array in FURTHER}
+    arrays = {array: name for array, role in roles.items() if (name := further.get(role) or told.get(role))}
     left_out = set(exclude)
     present = reader.names(path, [label, query, *left_out, *arrays.values()])
     used = {label, query, *arrays.values()}
@@ -240,11 +239,11 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
 
 def _require_same_columns(path: Path, first: Path, expected: set[str]) -> None:
     """Refuse a part with other columns than the training table."""
-    present = _table_reader(path).names(path, sorted(expected))
-    for reason, names in (("lacks", expected - set(present)), ("has", set(present) - expected)):
+    present = set(_table_reader(path).names(path, sorted(expected)))
+    for here, there, names in (("lacks", "has", expected - present), ("has", "lacks", present - expected)):
         if names:
-            other = f"which {first.name} has" if reason == "lacks" else f"which {first.name} lacks"
-            raise ValueError(f"{path} {reason} the column {min(names)!r}, {other}; list the columns that are features")
+            other = f"which {first.name} {there}"
+            raise ValueError(f"{path} {here} the column {min(names)!r}, {other}; list the columns that are features")
 
 
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
@@ -341,7 +340,8 @@ def _read(
             for array, name in columns.further.items():
                 told = batch.column(name), path, name, row
                 further[array].append(_ids(*told, "document") if array == "documents" else _weights(*told))
-            check_size(path, queries.n_rows, n_features, dtype.itemsize)
+            n_rows, n_bytes = queries.n_rows, n_features * dtype.itemsize + 16  # with label and query
+            check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * n_bytes)
     if not queries.n_rows:
         raise WrongValueError(f"{path}: the table has no row")
     X = empty_table(queries.n_rows, n_features, dtype)
@@ -355,7 +355,7 @@ def _read(
                     break  # the file has grown
                 for name in group:
                     _check_type(path, name, batch.schema.field(name).type, columns.remedy)
-                _fill(block, batch, group, f"{path}, row {{:,}}: ", first + row, missing=missing)
+                _fill(block, batch, group, path, first + row, missing=missing)
                 row += batch.num_rows
         if row != len(X):
             raise ValueError(f"{path}: it changed while it was read; read it again")
@@ -440,7 +440,7 @@ def _check_type(path: Path, name: str, kind: pa.DataType, remedy: str) -> None:
         raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
 
 
-def _fill(block: Floats, batch: pa.RecordBatch, names: Sequence[str], where: str, row: int, *, missing: bool) -> None:
+def _fill(block: Floats, batch: pa.RecordBatch, names: Sequence[str], path: Path, row: int, *, missing: bool) -> None:
     """Write the features of the rows from `row` on into a block (n_rows, n_features) of the table."""
     for feature, name in enumerate(names):
         values, target = arrow_numbers(batch.column(name)), block[:, feature]
@@ -451,8 +451,9 @@ def _fill(block: Floats, batch: pa.RecordBatch, names: Sequence[str], where: str
         absent = np.isnan(target)
         if absent.any() and not missing:
             wrong = row + int(absent.argmax()) + 1
-            raise WrongValueError(f"{where.format(wrong)}the value of {name!r} is missing; {MISSING_REMEDY}")
+            raise WrongValueError(f"{path}, row {wrong:,}: the value of {name!r} is missing; {MISSING_REMEDY}")
         if (infinite := np.isinf(target)).any():
             wrong = int(infinite.argmax())
             reason = "not finite" if np.isinf(values[wrong]) else "too large for the precision of the features"
-            raise WrongValueError(f"{where.format(row + wrong + 1)}the value {values[wrong]:g} of {name!r} is {reason}")
+            where = f"{path}, row {row + wrong + 1:,}"
+            raise WrongValueError(f"{where}: the value {values[wrong]:g} of {name!r} is {reason}")
