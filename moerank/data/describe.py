@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from moerank.arrays import Floats, Integers, Vector
+from moerank.arrays import Integers, Vector
 from moerank.data.ranking_data import RankingData
 from moerank.data.shards import AnyData
 from moerank.files import Json
@@ -139,59 +139,43 @@ def describe(data: AnyData) -> DataDescription:
     >>> description.labels, description.pairs, description.constant_features, description.identical_documents
     ({0: 2, 2: 1}, 2, ('2',), 2)
     """
-    found = data.map(_count)
-    lengths = np.concatenate([counts.lengths for counts in found])
-    labels = sum((counts.labels for counts in found), Counter[int]())
-    least, largest = np.min([counts.least for counts in found], axis=0), np.max([c.largest for c in found], axis=0)
-    varies = any(counts.varies for counts in found)
+    of_shards = zip(*data.map(_counts), strict=True)
+    sizes, labels, irrelevant, pairless, least, largest, unknown, copies, varies, scaled = of_shards
+    lengths, constant = np.concatenate(sizes), np.min(least, axis=0) == np.max(largest, axis=0)
     return DataDescription(
         name=data.name,
         documents=data.n_documents,
         queries=data.n_queries,
         features=data.n_features,
-        labels=dict(sorted(labels.items())),
-        queries_without_relevant=sum(counts.without_relevant for counts in found),
+        labels=dict(sorted(sum(labels, Counter()).items())),
+        queries_without_relevant=sum(irrelevant),
         short_queries=int((lengths < SHORT_QUERY).sum()),
         shortest_query=int(lengths.min()),
         median_query=float(np.median(lengths)),
         longest_query=int(lengths.max()),
-        constant_features=tuple(data.feature_names[f] for f in np.flatnonzero(least == largest)),
+        constant_features=tuple(data.feature_names[f] for f in np.flatnonzero(constant)),
         pairs=data.n_pairs,
-        queries_without_pairs=sum(counts.without_pairs for counts in found),
-        identical_groups=sum(len(counts.copies) for counts in found),
-        identical_documents=sum(sum(counts.copies) for counts in found),
+        queries_without_pairs=sum(pairless),
+        identical_groups=sum(map(len, copies)),
+        identical_documents=sum(map(sum, copies)),
         missing_values=int(data.n_missing.sum()),
         missing_share=float(data.n_missing.sum() / (data.n_documents * data.n_features)),
         missing_by_feature=_where_any(data, data.n_missing),
-        queries_without_values=_where_any(data, np.sum([counts.unknown for counts in found], axis=0)),
+        queries_without_values=_where_any(data, np.sum(unknown, axis=0)),
         scaling=data.scaling.kind,
-        comes_scaled=varies and all(counts.comes_scaled for counts in found),
+        comes_scaled=any(varies) and all(scaled),
     )
 
 
-class _Counts(NamedTuple):
-    """Counts of the documents of a data set or of a shard."""
-
-    lengths: Integers
-    labels: Counter[int]
-    without_relevant: int
-    without_pairs: int
-    least: Floats
-    largest: Floats
-    unknown: Integers
-    copies: list[int]
-    varies: bool
-    comes_scaled: bool
-
-
-def _count(data: RankingData) -> _Counts:
+def _counts(data: RankingData) -> tuple[Any, ...]:
+    """Return the counts of a data set or of a shard from which `describe` makes its own, in the order it has them."""
     starts = data.offsets[:-1]
     highest, lowest = np.maximum.reduceat(data.y, starts), np.minimum.reduceat(data.y, starts)
     labels, counts = np.unique(data.y, return_counts=True)
     unknown = np.zeros(data.n_features, np.int64)
     if data.n_missing.any():
         unknown = np.logical_and.reduceat(data.is_missing, starts).sum(axis=0)
-    return _Counts(
+    return (
         np.diff(data.offsets),
         Counter(dict(zip(labels.tolist(), counts.tolist(), strict=True))),
         int((highest == 0).sum()),
