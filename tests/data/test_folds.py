@@ -142,35 +142,14 @@ def test_real_folds_have_the_known_sizes(letor_folder, name, fold):
 
 @pytest.mark.parametrize("n_queries", [5, 10, 13])
 def test_split_deals_the_queries_as_letor_does(n_queries):
-    rng = np.random.default_rng(0)
-    qid = np.repeat(np.arange(n_queries), rng.integers(1, 6, n_queries))
-    data = RankingData(rng.random((len(qid), 2)), rng.integers(0, 3, len(qid)), qid, ["a", "b"], name="own")
-    held = {"validation": [], "test": []}
-    for fold in range(1, 6):
-        train, vali, test = split_fold(data, fold)
-        queries = [set(part.qid) for part in (train, vali, test)]
-        assert sum(map(len, queries)) == n_queries
-        assert set.union(*queries) == set(range(n_queries))
-        held["validation"].append(queries[1])
-        held["test"].append(queries[2])
-        for part in (train, vali, test):
-            assert part.feature_names == ("a", "b")
-            for query in set(part.qid):
-                np.testing.assert_array_equal(part.X[part.qid == query], data.X[qid == query])
-                np.testing.assert_array_equal(part.y[part.qid == query], data.y[qid == query])
+    data = own(n_queries)
+    folds = [split_fold(data, fold) for fold in range(1, 6)]
+    for parts in folds:
+        require_parts_of(data, parts)
     # Fold 1 validates on S4 and tests on S5; each part is held out once.
-    parts = [set(part) for part in np.array_split(np.arange(n_queries), 5)]
-    assert held["validation"] == parts[3:] + parts[:3]
-    assert held["test"] == parts[4:] + parts[:4]
-
-
-def test_split_refuses_what_cannot_be_split():
-    data = RankingData(np.zeros((5, 1)), np.zeros(5), np.arange(5), name="five")
-    for fold in (0, 6, 1.5):
-        with pytest.raises(ValueError, match="there are folds 1 to 5"):
-            split_fold(data, fold)
-    with pytest.raises(ValueError, match="four: 4 queries cannot be dealt into 5 parts"):
-        split_fold(RankingData(np.zeros((4, 1)), np.zeros(4), np.arange(4), name="four"))
+    parts = [part.tolist() for part in np.array_split(order_of(data), 5)]
+    assert [order_of(vali) for _, vali, _ in folds] == parts[3:] + parts[:3]
+    assert [order_of(test) for _, _, test in folds] == parts[4:] + parts[:4]
 
 
 def own(n_queries, seed=0):
@@ -186,15 +165,21 @@ def order_of(data):
 
 
 def require_parts_of(data, parts):
-    """Every query is in one part, with all its rows, in the order of the data."""
+    """Every query is in one part, with all its rows."""
     assert sorted(query for part in parts for query in order_of(part)) == sorted(order_of(data))
     for part in parts:
-        rows = np.isin(data.qid, part.qid)
+        rows = np.concatenate([np.flatnonzero(data.qid == query) for query in order_of(part)])
         np.testing.assert_array_equal(part.X, data.X[rows])
         np.testing.assert_array_equal(part.y, data.y[rows])
         np.testing.assert_array_equal(part.qid, data.qid[rows])
         assert (part.feature_names, part.missing) == (("a", "b"), 0.5)
     assert sum(part.n_missing for part in parts).tolist() == data.n_missing.tolist() == [1, 0]
+
+
+def require_parts_in_order(data, parts):
+    require_parts_of(data, parts)
+    for part in parts:
+        assert order_of(part) == sorted(order_of(part), key=order_of(data).index)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +189,7 @@ def require_parts_of(data, parts):
 def test_shares_of_the_queries_are_drawn(n_queries, shares, sizes):
     data = own(n_queries)
     parts = split_queries(data, *shares, seed=5)
-    require_parts_of(data, parts)
+    require_parts_in_order(data, parts)
     assert tuple(part.n_queries for part in parts) == sizes
     assert [part.name for part in parts] == ["own, training", "own, validation", "own, test"]
 
@@ -226,7 +211,7 @@ def test_queries_are_dealt_into_equal_parts(n_queries, n_folds):
     assert sum(map(len, tested)) == n_queries
     assert max(map(len, tested)) - min(map(len, tested)) <= 1
     for fold, parts in enumerate(folds, start=1):
-        require_parts_of(data, parts)
+        require_parts_in_order(data, parts)
         assert set(order_of(parts[1])) == tested[fold - 2]  # what was tested on is validated on next
         assert parts[0].name == f"own, fold {fold}, training"
 
@@ -242,6 +227,9 @@ def test_what_cannot_be_split_is_refused():
     ):
         with pytest.raises(ValueError, match=sentence):
             split_queries(own(10), *shares)
+    for fold in (0, 6, 1.5):
+        with pytest.raises(ValueError, match="there are folds 1 to 5"):
+            split_fold(own(10), fold)
     with pytest.raises(ValueError, match="own: 10 queries cannot be dealt into 11 parts"):
         deal_queries(own(10), 1, 11)
     with pytest.raises(ValueError, match="fold must be at most 4, not 5"):

@@ -41,23 +41,6 @@ def test_equals_the_format_restated(load):
     assert data.feature_names == ("1", "2", "3", "4")
 
 
-def test_values_are_read_to_the_last_bit(load):
-    values = np.random.default_rng(0).standard_normal((50, 8)) * 10.0 ** np.arange(-150, 250, 50)
-    lines = [f"1 qid:1 {' '.join(f'{j}:{v!r}' for j, v in enumerate(row, 1))}" for row in values.tolist()]
-    np.testing.assert_array_equal(load("\n".join(lines).encode()).X, values)
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-@pytest.mark.parametrize("last", [True, False])
-def test_line_ends(load, end, last):
-    content = TINY.replace(b"\n", end)
-    content = content if last else content.removesuffix(end)
-    assert_same_documents(load(content), TINY)
-    broken = content.replace(b"qid:-7", b"qid:\x7f")
-    with pytest.raises(ValueError, match=r"tiny\.txt, line 6: the query id '.x7f' holds a space or a control char"):
-        load(broken)
-
-
 @pytest.mark.parametrize(("ending", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
 def test_compressed_files(load, ending, compress):
     half = TINY.index(b"   0 qid:-7")

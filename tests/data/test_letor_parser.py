@@ -28,19 +28,27 @@ def parsed(path, content, dtype=np.float64, **options):
     return documents.X, documents
 
 
+@pytest.mark.parametrize("room", [1, 100, 1000, 10**4])
 @pytest.mark.parametrize("chunk", [1, 13, 64, 1000, 2**24])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_size_of_the_pieces_does_not_matter(tmp_path, chunk, dtype):
+def test_neither_the_size_of_the_pieces_nor_the_order_in_memory_matters(tmp_path, monkeypatch, room, chunk, dtype):
+    monkeypatch.setattr(table_order, "BY_COLUMNS", room)
+    X, y, qid = read_slowly(TEXT, dtype=dtype)
     for end in (b"\n", b"\r\n", b"\r"):
         content = TEXT.replace(b"\n", end)
         table, documents = parsed(tmp_path / "x.txt", content, dtype, chunk=chunk)
-        X, y, qid = read_slowly(content, dtype=dtype)
         assert table.dtype == dtype
+        assert table.flags.f_contiguous == (room <= X.nbytes)
         np.testing.assert_array_equal(table, X)
         np.testing.assert_array_equal(documents.y, y)
         np.testing.assert_array_equal(documents.qid, qid)
+        wide = widened(documents.as_data("x", None), 12)
+        np.testing.assert_array_equal(wide.X, np.pad(X, ((0, 0), (0, 12 - X.shape[1]))))
+        assert wide.X.flags.f_contiguous == table.flags.f_contiguous
         with pytest.raises(ValueError, match=r"x\.txt, line 61: the label 'x' is not an integer"):
             parsed(tmp_path / "x.txt", content + b"x qid:9 1:1" + end + content, dtype, chunk=chunk)
+        with pytest.raises(ValueError, match=r"x\.txt, line 61: query 3 begins again"):
+            parsed(tmp_path / "x.txt", content + b"0 qid:3 1:0" + end, dtype, chunk=chunk)
 
 
 def test_wider_and_wider_lines(tmp_path):
@@ -169,26 +177,6 @@ def test_a_pipe_is_read_once(tmp_path):
     writer.start()
     assert load_letor(pipe).n_documents == 60
     writer.join()
-
-
-@pytest.mark.parametrize("room", [1, 100, 1000, 10**4])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_large_table_is_the_same_by_columns(tmp_path, monkeypatch, room, dtype):
-    monkeypatch.setattr(table_order, "BY_COLUMNS", room)
-    X, y, qid = read_slowly(TEXT, dtype=dtype)
-    for chunk in (13, 1000, 2**24):
-        table, documents = parsed(tmp_path / "x.txt", TEXT, dtype, chunk=chunk)
-        assert table.flags.f_contiguous == (room <= X.nbytes)
-        np.testing.assert_array_equal(table, X)
-        np.testing.assert_array_equal(documents.y, y)
-        np.testing.assert_array_equal(documents.qid, qid)
-        wide = widened(documents.as_data("x", None), 12)
-        np.testing.assert_array_equal(wide.X, np.pad(X, ((0, 0), (0, 12 - X.shape[1]))))
-        assert wide.X.flags.f_contiguous == table.flags.f_contiguous
-        with pytest.raises(ValueError, match=r"x\.txt, line 61: the label 'x' is not an integer"):
-            parsed(tmp_path / "x.txt", TEXT + b"x qid:9 1:0\n", dtype, chunk=chunk)
-        with pytest.raises(ValueError, match=r"x\.txt, line 61: query 3 begins again"):
-            parsed(tmp_path / "x.txt", TEXT + b"0 qid:3 1:0\n", dtype, chunk=chunk)
 
 
 def test_hard_numbers_and_missing_ones_find_their_columns(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from moerank.data import load_table, load_table_fold
+from moerank.data import load_table
 from moerank.data.read.parquet import read_parquet
 from moerank.data.read.table import guess_columns
 
@@ -129,20 +129,6 @@ def test_rows_come_in_order_from_many_groups(table, monkeypatch):
     assert data.qid.tolist() == columns["query"].tolist()
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path):
-    columns = [pa.array([1]), pa.array([2]), pa.array([0.5]), pa.array([0.5])]
-    pq.write_table(pa.Table.from_arrays(columns, names=["label", "query", "a", "a"]), tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match="two columns are called 'a'"):
-        load_table(tmp_path / "t.parquet", label="label", query="query")
-
-
-def test_a_table_beyond_the_limit_is_refused_before_it_is_read(table, monkeypatch):
-    columns = {name: np.zeros(100_000, np.int8) for name in ("label", "query", "a", "b")}
-    monkeypatch.setenv("MOERANK_MEMORY", "0.002")
-    with pytest.raises(ValueError, match=r"train\.parquet: [\d,]+ rows of 2 features would take .* limit is 0\.002"):
-        table(columns)
-
-
 def test_what_is_no_parquet_file_is_refused(tmp_path):
     path = tmp_path / "train.parquet"
     pq.write_table(pa.table(PLAIN), path)
@@ -162,13 +148,6 @@ def test_names_that_are_no_text_are_refused(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"abcdefgh", b"abc\xf5efgh"))
     with pytest.raises(ValueError, match=r"train\.parquet: not a Parquet file that can be read, or a damaged one"):
         load_table(path, label="label", query="query")
-
-
-def test_folds_of_parquet_files(tmp_path):
-    for part, value in (("train", 1.0), ("validation", 2.0), ("test", 3.0)):
-        pq.write_table(pa.table({**PLAIN, "a": [value] * 3}), tmp_path / f"{part}.parquet")
-    parts = load_table_fold(tmp_path, label="label", query="query")
-    assert [part.X[0, 0] for part in parts] == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize(("wrong", "shown"), [(float("nan"), "nan"), (2.0**53, r"9\.0072e\+15")])

@@ -96,18 +96,12 @@ def test_a_large_table_is_copied_once_in_the_order_of_kernels(small, order, fram
     assert not np.shares_memory(data.X, X)
 
 
-def test_a_small_file_is_by_rows(tmp_path):
-    (tmp_path / "x.txt").write_text("1 qid:1 1:1 2:2\n0 qid:1 1:0.5 2:3\n")
-    assert load_letor(tmp_path / "x.txt", cache=False).X.flags.c_contiguous
-
-
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_tables_are_by_columns_and_say_how_far_they_are(tmp_path, monkeypatch, small, ending):
-    pandas = pytest.importorskip("pandas")
     X, y, qid = drawn()
     X = np.hstack([X, X[:, ::-1] + 1.0, X * 2.0, X + 3.0])  # more features than are read together
     path = tmp_path / f"train.{ending}"
-    frame = pandas.DataFrame(X, columns=[f"f{j}" for j in range(20)]).assign(label=y, query=qid)
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(20)]).assign(label=y, query=qid)
     getattr(frame, f"to_{ending}")(path, index=False)
     monkeypatch.setattr("moerank.data.read.parquet.ROWS", 100)
     monkeypatch.setattr("moerank.data.read.csv.BLOCK", 1000)

@@ -53,7 +53,7 @@ def test_rows_names_and_queries(table, tmp_path):
     ids=["CRLF", "CR", "semicolons", "tabs", "mark", "blank lines", "no end", "quotes", "gz"],
 )
 def test_every_way_of_writing_says_the_same(table, text):
-    data = table(text, "train.csv.gz" if isinstance(text, bytes) else "train.csv")
+    data = table(text, "train.csv.gz" if isinstance(text, bytes) else "train.tsv")
     expected = table(TEXT)
     assert np.array_equal(data.X, expected.X)
     assert data.qid.tolist() == expected.qid.tolist()
@@ -223,7 +223,7 @@ def test_queries_are_followed_from_block_to_block(table, monkeypatch):
 
 def test_folds_have_the_columns_of_the_training_table(tmp_path):
     (tmp_path / "train.csv").write_text("label,query,a,b\n1,1,2,3\n")
-    (tmp_path / "valid.tsv").write_text("b\ta\tquery\tlabel\n4\t5\t2\t0\n")
+    pd.DataFrame({"b": [4], "a": [5], "query": [2], "label": [0]}).to_parquet(tmp_path / "validation.parquet")
     (tmp_path / "test.csv.gz").write_bytes(gzip.compress(b"label,query,a,b\n1,3,,7\n"))
     train, vali, test = load_table_fold(tmp_path, label="label", query="query", missing=0.0, dtype=np.float32)
     assert [part.X.tolist() for part in (train, vali, test)] == [[[2, 3]], [[5, 4]], [[0, 7]]]
@@ -238,7 +238,7 @@ def test_folds_have_the_columns_of_the_training_table(tmp_path):
     with pytest.raises(ValueError, match=r"test\.csv\.gz has the column 'c', which train\.csv lacks"):
         load_table_fold(tmp_path, label="label", query="query")
     (tmp_path / "test.csv.gz").unlink()
-    with pytest.raises(FileNotFoundError, match=r"looked for test\.parquet \(also .* found train\.csv, valid\.tsv"):
+    with pytest.raises(FileNotFoundError, match=r"looked for test\.parquet \(also .* found train\.csv, validation\.p"):
         load_table_fold(tmp_path, label="label", query="query")
     with pytest.raises(FileNotFoundError, match=r"train\.csv is a file, not a folder"):
         load_table_fold(tmp_path / "train.csv", label="label", query="query")
