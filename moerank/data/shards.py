@@ -271,7 +271,6 @@ class AnyData(ABC):
 
 
 DataT = TypeVar("DataT", bound=AnyData)
-"""Data of one class or the other."""
 
 
 class ShardedData(AnyData):

@@ -1,5 +1,6 @@
 import os
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -129,16 +130,10 @@ def test_an_entry_of_another_file_is_not_believed(path, parsed, cache):
     other.write_bytes(CONTENT.replace(b"0.25", b"0.75"))
     load_letor(other)
     (twin,) = set(cache.iterdir()) - {entry}
-    clear_cache_of(entry)
+    shutil.rmtree(entry)
     twin.rename(entry)
     assert_same(load_letor(path), whole)
     assert len(parsed) == 3
-
-
-def clear_cache_of(entry):
-    for file in entry.iterdir():
-        file.unlink()
-    entry.rmdir()
 
 
 @pytest.mark.parametrize(
@@ -195,7 +190,7 @@ def test_a_folder_is_made_for_the_user_alone(path, parsed, tmp_path, monkeypatch
 def test_what_stands_in_the_place_of_an_entry_is_replaced(path, parsed, cache, how):
     whole = load_letor(path)
     (entry,) = cache.iterdir()
-    clear_cache_of(entry)
+    shutil.rmtree(entry)
     entry.write_bytes(b"junk") if how == "file" else entry.symlink_to(path)
     assert_same(load_letor(path), whole)
     assert_same(load_letor(path), whole)

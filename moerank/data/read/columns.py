@@ -165,32 +165,28 @@ class QueryRuns:
 
     def __init__(self, path: Path, column: str) -> None:
         self._path, self._column = path, column
-        self._ids: list[object] = []
-        self._starts: list[int] = []
-        self._known: set[object] = set()
+        self._first: dict[object, int] = {}  # row of each query
+        self._last: object = None
         self.n_rows = 0
 
     def add(self, ids: Array) -> None:
         """Add the ids of further rows, shape (n_rows,), integers or texts; refuse a query that begins again."""
         starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else np.zeros(0, np.int64)
-        for query, start in zip(ids[starts].tolist(), starts.tolist(), strict=True):
-            if self._ids and query == self._ids[-1]:
+        for query, row in zip(ids[starts].tolist(), (self.n_rows + starts).tolist(), strict=True):
+            if query == self._last:
                 continue
-            if query in self._known:
-                row = self.n_rows + start + 1
-                raise WrongValueError(f"{self._path}, row {row:,}: query {query} {begins_again(self._column)}")
-            self._known.add(query)
-            self._ids.append(query)
-            self._starts.append(self.n_rows + start)
+            if query in self._first:
+                raise WrongValueError(f"{self._path}, row {row + 1:,}: query {query} {begins_again(self._column)}")
+            self._first[query], self._last = row, query
         self.n_rows += len(ids)
 
     def offsets(self) -> Integers:
         """Return the rows at which the queries begin and end, shape (n_queries + 1,)."""
-        return np.array([*self._starts, self.n_rows], np.int64)
+        return np.array([*self._first.values(), self.n_rows], np.int64)
 
     def ids(self) -> Array:
         """Return the queries: 64-bit integers if all are written so, else texts."""
-        texts = [str(query) for query in self._ids]
+        texts = [str(query) for query in self._first]
         try:
             numbers = np.array([int(text) for text in texts], np.int64)
         except (ValueError, OverflowError):

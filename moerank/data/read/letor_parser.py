@@ -191,9 +191,8 @@ class _Parser:
         self._runs = self._hard = np.empty((0, 5), np.int64)
         self._pieces: list[Floats] = []
         self._labels: list[Integers] = []
-        self._ids: list[str] = []
-        self._starts: list[int] = []
-        self._finished: set[bytes | int] = set()
+        self._ids: list[str] = []  # as they are spelt first
+        self._first: dict[bytes | int, int] = {}  # row of each query
         self._current: bytes | int | None = None
         self._n_rows = self._width = self.n_lines = 0
 
@@ -241,14 +240,14 @@ class _Parser:
         end = self._n_rows
         while self._pieces:
             piece = self._pieces.pop()
-            begin, end = end - len(piece), end
+            begin = end - len(piece)
             X[begin:end, : piece.shape[1]] = piece[:, : X.shape[1]]
             X[begin:end, piece.shape[1] :] = 0.0
             end = begin
         y = np.concatenate([np.zeros(0, np.int64), *self._labels])
         if self._side_file is not None:
             return Table(X, y, np.zeros(1, np.int64), np.array([0, len(y)]))
-        return Table(X, y, _as_ids(self._ids, self._path), np.array([*self._starts, len(y)]))
+        return Table(X, y, _as_ids(self._ids, self._path), np.array([*self._first.values(), len(y)]))
 
     def _queries_begin(self, text: NDArray[np.uint8], runs: Integers) -> tuple[int, int, str] | None:
         """Take up the queries that begin; return line, place and reason of the first that must not."""
@@ -259,15 +258,12 @@ class _Parser:
             if query == self._current:
                 continue
             reason = _wrong_id(spelt)
-            if reason is None and query in self._finished:
+            if reason is None and query in self._first:
                 reason = f"query {spelt.decode()} begins again; sort the lines so that those of a query are contiguous"
             if reason:
                 return line, begin, reason
-            if self._current is not None:
-                self._finished.add(self._current)
-            self._current = query
+            self._current, self._first[query] = query, self._n_rows + row
             self._ids.append(spelt.decode())
-            self._starts.append(self._n_rows + row)
         return None
 
     def _convert(self, text: NDArray[np.uint8], values: Floats, hard: Integers) -> tuple[int, int, str] | None:
