@@ -61,6 +61,7 @@ def test_whole_real_sets_have_the_known_counts(letor_folder, name, labels, witho
     assert description.queries_without_relevant == without_relevant
     assert description.short_queries == short
     assert description.constant_features == tuple(map(str, constant))
+    assert description.comes_scaled
     if lengths:
         assert (description.shortest_query, description.median_query, description.longest_query) == lengths
     else:
@@ -98,11 +99,6 @@ def test_features_that_come_scaled_per_query_are_recognised():
     X[6, 1] = 0.0
     assert not describe(RankingData(X, data.y, data.qid)).comes_scaled
     assert not describe(RankingData([[0.5], [0.5]], [0, 1])).comes_scaled, "nothing varies"
-
-
-@pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
-def test_letor_sets_come_scaled_per_query(letor_folder, name):
-    assert describe(load_letor(letor_folder / name / "Fold1" / "vali.txt")).comes_scaled
 
 
 def cells(html):

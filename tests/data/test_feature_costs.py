@@ -8,6 +8,9 @@ NAMES = ["bm25", "length", "age", "clicks"]
 TABLE = "name,cost,group,group_cost\nclicks,4,log,\nlength,1,body,10\nbm25,2,body,10.0\nage,0.5,,\n"
 
 
+MASKS = np.array([[bool(number >> f & 1) for f in range(4)] for number in range(16)])
+
+
 def costs():
     return FeatureCosts.of([2, 1, 0.5, 4], ["body", "body", None, "log"], {"body": 10})
 
@@ -18,10 +21,9 @@ def literal(mask):
 
 
 def test_a_group_is_paid_once_for_all_sets_of_features():
-    masks = np.array([[bool(number >> f & 1) for f in range(4)] for number in range(16)])
-    expected = [literal(mask) for mask in masks]
-    np.testing.assert_array_equal(costs().sums(masks), expected)
-    np.testing.assert_array_equal([costs().sums(mask[None])[0] for mask in masks], expected)
+    expected = [literal(mask) for mask in MASKS]
+    np.testing.assert_array_equal(costs().sums(MASKS), expected)
+    np.testing.assert_array_equal([costs().sums(mask[None])[0] for mask in MASKS], expected)
     assert costs().total == 17.5
 
 
@@ -33,8 +35,7 @@ def test_the_costs_of_some_features_keep_their_groups():
 
 def test_a_table_is_read_by_name_in_any_order():
     found = read_cost_table(TABLE, "t.csv", NAMES)
-    masks = np.array([[bool(number >> f & 1) for f in range(4)] for number in range(16)])
-    np.testing.assert_array_equal(found.sums(masks), costs().sums(masks))
+    np.testing.assert_array_equal(found.sums(MASKS), costs().sums(MASKS))
     assert read_cost_table("name,cost\na,1\nb,2\n", "t.csv", ["b", "a"]).own.tolist() == [2.0, 1.0]
 
 

@@ -131,16 +131,7 @@ def broken(rng, base=VALID):
 def judged(path, content, *, missing=None, dtype=np.float64, beside=None):
     """Load a file and judge what came of it: "read", "refused", or a sentence on what is wrong with that.
 
-    Parameters
-    ----------
-    path : Path
-        The file, already written.
-    content : bytes or None
-        The text in it; None for an archive that cannot be decompressed.
-    missing, dtype
-        Arguments of `load_letor`.
-    beside : list of int, optional
-        The counts of documents of the queries that stand in a file beside it.
+    The `content` of an archive that cannot be decompressed is None. A file beside it may hold the counts `beside`.
     """
     rules = {"nulls": missing is not None, "with_queries": beside is None, "dtype": dtype}
     expected = None if content is None else read_slowly(content, **rules)
