@@ -358,16 +358,13 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
             f"{name}: qid[{large[0]}] is {queries[large[0]]:.0f} as a float, which stands for several integers; give "
             "integers or texts"
         )
-    return listed if queries.dtype.kind in "US" and listed.dtype == object and _ends_in_nul(listed) else queries
+    nul = {"U": "\0", "S": b"\0"}.get(queries.dtype.kind)  # numpy's texts of fixed width lose it at their end
+    lossy = nul is not None and listed.dtype == object and any(entry.endswith(nul) for entry in listed)
+    return listed if lossy else queries
 
 
 LARGEST_EXACT = 2.0**53
 """From here on a float stands for several integers."""
-
-
-def _ends_in_nul(qid: Array) -> bool:
-    """Return whether a text ends in NUL, which numpy's texts of fixed width lose."""
-    return any(entry.endswith("\0" if isinstance(entry, str) else b"\0") for entry in qid)
 
 
 def checked_weights(weights: ArrayLike, size: int, what: str, name: str) -> Vector | None:

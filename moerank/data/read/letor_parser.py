@@ -48,16 +48,12 @@ class _RefusedError(ValueError):
     """A line that is refused; the rest of an archive may still show that damage is to blame."""
 
 
-def _refusal(path: Path, number: int, line: bytes, reason: str) -> _RefusedError:
-    """Return the error that names a line by path, number and text."""
-    return _RefusedError(f"{path}, line {number}: {reason}: {_shortened(line, 100)!r}")
-
-
-def _wrong_document(document: bytes, n_features: int | None, nulls: bool, side_file: str | None) -> str | None:
+def _wrong_document(line: bytes, n_features: int | None, nulls: bool, side_file: str | None) -> str | None:
     """Say what is wrong with the first part of a line that does not have the form of a document; None if all have it.
 
-    `document` is the line without its comment; `side_file` names the file that has the queries, if one has.
+    `side_file` names the file that has the queries, if one has.
     """
+    document = line.partition(b"#")[0]
     label, *rest = re.split(rb"[ \t]+", document.strip(b" \t"))
     if not re.fullmatch(_LABEL, label):
         return f"the label {_quoted(label)} is not an integer from 0 (irrelevant) to 999,999,999"
@@ -218,14 +214,15 @@ class _Parser:
             width, n_lines = max(widest, self._width), n_rows + 1  # with the line that is refused
         line, at = int(state[State.LINE]), int(state[State.AT])
         runs, hard = self._runs[: state[State.RUNS]], self._hard[: state[State.HARD]]
-        found = [self._queries_begin(text, runs), self._convert(text, values, hard)]
+        found = list(filter(None, (self._queries_begin(text, runs), self._convert(text, values, hard))))
         self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + line)  # with the queries
-        if any(found):
-            line, at, reason = min(entry for entry in found if entry)
+        if found or at < end:
+            line, at, reason = min(found, default=(line, at, None))
             wrong = _line_around(text[:end].tobytes(), at)
-            raise _refusal(self._path, self.n_lines + line + 1, wrong, reason)
-        if at < end:
-            self._refuse(_line_around(text[:end].tobytes(), at), self.n_lines + line + 1)
+            reason = reason or _wrong_document(wrong, self._n_features, self._nulls, self._side_file)
+            assert reason is not None, f"{self._path}: the reader stopped at {wrong!r}"
+            where = f"{self._path}, line {self.n_lines + line + 1}"
+            raise _RefusedError(f"{where}: {reason}: {_shortened(wrong, 100)!r}")
         self._pieces.append(values[:n_rows])
         self._labels.append(labels[:n_rows])
         self._n_rows += n_rows
@@ -286,12 +283,6 @@ class _Parser:
         """Refuse a table of so many rows and columns if it takes more than the limit of memory."""
         table = f"a table of {n_rows:,} or more documents × {self._n_features or width:,} features"
         check_room(f"{self._path}, line {line + 1}: {table}", self._bytes(n_rows, width))
-
-    def _refuse(self, line: bytes, number: int) -> None:
-        """Raise the reason for which the kernel has stopped at a line."""
-        reason = _wrong_document(line.partition(b"#")[0], self._n_features, self._nulls, self._side_file)
-        assert reason is not None, f"{self._path}: the reader stopped at {line!r}"
-        raise _refusal(self._path, number, line, reason)
 
 
 def _zeros(n_rows: int, width: int, dtype: np.dtype[Any], *, mapped: bool) -> Floats:
