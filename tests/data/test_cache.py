@@ -10,7 +10,6 @@ from moerank.data import load_letor, load_table
 from moerank.data.read import cache as cache_module
 from moerank.data.read import table as tables
 from moerank.data.read.cache import cache_entries, cache_folder, clear_cache, remembered
-from moerank.data.read.columns import Table
 
 CONTENT = b"2 qid:1 1:0.5 2:1\n0 qid:1 1:0.25\n1 qid:2 2:1e-3\n"
 TEXT = "query,label,price,rating\nshoes,2,59.9,4.5\nshoes,0,120,\nhats,1,-1e-3,.5\n"
@@ -242,15 +241,6 @@ def test_the_default_folder_is_the_users(path, tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["train.txt"]
 
 
-def test_what_make_raises_passes_and_is_not_kept(path, cache):
-    def fail():
-        raise KeyError("told so")
-
-    with pytest.raises(KeyError, match="told so"):
-        remembered(path, "any", fail)
-    assert list(cache.iterdir()) == []
-
-
 def test_entries_that_were_not_used_for_longest_go_first(tmp_path, parsed, cache, monkeypatch):
     paths = [tmp_path / f"{number}.txt" for number in range(4)]
     for number, path in enumerate(paths):
@@ -321,14 +311,3 @@ def test_large_tables_are_kept(tmp_path, cache, monkeypatch, options):
     assert_same(load_table(path, **options), once)
     with pytest.raises(pytest.fail.Exception):
         load_table(path, **options | {"missing": None})
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_a_table_comes_back_in_its_order(order):
-    X = np.array(np.arange(6.0).reshape(3, 2), order=order)
-    table = Table(X, np.array([0, 1, 2]), np.array(["a", "b"]), np.array([0, 2, 3]), ("x\0", "y"))
-    again = Table.from_arrays(table.as_arrays())
-    np.testing.assert_array_equal(again.X, X)
-    assert again.X.flags[f"{order}_CONTIGUOUS"]
-    assert again.names == ("x\0", "y")
-    assert again.qid.tolist() == ["a", "a", "b"]

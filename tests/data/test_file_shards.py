@@ -1,5 +1,7 @@
 """Shards of files are, one after the other, the file."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,7 +27,8 @@ def letor_text(rng, lengths):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_letor_files_are_cut_between_queries(tmp_path, seed):
+def test_letor_files_are_cut_between_queries(tmp_path, monkeypatch, seed):
+    monkeypatch.setattr("moerank.data.read.shards.BYTES_BEFORE_CUT", 200)
     rng = np.random.default_rng(seed)
     path = tmp_path / "train.txt"
     path.write_text(letor_text(rng, rng.integers(1, 12, 40)))
@@ -43,8 +46,6 @@ def test_a_query_that_begins_at_the_byte_of_a_cut_is_the_first_of_its_shard(tmp_
 
 
 def test_other_letor_files_are_cut_after_they_are_read(tmp_path):
-    import gzip
-
     text = letor_text(np.random.default_rng(0), [3, 4, 5, 2])
     path = tmp_path / "train.txt.gz"
     path.write_bytes(gzip.compress(text.encode()))

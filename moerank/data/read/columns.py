@@ -93,13 +93,7 @@ class Table:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Array]) -> Table:
-        """Return the documents that `as_arrays` took apart.
-
-        Raises
-        ------
-        ValueError
-            For arrays that do not fit together: compiled code goes by their sizes.
-        """
+        """Return the documents that `as_arrays` took apart; refuse arrays of other sizes, by which kernels go."""
         X, y, ids, offsets = (arrays[name] for name in ("X", "y", "ids", "offsets"))
         names = json.loads(arrays["names"].tobytes())
         fits = X.ndim == 2 and y.shape == X.shape[:1] and ids.ndim == 1 and offsets.shape == (len(ids) + 1,)
