@@ -116,13 +116,13 @@ def widened(data: RankingData, n_features: int) -> RankingData:
     check_room(f"{data.name}: a table of {n:,} documents × {n_features:,} features", n_bytes)
     X = np.zeros((n, n_features), data.X.dtype, order="F" if data.X.flags.f_contiguous else "C")
     X[:, :width] = data.X
-    X.setflags(write=False)  # so that it is not copied
-    wide = RankingData(X, data.y, data.qid, name=data.name, missing=data.missing)
-    wide._weigh_as(data, np.arange(n))
-    wide.n_missing = np.append(data.n_missing, np.zeros(n_features - width, np.int64))
-    if data.n_missing.any():
-        wide._missing_bits = np.packbits(np.hstack([data.is_missing, np.zeros((n, n_features - width), bool)]), axis=1)
-    return wide
+    beside = (0, n_features - width)
+    return data._changed(
+        X=X,
+        feature_names=tuple(str(number) for number in range(1, n_features + 1)),
+        n_missing=np.pad(data.n_missing, beside),
+        _missing_bits=np.packbits(np.pad(data.is_missing, ((0, 0), beside)), axis=1) if data.n_missing.any() else None,
+    )
 
 
 _DOCUMENT = re.compile(rb"#[ \t]*(?:docid[ \t]*=[ \t]*)?([^\s]*)[^\r\n]*")
