@@ -163,26 +163,23 @@ def read_qrels(path: str | os.PathLike[str], data: RankingData | None = None) ->
     (['a', 'b'], [0, 2])
     """
     path = Path(path)
-    found: dict[tuple[str, str], int] = {}
+    found: dict[str, dict[str, int]] = {}
     for query, _, document, grade, place in read_judgments(path):
-        key, label = (str(query), document), max(int(grade), 0)
+        label = max(int(grade), 0)
         if grade != int(grade) or grade > MOST_LABEL:
             raise ValueError(f"{path}, {place}: the label {grade:g} is not an integer up to {MOST_LABEL:,}")
-        if found.setdefault(key, label) != label:
+        if found.setdefault(str(query), {}).setdefault(document, label) != label:
             raise ValueError(f"{path}, {place}: a second label of document {document} in query {query}; leave one")
     if data is None:
-        by_query: dict[str, list[tuple[str, int]]] = {}
-        for (query, document), label in found.items():
-            by_query.setdefault(query, []).append((document, label))
-        rows = [(query, *row) for query, some in by_query.items() for row in some]
+        rows = [(query, *labelled) for query, labels in found.items() for labelled in labels.items()]
         if not rows:
             raise ValueError(f"{path}: there is no label in the file")
         qid, documents, y = zip(*rows, strict=True)
         return RankingData(np.zeros((len(y), 1)), y, qid, name=str(path), documents=documents)
-    keys = document_keys(data)
-    if not found.keys() & set(keys):
+    known = [found.get(query, {}).get(document) for query, document in document_keys(data)]
+    if set(known) == {None}:
         raise ValueError(f"{path}: none of its documents is in {data.name}; give the qrels of these queries")
-    return data.with_labels(np.array([found.get(key, 0) for key in keys]))
+    return data.with_labels(np.array([label or 0 for label in known]))
 
 
 def document_keys(data: RankingData) -> list[tuple[str, str]]:

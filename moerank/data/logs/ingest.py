@@ -255,11 +255,10 @@ class _Ingestion:
         for index, path in enumerate(paths):
             with text_of(path) as lines:
                 for logged in self._responses(path, lines):
-                    where = f"{path}, line {logged.line}"
                     try:
                         self._take(index, logged)
                     except ValueError as error:
-                        raise ValueError(f"{where}: {error}") from None
+                        raise ValueError(f"{path}, line {logged.line}: {error}") from None
                     if self._counts["responses"] % EVERY == 0 and str(path) != "-":
                         stored = getattr(lines.buffer, "fileobj", lines.buffer)
                         report_reading(path, min(stored.tell() / path.stat().st_size, 0.999))
@@ -451,13 +450,9 @@ class _Ingestion:
                 became = f"got the label {self._unjudged}"
             text += f"; {left:,} document{'s' * (not one)} without a judgment {became}"
         self._said.append(text)
-        absent = [
-            repr(row[0])
-            for row in self._database.execute(
-                f"SELECT DISTINCT k FROM grades WHERE k NOT IN (SELECT {key} FROM queries WHERE {key} IS NOT NULL)"
-            )
-        ]
-        if absent:
+        asked = f"SELECT {key} FROM queries WHERE {key} IS NOT NULL"
+        others = self._database.execute(f"SELECT DISTINCT k FROM grades WHERE k NOT IN ({asked})")
+        if absent := [repr(name) for (name,) in others]:
             self._said.append(f"judged queries that are not in the log: {len(absent):,} ({_some(absent)})")
 
     def _why_nothing(self, key: str) -> str:
