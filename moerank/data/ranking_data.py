@@ -276,7 +276,14 @@ class RankingData(AnyData):
         X = X if by_rows else X.T
         part = RankingData(X, self.y[rows], self.qid[rows], self.given_names, name=name or self.name)
         part.missing, part.scaling, part.costs = self.missing, self.scaling, self.costs
-        part._weigh_as(self, rows)
+        part.is_weighted = self.is_weighted
+        if self._documents is not None:
+            part._documents = self._documents[rows]
+        if self.document_weights is not None:
+            part.document_weights = self.document_weights[rows]
+        if self.query_weights is not None:
+            queries = np.searchsorted(self.offsets, rows[part.offsets[:-1]], side="right") - 1
+            part.query_weights = self.query_weights[queries]
         if self._missing_bits is not None:
             part._missing_bits = self._missing_bits[rows]
             part.n_missing = part.is_missing.sum(axis=0)
@@ -288,17 +295,6 @@ class RankingData(AnyData):
         labels = checked_labels(y, self.n_documents, self.name)
         labels.setflags(write=False)
         return self._changed(y=labels, _queries=LabelledQueries(labels, self.offsets))
-
-    def _weigh_as(self, other: RankingData, rows: Integers) -> None:
-        """Take over ids and weights of the documents of another data set, of which these are some `rows`."""
-        if other._documents is not None:
-            self._documents = other._documents[rows]
-        if other.document_weights is not None:
-            self.document_weights = other.document_weights[rows]
-        if other.query_weights is not None:
-            queries = np.searchsorted(other.offsets, rows[self.offsets[:-1]], side="right") - 1
-            self.query_weights = other.query_weights[queries]
-        self.is_weighted = other.is_weighted
 
     def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
         """Return the same documents with features scaled by a scaling; see `AnyData.scaled_by`."""
