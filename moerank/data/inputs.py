@@ -66,8 +66,8 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     contiguous = table.flags.c_contiguous or table.flags.f_contiguous
     if is_frozen(table) and table.dtype == dtype and table.dtype.isnative and contiguous:
         return table.view(np.ndarray)
-    if table.dtype.kind == "O" and any(_is_unknown(value) for value in table.flat):
-        table = np.where(np.vectorize(_is_unknown, otypes=[np.bool_])(table), np.nan, table)
+    if table.dtype.kind == "O":
+        table = np.where(pd.isna(table), np.nan, table)
     if table.ndim != 2:
         return np.array(table, dtype)
     copy = empty_table(len(table), table.shape[1], dtype)
@@ -189,7 +189,7 @@ def _numbers(column: pd.Series, name: str) -> Array:
 
 def _number(value: object, name: str) -> float:
     """Return an entry of a column of objects as a number, NaN if it is missing."""
-    if _is_unknown(value):
+    if value is None or value is pd.NA or value is pd.NaT:
         return np.nan
     if isinstance(value, Real):
         return float(value)
@@ -199,10 +199,6 @@ def _number(value: object, name: str) -> float:
         return float(value)  # type: ignore[arg-type]  # decimals and whatever else says how
     except (TypeError, ValueError):
         raise ValueError(_no_numbers(name, f"values such as {repr(value)[:30]}")) from None
-
-
-def _is_unknown(value: object) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _no_numbers(name: str, what: str) -> str:
