@@ -1,4 +1,5 @@
 import json
+import re
 from itertools import product
 
 import numpy as np
@@ -185,18 +186,7 @@ VESPA = """
 
 def slower(text, factor):
     """The same profile with times multiplied."""
-
-    def scaled(value):
-        if isinstance(value, list):
-            return [scaled(entry) for entry in value]
-        if not isinstance(value, dict):
-            return value
-        return {
-            key: inner * factor if "time" in key and key != "rewrite_time" else scaled(inner)
-            for key, inner in value.items()
-        }
-
-    return scaled(json.loads(text))
+    return json.loads(re.sub(r'(?<="time_in_nanos":)\d+', lambda time: str(int(time[0]) * factor), text))
 
 
 def test_the_children_of_a_ranker_are_the_features_of_elasticsearch():
