@@ -328,30 +328,28 @@ class TextChunks:
         What follows these bytes is no line feed after a carriage return, and there is at least one such byte. The last
         line is given a line end if it has none. A line longer than `LONGEST_LINE` is an OverflowError.
         """
-        buffer = np.empty(self._size + 2, np.uint8)
+        buffer = bytearray(self._size + 2)
         kept = 0
         while True:
-            n_read = self._read(buffer[kept : len(buffer) - 2].data)
+            n_read = self._read(memoryview(buffer)[kept : len(buffer) - 2])
             filled = kept + n_read
             if n_read == 0:
                 if filled:
                     ended = buffer[filled - 1] == CR
                     buffer[filled], buffer[filled + 1] = (0 if ended else LF), 0
-                    yield buffer, filled + (not ended)
+                    yield np.frombuffer(buffer, np.uint8), filled + (not ended)
                 return
             whole = _whole_lines(buffer, kept, filled)
             if whole:
-                yield buffer, whole
+                yield np.frombuffer(buffer, np.uint8), whole
                 kept = filled - whole
-                buffer[:kept] = buffer[whole:filled].copy()
+                buffer[:kept] = buffer[whole:filled]
                 continue
             kept = filled
             if kept > LONGEST_LINE:
                 raise OverflowError
             if kept == len(buffer) - 2:
-                larger = np.empty(2 * len(buffer), np.uint8)
-                larger[:kept] = buffer[:kept]
-                buffer = larger
+                buffer = buffer + bytes(len(buffer))
 
     def check_rest(self) -> None:
         """Raise the ValueError of an archive that is damaged further on, if it is not longer than DRAIN."""
@@ -381,20 +379,14 @@ class TextChunks:
             ) from None
 
 
-def _whole_lines(buffer: NDArray[np.uint8], begin: int, end: int) -> int:
+def _whole_lines(buffer: bytearray, begin: int, end: int) -> int:
     """Return how many of the bytes up to `end` are whole lines; those before `begin` hold no line end.
 
     A carriage return at the very end may be half a line end.
     """
-    step = 2**16
-    for last in range(end, begin, -step):
-        tail = buffer[max(begin - 1, 0, last - step) : last].tobytes()
-        if last == end and tail.endswith(b"\r"):
-            tail = tail[:-1]
-        place = max(tail.rfind(b"\n"), tail.rfind(b"\r"))
-        if place >= 0:
-            return max(begin - 1, 0, last - step) + place + 1
-    return 0
+    first = max(begin - 1, 0)
+    place = buffer.rfind(b"\n", first, end)
+    return max(place, buffer.rfind(b"\r", max(place, first), end - 1)) + 1
 
 
 class _XzStream:
