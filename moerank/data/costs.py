@@ -70,13 +70,11 @@ class FeatureCosts:
         names = [None] * len(own) if groups is None else list(groups)
         if len(names) != len(own):
             raise ValueError(f"groups has {len(names)} entries, but costs has {len(own)}; give one for each feature")
-        order = list(dict.fromkeys(name for name in names if name is not None))
+        order, group = numbered(names)
         prices = dict(group_costs or {})
         for name in prices:
             if name not in order:
                 raise ValueError(f"group_costs: {unknown('group', str(name), [str(known) for known in order])}")
-        numbers = {name: number for number, name in enumerate(order)}
-        group = np.array([-1 if name is None else numbers[name] for name in names], np.int64)
         return cls(own, group, _checked("group_costs", [prices.get(name, 0.0) for name in order]), tuple(order))
 
     def __len__(self) -> int:
@@ -102,6 +100,13 @@ class FeatureCosts:
     def of_features(self, mask: NDArray[np.bool_]) -> FeatureCosts:
         """Return the costs of the features in `mask`, shape (n_features,)."""
         return FeatureCosts(self.own[mask], self.group[mask], self.shared, self.names)
+
+
+def numbered(groups: Sequence[Hashable | None]) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the names of the groups, and the number of the group of each feature, −1 for none."""
+    names = dict.fromkeys(group for group in groups if group is not None)
+    numbers = {name: number for number, name in enumerate(names)}
+    return list(names), np.array([numbers.get(group, -1) for group in groups], np.int64)
 
 
 def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCosts:

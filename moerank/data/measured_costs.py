@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.data.costs import COLUMNS, FeatureCosts, not_negative
+from moerank.data.costs import COLUMNS, FeatureCosts, not_negative, numbered
 from moerank.files import Json, replace_file
 
 FEW = 10
@@ -41,7 +41,7 @@ PASSES = 20
 
 def fewest_runs(groups: Sequence[str | None]) -> int:
     """Return the least number of runs of a design: twice the number of costs, the constant counted."""
-    return 2 * (1 + len(groups) + len(_numbered(groups)[0]))
+    return 2 * (1 + len(groups) + len(numbered(groups)[0]))
 
 
 def switch_design(groups: Sequence[str | None], n_runs: int, seed: int = 0) -> Mask:
@@ -57,7 +57,7 @@ def switch_design(groups: Sequence[str | None], n_runs: int, seed: int = 0) -> M
     ----------
     T. J. Mitchell: An algorithm for the construction of D-optimal experimental designs. Technometrics 16, 1974.
     """
-    names, number = _numbered(groups)
+    names, number = numbered(groups)
     for group, size in Counter(group for group in groups if group is not None).items():
         if size == 1:
             raise ValueError(
@@ -96,12 +96,6 @@ def switch_design(groups: Sequence[str | None], n_runs: int, seed: int = 0) -> M
         if gains < 1e-3 * A.shape[1]:  # the standard errors shrink by less than a thousandth
             break
     return runs[rng.permutation(n_runs)]
-
-
-def _numbered(groups: Sequence[str | None]) -> tuple[list[str], Integers]:
-    """Return the names of the groups, and the number of the group of each feature, −1 for none."""
-    names = list(dict.fromkeys(group for group in groups if group is not None))
-    return names, np.array([-1 if group is None else names.index(group) for group in groups], np.int64)
 
 
 def _terms(runs: Mask, members: Mask) -> Matrix:
@@ -236,7 +230,7 @@ def estimate_costs(measured: Measurements, own: Vector | None = None) -> Measure
     from scipy.optimize import lsq_linear
     from scipy.stats import t
 
-    names, number = _numbered(measured.groups)
+    names, number = numbered(measured.groups)
     members = number == np.arange(len(names))[:, None]
     terms, times = _terms(measured.runs, members), measured.times
     labels = [f"feature {name}" for name in measured.names] + [f"group {name}" for name in names]
@@ -317,7 +311,7 @@ class Profiles:
                 raise ValueError(f"no profile has the feature {name!r}; profile a model that uses it")
         n_outputs = Counter(source)
         groups = [executor if n_outputs[executor] > 1 else None for executor in source]
-        shared, _ = _numbered(groups)
+        shared, _ = numbered(groups)
         chosen = [place[executor] for executor in (*source, *shared)]
         scale = np.append([group is None for group in groups], np.ones(len(shared)))
         means = table.mean(axis=0)[chosen] * scale
