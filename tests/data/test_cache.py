@@ -56,12 +56,7 @@ def test_the_second_load_parses_nothing(path, parsed, cache):
     assert parsed == ["train.txt"]
     assert [entry.suffix for entry in cache.iterdir()] == [".arrays"]
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["train.txt"]
-
-
-def test_the_features_of_an_entry_are_mapped(path, parsed):
-    load_letor(path)
-    data = load_letor(path)
-    base = data.X
+    base = second.X
     while not isinstance(base, np.memmap):
         base = base.base
     assert base.mode == "r"

@@ -74,20 +74,14 @@ def test_several_files_that_may_be_a_part_are_named(tmp_path):
         load_fold(tmp_path)
 
 
-def test_the_parts_come_in_the_precision_asked_for(tmp_path):
+def test_precision_and_missing_values_are_passed_on(tmp_path):
     write_fold(tmp_path, ("train.txt", "vali.txt", "test.txt"))
-    (tmp_path / "vali.txt").write_bytes(b"1 qid:2 1:0.1 4:1\n")
-    parts = load_fold(tmp_path, dtype=np.float32, cache=False)
-    assert [part.n_features for part in parts] == [4, 4, 4]
-    assert parts[1].X[0, 0] == np.float32(0.1)
-
-
-def test_missing_values_are_passed_on(tmp_path):
-    write_fold(tmp_path, ("train.txt", "vali.txt", "test.txt"))
-    (tmp_path / "vali.txt").write_bytes(b"1 qid:2 1:NULL\n")
+    (tmp_path / "vali.txt").write_bytes(b"1 qid:2 1:NULL 4:0.1\n")
     with pytest.raises(ValueError, match=r"vali\.txt, line 1: .*NULL"):
         load_fold(tmp_path)
-    assert load_fold(tmp_path, missing=0.5)[1].X.tolist() == [[0.5, 0.0]]
+    parts = load_fold(tmp_path, missing=0.5, dtype=np.float32, cache=False)
+    assert [part.n_features for part in parts] == [4, 4, 4]
+    assert parts[1].X.tolist() == [[0.5, 0.0, 0.0, np.float32(0.1)]]
 
 
 def test_a_missing_part_is_named_with_what_is_there(tmp_path):
