@@ -211,8 +211,6 @@ def _sizes_of_copies(data: RankingData) -> Iterator[int]:
 MISSING = -(2.0**1000)
 """The rule for missing values by which data to be compared are read: a number that no feature has."""
 
-TENTHS = np.arange(1, 10) / 10
-
 
 @dataclass(frozen=True)
 class Drift:
@@ -249,7 +247,7 @@ def _drift(name: str, *values: Vector) -> Drift:
     edges = np.zeros(0)
     if len(known[0]):
         least = known[0].min()
-        edges = np.unique([np.nextafter(least, -np.inf), *np.quantile(known[0], TENTHS), known[0].max()])
+        edges = np.unique([np.nextafter(least, -np.inf), *np.quantile(known[0], np.arange(1, 10) / 10), known[0].max()])
     counts = np.array(
         [
             [*np.bincount(np.searchsorted(edges, column), minlength=len(edges) + 1), len(whole) - len(column)]

@@ -20,9 +20,6 @@ from moerank.data.shards import shard_ends
 SIDE = 8
 """Pixels along each side of an image."""
 
-BRIGHTEST = 16
-"""Pixels are integers from 0 to 16."""
-
 
 def load_digits_fold(
     fold: int = 1, *, n_queries: int = 150, n_documents: int = 100, seed: int = 0
@@ -80,7 +77,7 @@ def load_digits_fold(
     documents = np.array([_draw_documents(draws, digits, query, n_documents) for query in queries])
     difference = np.abs(images[documents] - images[queries, None])
     data = RankingData(
-        (1.0 - difference / BRIGHTEST).reshape(-1, SIDE * SIDE),
+        (1.0 - difference / 16).reshape(-1, SIDE * SIDE),  # pixels are integers from 0 to 16
         (digits[documents] == digits[queries, None]).ravel(),
         np.repeat(np.arange(1, n_queries + 1), n_documents),
         [f"row {row} column {column}" for row in range(1, SIDE + 1) for column in range(1, SIDE + 1)],
@@ -98,12 +95,6 @@ def _draw_documents(draws: Draws, digits: Integers, query: int, n_documents: int
 
 
 MOST_LABELS = 1000
-
-COPIES = 3
-"""Copies of the table in memory while it is made."""
-
-NAME_BYTES = 100
-"""Bytes of the name of a feature."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +172,7 @@ def make_planted(
     n_rows, n_features = int(n_queries) * int(n_documents), int(n_relevant) + int(n_redundant) + int(n_noise)
     check_room(
         f"{size(n_queries)} queries of {size(n_documents)} documents with {size(n_features)} features",
-        n_rows * 8 + n_features * (n_rows * 8 * COPIES + NAME_BYTES),
+        n_rows * 8 + n_features * (n_rows * 8 * 3 + 100),  # three copies while it is made, and the names
     )
     draws = Draws(seed)
     relevant = draws.uniform((n_relevant, n_rows))

@@ -35,9 +35,6 @@ FEW = 10
 MOST_BYTES = 2**24
 """Of a table of measurements or costs."""
 
-PASSES = 20
-"""Passes of the exchange over all runs, at most."""
-
 
 def fewest_runs(groups: Sequence[str | None]) -> int:
     """Return the least number of runs of a design: twice the number of costs, the constant counted."""
@@ -77,7 +74,7 @@ def switch_design(groups: Sequence[str | None], n_runs: int, seed: int = 0) -> M
     single, company = np.eye(n, dtype=np.bool_)[grouped], members[number[grouped]]
     A = _terms(runs, members)
     inverse = np.linalg.inv(A.T @ A + 1e-6 * np.eye(A.shape[1]))
-    for _ in range(PASSES):
+    for _ in range(20):
         gains = 0.0
         for row, switches in enumerate(runs):
             others = np.vstack(

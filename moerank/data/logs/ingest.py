@@ -54,10 +54,8 @@ ROWS = 2**13
 EVERY = 1000
 """Responses after which progress is reported."""
 
-CACHE = 2**16
-"""KiB of the database that are held in memory."""
-
 TABLES = """
+PRAGMA cache_size = -65536; -- KiB that are held in memory
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE;
 CREATE TABLE queries (q INTEGER PRIMARY KEY, id TEXT UNIQUE, query TEXT, n INTEGER DEFAULT 0);
 CREATE TABLE hits (q INTEGER, doc TEXT, position INTEGER, label REAL, place INTEGER, "values" BLOB,
@@ -232,7 +230,7 @@ class _Ingestion:
         self._counts = Counter[str]()
         self._said: list[str] = []
         self._missing = np.zeros(0, np.int64)
-        database.executescript(f"PRAGMA cache_size = -{CACHE};{TABLES}")
+        database.executescript(TABLES)
 
     def _one(self, question: str, *values: object) -> Any:
         """Return the first row of an answer; None without one."""

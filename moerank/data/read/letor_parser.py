@@ -134,7 +134,7 @@ def _quoted(part: bytes) -> str:
 
 
 QUERY_BYTES = 250
-"""Memory of a query beside its documents: its id, its place, and the entry among the finished ones."""
+"""Memory of a query beside its documents: its id, its place, and the entry by which it is known again."""
 
 
 def parse_letor(
