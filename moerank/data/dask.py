@@ -46,9 +46,6 @@ PAUSE = 20.0
 MOST_DEATHS = 5
 """Attempts at one call, each of which ended with the death of a worker."""
 
-MEMORY_FACTOR = 1.25
-"""Memory of a shard with everything remembered for it, as a multiple of its features and labels."""
-
 RESUME = "run the same command again with --resume: what was evaluated is in the journal"
 
 
@@ -328,7 +325,7 @@ class DaskShards:
         """Return the message for a worker that has no room for shards, "" for one that has."""
         found = self._cluster.asked(lambda: self._cluster.client.run(_room, workers=[worker], on_error="ignore"))
         free, limit = found.get(worker) or (0, 0)
-        needed = int(MEMORY_FACTOR * sum(self._n_bytes[shard] for shard in shards))
+        needed = int(1.25 * sum(self._n_bytes[shard] for shard in shards))  # with everything remembered for them
         if not limit or needed <= free:
             return ""
         numbers = ", ".join(str(shard + 1) for shard in shards)

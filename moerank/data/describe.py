@@ -17,9 +17,6 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.shards import AnyData
 from moerank.files import Json
 
-SHORT_QUERY = 10
-"""Queries with fewer documents add 0 to LETOR's NDCG@10."""
-
 
 @dataclass(frozen=True)
 class DataDescription:
@@ -149,7 +146,7 @@ def describe(data: AnyData) -> DataDescription:
         features=data.n_features,
         labels=dict(sorted(sum(labels, Counter()).items())),
         queries_without_relevant=sum(irrelevant),
-        short_queries=int((lengths < SHORT_QUERY).sum()),
+        short_queries=int((lengths < 10).sum()),
         shortest_query=int(lengths.min()),
         median_query=float(np.median(lengths)),
         longest_query=int(lengths.max()),

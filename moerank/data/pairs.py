@@ -69,10 +69,6 @@ class LabelRuns:
         return cls(run, first, n_worse, n_better, np.add.reduceat(n_worse * size, first[:-1]))
 
 
-BYTES_OF_A_PAIR = 32
-"""Memory of two rows, and of the values that solvers keep for a pair."""
-
-
 @dataclass(frozen=True, eq=False)
 class PreferencePairs:
     """The preference pairs of a data set, grouped by their better document.
@@ -129,7 +125,7 @@ class LabelledQueries:
         n_pairs = self.label_runs.n_pairs
         check_room(
             f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)",
-            BYTES_OF_A_PAIR * n_pairs,
+            32 * n_pairs,  # for two rows, and the values that solvers keep for a pair
         )
         return PreferencePairs.of(self.y, self.offsets)
 
