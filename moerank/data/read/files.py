@@ -361,22 +361,17 @@ class TextChunks:
                 return
 
     def _read(self, buffer: memoryview) -> int:
-        with self._damage_in_words():
-            n_read: int = self._stream.readinto(buffer) or 0
-        if self._n_bytes:
-            self.share = min(self._file.tell() / self._n_bytes, 1.0)
-        return n_read
-
-    @contextmanager
-    def _damage_in_words(self) -> Iterator[None]:
         try:
-            yield
+            n_read: int = self._stream.readinto(buffer) or 0
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             if self._suffix not in _LETOR.compressions or getattr(error, "errno", None) is not None:
                 raise
             raise ValueError(
                 f"{self._path}: the {self._suffix} file is truncated or damaged ({error}); fetch or compress it again"
             ) from None
+        if self._n_bytes:
+            self.share = min(self._file.tell() / self._n_bytes, 1.0)
+        return n_read
 
 
 def _whole_lines(buffer: bytearray, begin: int, end: int) -> int:
