@@ -6,7 +6,6 @@ import numpy as np
 
 DIGITS = set(b"0123456789")
 DECIMAL = DIGITS | set(b"+-.eE")
-BLANK = (b"", b" ", b"\t")
 
 
 def read_slowly(content, *, nulls=False, with_queries=True, limit=10_000, dtype=np.float64):
