@@ -57,19 +57,14 @@ def test_a_golden_log_gives_its_table(engine, make):
         for q, label, doc in zip(frame["query"], frame["label"], frame["doc"], strict=True)
     ] == order
     assert frame["position"].isna().all() if engine == "elastic" else frame["position"].tolist() == [1, 2, 3, 1]
-    for name, column in zip(names, _columns(order, unmatched, dtype, names), strict=True):
-        assert frame[name].dtype == dtype
-        np.testing.assert_array_equal(frame[name], column)
-    data = load_table(done.table, missing=0)
-    assert data.feature_names == names
-    assert data.y.tolist() == [label for _, label, _ in order]
-
-
-def _columns(order, unmatched, dtype, names):
     for name in names:
         place = NAMES.index(name) if name in NAMES else VESPA_NAMES.index(name)
         column = np.array([VALUES[doc][place] for *_, doc in order], dtype)
-        yield np.where(np.isnan(column), unmatched, column) if place == 0 else column
+        assert frame[name].dtype == dtype
+        np.testing.assert_array_equal(frame[name], np.where(np.isnan(column) & (place == 0), unmatched, column))
+    data = load_table(done.table, missing=0)
+    assert data.feature_names == names
+    assert data.y.tolist() == [label for _, label, _ in order]
 
 
 def test_tables_of_pyvespa_and_ranklib_bring_their_labels(make, tmp_path):

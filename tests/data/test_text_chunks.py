@@ -21,20 +21,17 @@ TEXTS = [
 ]
 
 
-def pieces(path, size):
-    with path.open("rb", buffering=0) as file:
-        for buffer, end in TextChunks(path, file, size):
-            assert not (buffer[end - 1] == 13 and buffer[end] == 10)
-            yield buffer[:end].tobytes()
-
-
 @pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".XZ", lzma.compress)])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 10**6])
 def test_pieces_are_whole_lines(tmp_path, ending, pack, size):
     path = tmp_path / f"text{ending}"
     for text in TEXTS:
         path.write_bytes(pack(text))
-        found = list(pieces(path, size))
+        found = []
+        with path.open("rb", buffering=0) as file:
+            for buffer, end in TextChunks(path, file, size):
+                assert not (buffer[end - 1] == 13 and buffer[end] == 10)
+                found.append(buffer[:end].tobytes())
         lines = [re.split(rb"\r\n|\r|\n", piece) for piece in found]
         assert all(piece and last == b"" for piece, (*_, last) in zip(found, lines, strict=True))
         whole = b"".join(found)
