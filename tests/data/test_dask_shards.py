@@ -3,6 +3,7 @@
 import functools
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -147,6 +148,20 @@ def test_a_client_that_was_given_stays_open(scheduler, data):
             assert train.n_documents == data.n_documents
         assert client.status == "running"
         del train, cluster
+
+
+@pytest.mark.filterwarnings("ignore::moerank.rankers.ScaleWarning")
+def test_an_interrupt_leaves_nothing_on_the_cluster(scheduler, data):
+    def interrupt(stage, fraction, generation, n_eval):
+        if stage == "feature_selection":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), DaskCluster(scheduler.scheduler_address) as cluster:
+        searched(cluster.scatter(data, N_SHARDS), RankRLS(), progress=interrupt)
+    deadline = time.monotonic() + 20
+    while scheduler.scheduler.tasks and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not scheduler.scheduler.tasks
 
 
 def test_shards_stay_where_they_are_as_far_as_shares_allow():
