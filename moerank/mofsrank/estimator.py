@@ -22,7 +22,7 @@ from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
-from moerank.mofsrank.front import Final, Front, advice_against, best_of_each_size, choose_member
+from moerank.mofsrank.front import Final, Front, advice_against, choose_member
 from moerank.mofsrank.guarantee import guaranteed_member, halves
 from moerank.mofsrank.limits import (
     Costs,
@@ -52,6 +52,7 @@ from moerank.rankers import (
     FitnessBackend,
     RankingEstimator,
     SelectionPath,
+    best_of_each_size,
     on_all_columns,
     require_weights,
     train_population,

@@ -15,7 +15,7 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import AnyData
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import FRONT, Objective, errors_of
-from moerank.rankers import Population, SelectionPath, on_all_columns
+from moerank.rankers import Population, on_all_columns
 from moerank.statistics import mean_and_error, smallest_within_error
 
 Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee", "guaranteed"]
@@ -97,20 +97,6 @@ def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Callab
     if rule == "one-se":
         return smallest_within_error(per_query(), sizes)
     return knee(sizes, means) if rule == "knee" else int(means.argmax())
-
-
-def best_of_each_size(feature_mask: Mask, rankers: Population, means: Vector) -> SelectionPath:
-    """Return for each k the member of at most k features with the largest mean metric, the first of equals.
-
-    >>> from moerank.rankers import LinearPopulation
-    >>> W = np.array([[0.0, 0.5, 0.0], [0.3, 0.5, 0.1]])
-    >>> best_of_each_size(W != 0, LinearPopulation(W), np.array([0.6, 0.7])).feature_mask.sum(axis=1).tolist()
-    [1, 1, 3]
-    """
-    sizes, k = np.count_nonzero(feature_mask, axis=1), np.arange(1, feature_mask.shape[1] + 1)
-    best = np.where(sizes <= k[:, None], means, -np.inf).argmax(axis=1)
-    small = sizes[best] <= k  # some member has at most k features
-    return SelectionPath(feature_mask[best] & small[:, None], rankers.take(np.where(small, best, -1)))
 
 
 def knee(sizes: Integers, means: Vector) -> int:

@@ -18,7 +18,7 @@ from moerank.evolution import search
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.feature_selection import FeatureSelection
-from moerank.mofsrank.front import Front, best_of_each_size
+from moerank.mofsrank.front import Front
 from moerank.mofsrank.instance_selection import evenly_spaced
 from moerank.mofsrank.objectives import Candidates, Objective, ObjectiveLike, read_objectives, values_of
 from moerank.mofsrank.refit import OutOfFold, halves
@@ -28,6 +28,7 @@ from moerank.rankers import LambdaMART, Ranker, Selection, SelectionPath, train_
 from moerank.rankers.arguments import read_masks
 from moerank.rankers.lambda_mart import leaf_sizes
 from moerank.rankers.model import Forest
+from moerank.rankers.selection import best_of_each_size
 from moerank.rankers.tree_population import NO_STEP, TreePopulation
 from moerank.selectors import CEGB
 from moerank.selectors.filter import MetricOrNone

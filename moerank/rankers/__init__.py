@@ -40,4 +40,5 @@ from moerank.rankers.rank_svm import RankSVM as RankSVM
 from moerank.rankers.rank_svm import RankSVMTRON as RankSVMTRON
 from moerank.rankers.selection import Selection as Selection
 from moerank.rankers.selection import SelectionPath as SelectionPath
+from moerank.rankers.selection import best_of_each_size as best_of_each_size
 from moerank.rankers.selection import nested_masks as nested_masks

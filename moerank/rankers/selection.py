@@ -122,6 +122,19 @@ class SelectionPath:
         return self.rankers.scores(X)
 
 
+def best_of_each_size(feature_mask: Mask, rankers: Population, means: Vector) -> SelectionPath:
+    """Return for each k the member of at most k features with the largest mean metric, the first of equals.
+
+    >>> W = np.array([[0.0, 0.5, 0.0], [0.3, 0.5, 0.1]])
+    >>> best_of_each_size(W != 0, LinearPopulation(W), np.array([0.6, 0.7])).feature_mask.sum(axis=1).tolist()
+    [1, 1, 3]
+    """
+    sizes, k = np.count_nonzero(feature_mask, axis=1), np.arange(1, feature_mask.shape[1] + 1)
+    best = np.where(sizes <= k[:, None], means, -np.inf).argmax(axis=1)
+    small = sizes[best] <= k  # some member has at most k features
+    return SelectionPath(feature_mask[best] & small[:, None], rankers.take(np.where(small, best, -1)))
+
+
 class LargestWeightsPath(Selection, LinearRanker):
     """Base of the rankers whose sparse weights minimise the squared hinge loss of preference pairs and a penalty.
 

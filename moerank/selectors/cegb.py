@@ -14,7 +14,7 @@ from moerank.data import RankingData
 from moerank.rankers.base import Grid
 from moerank.rankers.lambda_mart import LambdaMART
 from moerank.rankers.population import FittedPopulation
-from moerank.rankers.selection import Selection, SelectionPath
+from moerank.rankers.selection import Selection, SelectionPath, best_of_each_size
 
 __all__ = ["CEGB"]
 
@@ -98,13 +98,10 @@ class CEGB(Selection, LambdaMART):
         `train` are the data that the solver was fitted on.
         """
         check_is_fitted(self, "support_")
-        members = self.sweep(train)
-        masks = np.vstack([np.zeros(train.n_features, bool), *(member.support_ for member in members)])
-        sizes = masks.sum(axis=1)
-        fits = np.where(sizes <= np.arange(1, train.n_features + 1)[:, None], sizes, -1)
-        best = len(sizes) - 1 - fits[:, ::-1].argmax(axis=1)
-        rankers = FittedPopulation((None, *members), np.ones(masks.shape, bool))
-        return SelectionPath(masks[best], rankers.take(best))
+        members = self.sweep(train)[::-1]  # of equally many features the smaller tradeoff counts
+        masks = np.array([member.support_ for member in members])
+        rankers = FittedPopulation(tuple(members), np.ones(masks.shape, bool))
+        return best_of_each_size(masks, rankers, masks.sum(axis=1))
 
     @property
     def _remedy(self) -> str:
