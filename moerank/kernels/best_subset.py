@@ -5,8 +5,8 @@ of them for ever; the others, which may still go, are ordered by the rise of the
 i keeps the units before i for ever and loses unit i.
 
 M are the rows and columns of A⁻¹ that belong to removable units, w their weights. The loss rises by wᵣᵀ M_RR⁻¹ wᵣ
-without the rows R, and with L Lᵀ = M_RR and V = L⁻¹ M_R the other rows become M − VᵀV and w − Vᵀ L⁻¹ wᵣ. Units that a
-node keeps for ever need no rows, so nodes get cheaper with their depth.
+without the rows R, and with L Lᵀ = M_RR and V = L⁻¹ M_R the other rows become M − VᵀV, and w − Vᵀ L⁻¹ wᵣ, as another
+column of M. Units that a node keeps for ever need no rows, so nodes get cheaper with their depth.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ class Units(NamedTuple):
 class Tree(NamedTuple):
     """The path from the root to the present node; a level is a node, the first axis of the arrays."""
 
-    M: Matrix  # (n_levels, n_rows, n_rows)
-    w: Matrix  # (n_levels, n_rows)
+    M: Matrix  # (n_levels, n_rows + 1, n_rows + 1), after the rows of a node its w as a column
     units: Integers  # (n_levels, n_units), the removable ones by falling rise
     first: Integers  # (n_levels, n_units + 1), where their rows begin
     rise: Matrix  # (n_levels, n_units), of the loss without each of them
@@ -66,8 +65,7 @@ def grow_tree(tree: Tree, units: Units, found: Found, low: int, high: int, n_nod
     O(n_rows²) for a node that has children, O(n_rows · log(n_rows)) for any other.
     """
     n_units, widest = len(units.group), np.diff(units.first).max()
-    L, V, z = np.empty((widest, widest)), np.empty((widest, tree.w.shape[1])), np.empty(widest)
-    block, part = np.empty((widest, widest)), np.empty(widest)
+    V, block = np.empty((widest, tree.M.shape[2])), np.empty((widest, widest + 1))
     rise, sums = np.empty(n_units), np.empty(n_units)
     level, count = tree.level[0], 0
     while level >= 0 and (close or count < n_nodes):
@@ -80,57 +78,46 @@ def grow_tree(tree: Tree, units: Units, found: Found, low: int, high: int, n_nod
         size, kept, left = n_kept + n - 1, n_kept + i, n - 1 - i
         if size < low:
             continue
-        M, w, first = tree.M[level], tree.w[level], tree.first[level]
+        M, first = tree.M[level], tree.first[level]
         loss = tree.loss[level] + tree.rise[level, i]
         for a in range(i):
             tree.kept[n_kept + a] = tree.units[level, a]
         free = tree.units[level, i + 1 : n]
-        room = _room(tree.kept[:kept], free, units)
+        room = room_for(free, tree.kept[:kept], units)
         if room < 0:
             continue
-        if loss < found.loss[size] and _room(np.concatenate((tree.kept[:kept], free)), free[:0], units) == 0:
-            found.loss[size] = loss
-            found.subset[size] = False
-            for a in range(kept):
-                found.subset[size, tree.kept[a]] = True
-            for a in range(left):
-                found.subset[size, free[a]] = True
+        if loss < found.loss[size]:
+            chosen = np.concatenate((tree.kept[:kept], free))
+            if room_for(free[:0], chosen, units) == 0:
+                found.loss[size] = loss
+                found.subset[size] = False
+                found.subset[size][chosen] = True
 
-        width = first[i + 1] - first[i]
+        width, last = first[i + 1] - first[i], first[n]
         for c in range(width):
-            for e in range(c + 1):
-                L[c, e] = M[first[i] + c, first[i] + e]
-        _factor(L, width)
-        for c in range(width):
-            total = w[first[i] + c]
-            for e in range(c):
-                total -= L[c, e] * z[e]
-            z[c] = total / L[c, c]
-            for row in range(first[i + 1], first[n]):
-                total = M[first[i] + c, row]
+            pivot = first[i] + c
+            for column in range(pivot, last + 1):
+                value = M[pivot, column]
                 for e in range(c):
-                    total -= L[c, e] * V[e, row]
-                V[c, row] = total / L[c, c]
+                    value -= V[e, pivot] * V[e, column]
+                V[c, column] = value
+            V[c, pivot : last + 1] /= np.sqrt(V[c, pivot])
         for a in range(left):
             begin = first[i + 1 + a]
             own = first[i + 2 + a] - begin
-            sums[a] = 0.0
+            sums[a] = rise[a] = 0.0
             for c in range(own):
-                part[c] = w[begin + c]
-                for e in range(width):
-                    part[c] -= V[e, begin + c] * z[e]
-                sums[a] += units.share[units.first[free[a]] + c] * part[c] ** 2
-                for d in range(c + 1):
-                    block[c, d] = M[begin + c, begin + d]
+                for d in range(c, own + 1):
+                    column = begin + d if d < own else last
+                    value = M[begin + c, column]
                     for e in range(width):
-                        block[c, d] -= V[e, begin + c] * V[e, begin + d]
-            _factor(block, own)
-            rise[a] = 0.0
-            for c in range(own):
-                for d in range(c):
-                    part[c] -= block[c, d] * part[d]
-                part[c] /= block[c, c]
-                rise[a] += part[c] ** 2
+                        value -= V[e, begin + c] * V[e, column]
+                    if d == own:
+                        sums[a] += units.share[units.first[free[a]] + c] * value**2
+                    for e in range(c):
+                        value -= block[e, c] * block[e, d]
+                    block[c, d] = np.sqrt(value) if d == c else value / block[c, c]
+                rise[a] += block[c, own] ** 2
 
         least, least_sums = np.sort(rise[:left]), np.sort(sums[:left])
         total, hopeful = 0.0, False
@@ -151,21 +138,18 @@ def grow_tree(tree: Tree, units: Units, found: Found, low: int, high: int, n_nod
         order = np.argsort(-rise[:left])
         level += 1
         tree.loss[level] = loss
-        tree.counts[level, 0], tree.counts[level, 1], tree.counts[level, 2] = left, left - 1, kept
+        tree.counts[level] = left, left - 1, kept
+        tree.units[level, :left], tree.rise[level, :left] = free[order], rise[order]
         n_rows = 0
-        source = np.empty(first[n] - first[i + 1], np.int64)
+        source = np.empty(last - first[i + 1] + 1, np.int64)
         for a in range(left):
-            tree.units[level, a], tree.rise[level, a] = free[order[a]], rise[order[a]]
             tree.first[level, a] = n_rows
             for row in range(first[i + 1 + order[a]], first[i + 2 + order[a]]):
                 source[n_rows] = row
                 n_rows += 1
-        tree.first[level, left] = n_rows
+        tree.first[level, left], source[n_rows] = n_rows, last
         for a in range(n_rows):
-            tree.w[level, a] = w[source[a]]
-            for e in range(width):
-                tree.w[level, a] -= V[e, source[a]] * z[e]
-            for b in range(a + 1):
+            for b in range(a, n_rows + 1):
                 value = M[source[a], source[b]]
                 for e in range(width):
                     value -= V[e, source[a]] * V[e, source[b]]
@@ -175,17 +159,7 @@ def grow_tree(tree: Tree, units: Units, found: Found, low: int, high: int, n_nod
 
 
 @kernel
-def _factor(L: Matrix, n: int) -> None:
-    """Write the Cholesky factor of the first n rows and columns of a matrix in its place."""
-    for i in range(n):
-        for j in range(i + 1):
-            for k in range(j):
-                L[i, j] -= L[i, k] * L[j, k]
-            L[i, j] = np.sqrt(L[i, j]) if i == j else L[i, j] / L[j, j]
-
-
-@kernel
-def _room(kept: Integers, free: Integers, units: Units) -> int:
+def room_for(free: Integers, kept: Integers, units: Units) -> int:
     """Return the largest number of the units `free` that may fit beside `kept`; −1 if `kept` exceed a limit."""
     room = len(free)
     for row in range(len(units.most)):
@@ -195,16 +169,14 @@ def _room(kept: Integers, free: Integers, units: Units) -> int:
         if row == len(units.most) - 1:
             paid = np.zeros(len(units.shared), np.bool_)
             for unit in kept:
-                if not paid[units.group[unit]]:
-                    paid[units.group[unit]] = True
-                    left -= units.shared[units.group[unit]]
+                group = units.group[unit]
+                left -= 0.0 if paid[group] else units.shared[group]
+                paid[group] = True
         if left < 0.0:
             return -1
         fits = 0
         for price in np.sort(units.prices[row][free]):
             left -= price
-            if left < 0.0:
-                break
-            fits += 1
+            fits += left >= 0.0
         room = min(room, fits)
     return room

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from time import perf_counter
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,11 +17,10 @@ from moerank.checks import Count, NotNegative, Positive, check_room
 from moerank.data import AnyData, FeatureCosts, RankingData
 from moerank.data.costs import known_costs
 from moerank.data.inputs import column_mask, listed
-from moerank.kernels.best_subset import TOLERANCE, Found, Tree, Units, grow_tree
+from moerank.kernels.best_subset import TOLERANCE, Found, Tree, Units, grow_tree, room_for
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
-from moerank.kernels.scores import linear_scores
-from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath
+from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
 from moerank.rankers.base import Grid
 from moerank.training.moments import PairMoments
 
@@ -38,23 +38,21 @@ ROUNDING = 1e-9
 EXACT = 1e-6
 """Share by which a loss from the tree may differ from that of the system itself."""
 
-
 WORK = 24_000_000_000
 """Nodes that are looked at by default, times the square of the number of features."""
 
 
-def _check_features(**parameters: object) -> None:
-    """Raise a ValueError for a parameter that is neither a feature nor a list of features."""
+def _check_kind(kinds: Any, wanted: str, **parameters: object) -> None:
+    """Raise a ValueError for a parameter that is none of the kinds."""
     for name, value in parameters.items():
-        if not isinstance(value, str | Integral | list | tuple | range | np.ndarray) or isinstance(value, bool):
-            raise ValueError(f"{name} must be a list of columns or names of features, not {value!r}")
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise ValueError(f"{name} must be {wanted}, not {value!r}")
 
 
-def _check_progress(**parameters: object) -> None:
-    """Raise a ValueError for a parameter that is neither a function nor None."""
-    for name, value in parameters.items():
-        if value is not None and not callable(value):
-            raise ValueError(f"{name} must be a function, or None, not {value!r}")
+Features: TypeAlias = Annotated[
+    Sequence[int | str] | int | str,
+    partial(_check_kind, str | Integral | list | tuple | range | np.ndarray, "a list of columns or names of features"),
+]
 
 
 @dataclass(eq=False, repr=False)
@@ -131,12 +129,14 @@ class BestSubset(Selection, LinearRanker):
     alpha: Positive | None = None
     max_features: Count | None = None
     max_cost: NotNegative | None = None
-    include: Annotated[Sequence[int | str] | int | str, _check_features] = ()
-    exclude: Annotated[Sequence[int | str] | int | str, _check_features] = ()
+    include: Features = ()
+    exclude: Features = ()
     by_group: bool = False
     max_nodes: Count | None = None
     time_limit: Positive | None = None
-    progress: Annotated[Callable[[str, float, int, int], object] | None, _check_progress] = None
+    progress: Annotated[
+        Callable[[str, float, int, int], object] | None, partial(_check_kind, Callable | None, "a function, or None")
+    ] = None
 
     _size = "n_features_to_select"
     on_shards: ClassVar[bool] = True
@@ -150,9 +150,7 @@ class BestSubset(Selection, LinearRanker):
     def path(self, train: AnyData) -> SelectionPath:
         """Return the ranker of the best subset of at most 1, 2, … features; nothing is asked of `train`."""
         check_is_fitted(self, "coef_")
-        best = self._of_sizes(np.arange(1, self.n_features_in_ + 1))
-        masks = np.vstack([self.masks_, np.zeros(self.n_features_in_, bool)])[best]
-        return SelectionPath(masks, LinearPopulation(self._padded()[best]))
+        return best_of_each_size(self.masks_, LinearPopulation(self.path_coefs_), -self.losses_)
 
     def without_selection(self) -> RankRLS:
         """Return RankRLS with the same loss."""
@@ -163,36 +161,27 @@ class BestSubset(Selection, LinearRanker):
         return [{"n_features_to_select": size} for size in range(1, train.n_features + 1)]
 
     def _fit(self, train: AnyData, validation: RankingData | None) -> None:
-        self.alpha_ = self.alpha or self._tuned_alpha(train, validation)
+        if self.alpha is not None:
+            self.alpha_ = self.alpha
+        elif validation is not None:
+            self.alpha_ = float(RankRLS().tune(train, validation).alpha)
+        else:
+            self.alpha_ = float(np.trace(PairMoments.of(train).gram)) / train.n_features / 10.0
         settings = (self.alpha_, self.max_features, self.max_cost, listed(self.include), listed(self.exclude))
         key = ("best subset", *settings, self.by_group, self.max_nodes, self.time_limit)
         found = train.remember(key, lambda: self._search(train))
-        self.masks_, self.losses_, self.bounds_, self.path_coefs_ = found.masks, found.losses, found.bounds, found.W
-        self.n_nodes_, self._ended_by = found.n_nodes, found.ended_by
-        best = int(self._of_sizes(np.array([self.n_features_to_select]))[0])
-        if best < 0:
+        self.masks_, self.losses_, self.bounds_, self.path_coefs_, self.n_nodes_, self._ended_by = found
+        sizes = self.masks_.sum(axis=1)
+        if sizes.min() > self.n_features_to_select:
             raise ValueError(
                 f"n_features_to_select={self.n_features_to_select}: the smallest subset within the limits has "
-                f"{self.masks_.sum(axis=1).min()} features; raise it, or loosen include or by_group"
+                f"{sizes.min()} features; raise it, or loosen include or by_group"
             )
+        best = np.where(sizes <= self.n_features_to_select, self.losses_, np.inf).argmin()
         self._set_weights(self.path_coefs_[best])
 
-    def _tuned_alpha(self, train: AnyData, validation: RankingData | None) -> float:
-        if validation is not None:
-            return float(RankRLS().tune(train, validation).alpha)
-        return float(np.trace(PairMoments.of(train).gram)) / train.n_features / 10.0
-
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
-        return linear_scores(X, self._padded()[self._of_sizes(np.arange(1, self.n_features_to_select + 1))])
-
-    def _padded(self) -> Matrix:
-        """Return the weights of each subset, and zeros for sizes that have none."""
-        return np.vstack([self.path_coefs_, np.zeros(self.n_features_in_)])
-
-    def _of_sizes(self, sizes: Integers) -> Integers:
-        """Return the best subset of at most so many features for each size; −1 where there is none."""
-        fits = self.masks_.sum(axis=1) <= sizes[:, None]
-        return np.where(fits.any(axis=1), np.where(fits, self.losses_, np.inf).argmin(axis=1), -1)
+        return self.path(train).scores(X)
 
     def _reservations(self) -> Iterator[str]:
         yield from super()._reservations()
@@ -206,8 +195,8 @@ class BestSubset(Selection, LinearRanker):
                 "max_features"
             )
 
-    def _search(self, train: AnyData) -> _Subsets:
-        """Search the subsets of the training data."""
+    def _search(self, train: AnyData) -> tuple[Mask, Vector, Vector, Matrix, int, str]:
+        """Return the attributes of the best subsets, the number of nodes, and the limit that ended the search."""
         moments, names = PairMoments.of(train), train.feature_names
         included = column_mask(self.include, names, "include")
         excluded = column_mask(self.exclude, names, "exclude")
@@ -240,7 +229,7 @@ class BestSubset(Selection, LinearRanker):
         losses = 1.0 - W @ moments.unit
         if (np.abs(losses - found.loss[sizes]) > EXACT * losses).any():
             raise lost
-        return _Subsets(masks, losses, np.minimum(losses, found.bound[sizes]), W, n_nodes, ended_by)
+        return masks, losses, np.minimum(losses, found.bound[sizes]), W, n_nodes, ended_by
 
     def _units(self, train: AnyData, allowed: Integers, A: Matrix, b: Vector) -> tuple[Integers, Units]:
         """Return the allowed features unit by unit, and the units."""
@@ -292,18 +281,6 @@ class BestSubset(Selection, LinearRanker):
         return n_nodes, ended_by
 
 
-@dataclass(frozen=True, eq=False)
-class _Subsets:
-    """The result of a search; see the attributes of `BestSubset`."""
-
-    masks: Mask
-    losses: Vector
-    bounds: Vector
-    W: Matrix
-    n_nodes: int
-    ended_by: str
-
-
 def _diagonal_share(A: Matrix, b: Vector) -> Vector:
     """Return a diagonal D that makes Σ D w² large, w the solution on all features, and A − D positive semidefinite."""
     w = np.linalg.solve(A, b)
@@ -314,61 +291,57 @@ def _diagonal_share(A: Matrix, b: Vector) -> Vector:
 
 def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, Found]:
     """Return the tree with its root, all features, and what is known of it; units with an included feature stay."""
-    n_units, first = len(units.group), units.first
-    stays = np.add.reduceat(included, first[:-1]) > 0
-    inverse: Matrix = np.linalg.inv(A).astype(np.float64, copy=False)
-    w = inverse @ b
-    rise = _rises(inverse, w, np.diff(first))
-    removable = np.flatnonzero(~stays)
-    removable = removable[np.argsort(-rise[removable], kind="stable")]
-    rows = np.concatenate([np.arange(first[unit], first[unit + 1]) for unit in removable] or [np.empty(0, np.int64)])
-    n_levels, n_rows = len(removable) + 1, len(rows)
+    n_units, widths = len(units.group), np.diff(units.first)
+    stays = np.add.reduceat(included, units.first[:-1]) > 0
+    inverse = np.linalg.inv(A)
+    table = np.column_stack([inverse, inverse @ b])
+    loss = float(1.0 - b @ table[:, -1])
+    falling = np.where(stays, np.inf, -_rises(table, widths))
+    n_free, n_rows = int(np.sum(~stays)), int(widths[~stays].sum())
+    removable = np.argsort(falling, kind="stable")[:n_free]
+    rows = np.argsort(np.repeat(falling, widths), kind="stable")[:n_rows]
+    n_levels = n_free + 1
     check_room(f"the search tree of {len(b):,} features", 8 * n_levels * n_rows**2)
     tree = Tree(
-        M=np.empty((n_levels, n_rows, n_rows)),
-        w=np.empty((n_levels, n_rows)),
+        M=np.empty((n_levels, n_rows + 1, n_rows + 1)),
         units=np.empty((n_levels, n_levels), np.int64),
         first=np.empty((n_levels, n_levels), np.int64),
         rise=np.empty((n_levels, n_levels)),
-        loss=np.empty(n_levels),
-        counts=np.zeros((n_levels, 3), np.int64),
-        kept=np.empty(n_units, np.int64),
+        loss=np.full(n_levels, loss),
+        counts=np.full((n_levels, 3), (n_free, n_free - 1, n_units - n_free)),
+        kept=np.argsort(~stays, kind="stable"),
         level=np.zeros(1, np.int64),
     )
-    tree.M[0], tree.w[0], tree.loss[0] = inverse[np.ix_(rows, rows)], w[rows], 1.0 - b @ w
-    tree.units[0, : len(removable)], tree.rise[0, : len(removable)] = removable, rise[removable]
-    tree.first[0] = np.append(0, np.cumsum(np.diff(first)[removable]))
-    tree.counts[0] = len(removable), len(removable) - 1, stays.sum()
-    tree.kept[: stays.sum()] = np.flatnonzero(stays)
+    tree.M[0, :-1] = table[np.ix_(rows, np.append(rows, len(b)))]
+    tree.units[0, :-1], tree.rise[0, :-1] = removable, -falling[removable]
+    tree.first[0] = np.append(0, np.cumsum(widths[removable]))
     found = Found(
         loss=np.full(n_units + 1, np.inf),
         bound=np.full(n_units + 1, np.inf),
         subset=np.zeros((n_units + 1, n_units), bool),
     )
-    _eliminate(found, units, stays, inverse, w, tree.loss[0])
+    _eliminate(found, units, stays, table, loss)
     return tree, found
 
 
-def _rises(inverse: Matrix, w: Vector, widths: Integers) -> Vector:
-    """Return how much the loss rises without each unit, whose features follow each other."""
+def _rises(table: Matrix, widths: Integers) -> Vector:
+    """Return how much the loss rises without each unit, from the rows of the inverse and of w."""
     ends = np.cumsum(widths)
     blocks = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
-    return np.array([w[block] @ np.linalg.solve(inverse[block, block], w[block]) for block in blocks])
+    return np.array([table[block, -1] @ np.linalg.solve(table[block, block], table[block, -1]) for block in blocks])
 
 
-def _eliminate(found: Found, units: Units, stays: Mask, inverse: Matrix, w: Vector, loss: float) -> None:
+def _eliminate(found: Found, units: Units, stays: Mask, table: Matrix, loss: float) -> None:
     """Write down the subsets of backward elimination, as the first ones that are known."""
     left, widths = np.arange(len(stays)), np.diff(units.first)
     while True:
-        paid = np.zeros(len(units.most))
-        paid[-1:] = units.shared[np.unique(units.group[left])].sum()
-        if (units.prices[:, left].sum(axis=1) + paid <= units.most).all():
+        if room_for(left[:0], left, units) == 0:
             found.loss[len(left)], found.subset[len(left), left] = loss, True
         if len(left) == 1 or stays[left].all():
             return
-        rises = np.where(stays[left], np.inf, _rises(inverse, w, widths[left]))
+        rises = np.where(stays[left], np.inf, _rises(table, widths[left]))
         worst = int(rises.argmin())
-        out = np.repeat(np.arange(len(left)) == worst, widths[left])
-        factor = np.linalg.solve(inverse[np.ix_(out, out)], inverse[out])
-        w, inverse = (w - w[out] @ factor)[~out], (inverse - inverse[:, out] @ factor)[np.ix_(~out, ~out)]
+        out = np.flatnonzero(np.repeat(np.arange(len(left)) == worst, widths[left]))
+        table = table - table[:, out] @ np.linalg.solve(table[np.ix_(out, out)], table[out])
+        table = np.delete(np.delete(table, out, axis=0), out, axis=1)
         loss, left = loss + rises[worst], np.delete(left, worst)
