@@ -118,7 +118,7 @@ def split_fold(data: AnyData, fold: int = 1) -> tuple[RankingData, RankingData, 
     if fold not in range(1, N_FOLDS + 1):
         raise ValueError(f"fold is {fold}; there are folds 1 to {N_FOLDS}")
     train, vali, test = (
-        _subset(data, queries, f"{data.name}, fold {fold}, {part}")
+        of_queries(data, queries, f"{data.name}, fold {fold}, {part}")
         for part, queries in deal(np.arange(data.n_queries), fold, data.name).items()
     )
     return train, vali, test
@@ -150,7 +150,7 @@ def _drawn(data: RankingData, shares: dict[str, float], seed: int) -> list[Ranki
         )
     *drawn, rest = np.split(Draws(seed).order(data.n_queries), np.cumsum(sizes))
     parts = zip(("training", *shares), (rest, *drawn), strict=True)
-    return [_subset(data, np.sort(queries), f"{data.name}, {part}") for part, queries in parts]
+    return [of_queries(data, np.sort(queries), f"{data.name}, {part}") for part, queries in parts]
 
 
 def deal_queries(
@@ -173,7 +173,7 @@ def deal_queries(
     check_at_least(0, seed=seed)
     dealt = deal(Draws(seed).order(data.n_queries), fold, data.name, n_folds)
     train, vali, test = (
-        _subset(data, np.sort(queries), f"{data.name}, fold {fold}, {part}") for part, queries in dealt.items()
+        of_queries(data, np.sort(queries), f"{data.name}, fold {fold}, {part}") for part, queries in dealt.items()
     )
     return train, vali, test
 
@@ -192,8 +192,8 @@ def count_folds(folder: Path) -> int:
     return next(number for number in count() if not (folder / f"Fold{number + 1}").is_dir())
 
 
-def _subset(data: AnyData, queries: Integers, name: str) -> RankingData:
-    """Return the documents of some queries, in the order given."""
+def of_queries(data: AnyData, queries: Integers, name: str | None = None) -> RankingData:
+    """Return the documents of some queries, in the order given; `name` as in `RankingData.with_rows`."""
     data = in_one_piece(data)
-    rows = np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in queries])
+    rows = np.concatenate([np.arange(0), *(np.arange(*data.offsets[q : q + 2]) for q in queries)])
     return data.with_rows(rows, name=name)

@@ -9,6 +9,7 @@ import numpy as np
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.data import RankingData
+from moerank.data.folds import of_queries
 from moerank.statistics import e_value, mean_interval, p_above
 from moerank.verdict import FEWEST, LEVEL
 
@@ -57,10 +58,8 @@ class Guarantee(NamedTuple):
 def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData]:
     """Return the queries that tune and order the members, and the queries of the tests: random halves."""
     drawn = np.random.default_rng([STREAM, seed]).permutation(validation.n_queries)
-    queries = np.repeat(np.arange(validation.n_queries), np.diff(validation.offsets))
-    tests = np.isin(queries, drawn[len(drawn) // 2 :])
-    first, second = (validation.with_rows(np.flatnonzero(rows)) for rows in (~tests, tests))
-    return first, second
+    first, second = np.split(drawn, [len(drawn) // 2])
+    return of_queries(validation, np.sort(first)), of_queries(validation, np.sort(second))
 
 
 def order_of_tests(sizes: Integers, means: Vector) -> Integers:
@@ -93,9 +92,7 @@ def largest_loss(differences: Vector) -> float:
     """Return the smallest margin, at most 1, that `shows` would accept for this one member."""
     if len(differences) >= FEWEST and np.ptp(differences) > 0:
         return float(min(1.0, -mean_interval(differences, 1 - 2 * LEVEL)[0]))
-    margins = np.linspace(0.001, 1.0, 1000)
-    accepted = [margin for margin in margins if shows(differences, margin)]
-    return float(accepted[0]) if accepted else 1.0
+    return next((float(margin) for margin in np.linspace(0.001, 1.0, 1000) if shows(differences, margin)), 1.0)
 
 
 def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, margin: float) -> Guarantee:

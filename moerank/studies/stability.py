@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from math import ceil, floor, sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,14 +16,16 @@ from pydantic import BaseModel, Field
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from moerank.arrays import Integers, Mask, Matrix
+from moerank.arrays import Integers, Mask
 from moerank.checks import check_at_least, check_share
 from moerank.data import RankingData
 from moerank.data.correlation import feature_correlations
-from moerank.data.folds import Draws
+from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
 from moerank.data.ranking_data import in_one_piece
+from moerank.data.scaling import centre_in_queries
 from moerank.files import Json
+from moerank.rankers import varying_in_queries
 from moerank.studies.executors import check_can_be_sent, find_executor, run_cells
 from moerank.studies.grid import Cell
 from moerank.studies.measure import Progress
@@ -227,9 +230,7 @@ class HalfSample:
         """Run the solver on the half."""
         problem = self.cell.problem
         parts = problem.data.read(self.cell.fold, problem.places(data))
-        train = in_one_piece(parts[0])
-        mine = np.isin(np.arange(train.n_queries), self.queries(train.n_queries))
-        half = train.with_rows(np.flatnonzero(np.repeat(mine, np.diff(train.offsets))))
+        half = of_queries(parts[0], np.sort(self.queries(parts[0].n_queries)))
         in_memory = read_memory((half, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
         halved = problem.model_copy(update={"data": in_memory})
         seed = (self.cell.random_state + self.half) % 2**32
@@ -338,12 +339,12 @@ def stability(
     whole = in_one_piece(whole)
     given = getattr(solver.source, "include", solver.settings.get("include", limits.get("include"))) or ()
     included = column_mask(given, whole.feature_names, "include")
-    counted = np.flatnonzero(_within_queries(whole).any(axis=0) & ~included)
+    counted = np.flatnonzero(varying_in_queries(whole) & ~included)
     if len(counted) < 2:
         raise ValueError(f"{whole.name}: {len(counted)} features vary within queries and can be left out; give two")
-    distances = 1.0 - feature_correlations(_within_queries(held_out)[:, counted])
-    np.fill_diagonal(distances, 0.0)
-    labels = fcluster(linkage(squareform(distances.clip(min=0.0)), "complete"), 1.0 - alike, "distance")
+    centred = centre_in_queries(held_out.X, held_out.offsets)[:, counted]
+    distances = squareform(1.0 - feature_correlations(centred), checks=False).clip(min=0.0)
+    labels = fcluster(linkage(distances, "complete"), 1.0 - alike, "distance")
     n_sets = int(labels.max())
     size = size or max(1, floor(sqrt((2 * threshold - 1) * n_sets) + ROUNDING))
     cell = Cell(problem, fold, solver, seed)
@@ -380,13 +381,12 @@ def _outcomes(
     """Run the half-samples that are not finished in a folder, and return all outcomes; the first failure ends it."""
     if workers > 1:
         check_can_be_sent({samples[0].label: samples[0]})
-    n_done = 0
+    numbers = count(1)
 
     def done(sample: HalfSample, succeeded: bool) -> None:
-        nonlocal n_done
         if not succeeded:
             raise ValueError(f"{sample.label}: {store.read_failure(sample)['error']}")
-        n_done += 1
+        n_done = next(numbers)
         if progress is not None:
             progress("half-samples", n_done / len(samples), f"{n_done} of {len(samples)}")
 
@@ -412,11 +412,3 @@ def _replaceable(chosen: Mask, labels: Integers, counted: Integers, threshold: f
             features = counted[labels == label][order].tolist()
             sets.append(Replaceable(features=features, frequency=frequency, several=several))
     return sorted(sets, key=lambda found: -found.frequency)
-
-
-def _within_queries(data: RankingData) -> Matrix:
-    """Return the features less their means over each query; exactly 0 where a query has one value."""
-    counts = np.diff(data.offsets)
-    differences = data.X64 - np.repeat(data.X64[data.offsets[:-1]], counts, axis=0)
-    means = np.add.reduceat(differences, data.offsets[:-1]) / counts[:, None]
-    return differences - np.repeat(means, counts, axis=0)
