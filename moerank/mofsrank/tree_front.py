@@ -43,10 +43,6 @@ N_FIRST_STEPS = 8
 """First steps that are tried before each second step."""
 
 
-def _check_objectives(objectives: Sequence[ObjectiveLike]) -> None:
-    read_objectives(objectives)
-
-
 @dataclass(eq=False, repr=False)
 class TreeFront(Selection, Ranker):
     """Search the front of boosted trees in features or cost, time to score, and error, with cascades of two forests.
@@ -127,7 +123,7 @@ class TreeFront(Selection, Ranker):
     min_leaf: Count | None = None
     evaluations: Count = 100
     reranked: Count = 20
-    objectives: Annotated[Sequence[ObjectiveLike], _check_objectives] = ("features", "visits", "error")
+    objectives: Annotated[Sequence[ObjectiveLike], read_objectives] = ("features", "visits", "error")
     metric: MetricOrNone = None
     random_state: int | None = None
     workers: Count = 1
@@ -136,6 +132,7 @@ class TreeFront(Selection, Ranker):
     _additive = False
     _by_thresholds = True
     _takes_weights = True
+    front_coefs_ = None
 
     def without_selection(self) -> LambdaMART:
         """Return LambdaMART with the same arguments."""
@@ -151,11 +148,6 @@ class TreeFront(Selection, Ranker):
     def forest_(self) -> Forest:
         """The trees of the chosen member, over all columns of the training table."""
         return self.front_rankers_.forest(self.chosen_)
-
-    @property
-    def front_coefs_(self) -> None:
-        """None: trees have no weights."""
-        return
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         metric, objectives = as_metric(self.metric, NDCG(10)), read_objectives(self.objectives)
@@ -208,7 +200,7 @@ class TreeFront(Selection, Ranker):
         self.support_ = self.front_support_[self.chosen_]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _Judge:
     """Fitness backend: LambdaMART out of fold, with the number of trees that has the least error.
 
@@ -234,18 +226,8 @@ class _Judge:
         self.usable = np.all([varying_for(self.ranker, part) for part in self.parts], axis=0)
         self.sizes = np.unique(np.geomspace(1, self.ranker.n_trees, N_SIZES).round().astype(np.int64))
 
-    def __repr__(self) -> str:
-        return f"{self.ranker!r} out of fold"
-
-    def fit_population(
-        self,
-        train: RankingData,
-        *,
-        pair_mask: Mask | None = None,
-        feature_mask: Mask | None = None,
-        start: Matrix | None = None,
-    ) -> OutOfFold:
-        """Score the training documents for each row of `feature_mask`; see `FitnessBackend`. `start` is ignored."""
+    def fit_population(self, train: RankingData, *, feature_mask: Mask | None = None, **_: object) -> OutOfFold:
+        """Score the training documents for each row of `feature_mask`; see `FitnessBackend`."""
         masks = read_masks(train, None, feature_mask)[2] & self.usable
         scores = np.zeros((train.n_documents, len(masks)))
         some = np.flatnonzero(masks.any(axis=1))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.rankers.lambda_mart import LambdaMART, features_of_trees, mean_forest, scores_by_trees, visits_by_trees
 from moerank.rankers.model import Forest
@@ -42,11 +42,7 @@ class TreePopulation:
     first: Integers
     second: Integers
     reranked: int
-
-    @property
-    def coefs(self) -> None:
-        """None: there are no weights."""
-        return
+    coefs: None = None
 
     def __len__(self) -> int:
         return len(self.first)
@@ -72,7 +68,7 @@ class TreePopulation:
     def take(self, rows: Integers) -> TreePopulation:
         """Return the individuals of these numbers; see `Population`."""
         first, second = (np.vstack([steps, NO_STEP])[rows] for steps in (self.first, self.second))
-        return TreePopulation(self.rankers, self.feature_mask, first, second, self.reranked)
+        return replace(self, first=first, second=second)
 
     def scores(self, X: Matrix) -> Matrix:
         """Return the scores (n_documents, n_individuals) of the rows of X; a ValueError if there is a cascade."""
@@ -104,12 +100,8 @@ class TreePopulation:
         It is the least of `repeats` measurements of all documents, so far as a step looks at them.
         """
         anew = self._ranked_anew(data)
-        return np.array(
-            [
-                min(self._seconds(i, data.X, anew[:, i]) for _ in range(repeats)) / data.n_documents * 1e6
-                for i in range(len(self))
-            ]
-        )
+        seconds = [min(self._seconds(i, data.X, anew[:, i]) for _ in range(repeats)) for i in range(len(self))]
+        return np.array(seconds) / data.n_documents * 1e6
 
     def forest(self, individual: int) -> Forest:
         """Return the trees of an individual, over all columns; an AttributeError for a cascade, which has two."""
@@ -143,7 +135,7 @@ class TreePopulation:
         cascades = np.flatnonzero(self.is_cascade)
         first = self._sums(self.first[cascades], scores_by_trees, data.X)
         for i, scores in zip(cascades, first.T, strict=True):
-            ranked[:, i] = ranks(data.offsets, scores) < self.reranked
+            ranked[:, i] = ranks(data.offsets, -scores) < self.reranked
         return ranked
 
     def _seconds(self, individual: int, X: Matrix, anew: Mask) -> float:
@@ -157,16 +149,18 @@ class TreePopulation:
         return seconds
 
 
-def ranks(offsets: Integers, scores: Vector) -> Integers:
-    """Return the rank of each document in its query, from 0; of equal scores the earlier document ranks first.
+def ranks(offsets: Integers, *keys: Array) -> Integers:
+    """Return the rank of each document in its query, from 0, by the last key first, as in `numpy.lexsort`.
 
-    >>> ranks(np.array([0, 3, 5]), np.array([0.1, 0.7, 0.7, 0.5, 0.2])).tolist()
+    Where all keys are equal the earlier document ranks first.
+
+    >>> ranks(np.array([0, 3, 5]), -np.array([0.1, 0.7, 0.7, 0.5, 0.2])).tolist()
     [2, 0, 1, 0, 1]
     """
     sizes = np.diff(offsets)
-    order = np.lexsort((-scores, np.repeat(np.arange(len(sizes)), sizes)))
-    found = np.empty(len(scores), np.int64)
-    found[order] = np.arange(len(scores)) - np.repeat(offsets[:-1], sizes)
+    order = np.lexsort((*keys, np.repeat(np.arange(len(sizes)), sizes)))
+    found = np.empty(len(order), np.int64)
+    found[order] = np.arange(len(order)) - np.repeat(offsets[:-1], sizes)
     return found
 
 
@@ -178,9 +172,5 @@ def ranked_anew(offsets: Integers, first: Vector, second: Vector, n: int) -> Vec
     >>> ranked_anew(np.array([0, 3]), np.array([3.0, 2.0, 1.0]), np.array([0.0, 1.0, 9.0]), 2).tolist()
     [-1.0, 0.0, -2.0]
     """
-    before, sizes = ranks(offsets, first), np.diff(offsets)
-    behind = before >= n
-    order = np.lexsort((before, np.where(behind, 0.0, -second), behind, np.repeat(np.arange(len(sizes)), sizes)))
-    found = np.empty(len(first))
-    found[order] = np.repeat(offsets[:-1], sizes) - np.arange(len(first))
-    return found
+    before = ranks(offsets, -first)
+    return 0.0 - ranks(offsets, before, np.where(before < n, -second, 0.0), before >= n)
