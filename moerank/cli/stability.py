@@ -63,14 +63,13 @@ def stability(
         from moerank.figures.style import save_figure
         from moerank.files import replace_file
         from moerank.studies.problem import load_problem
-        from moerank.studies.solver import Solver
         from moerank.studies.stability import stability as measured
 
         chosen = load_problem(problem, read_settings(set_ or []))
         out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
         with compiled(("front",)), StageProgress() as progress:
             found = measured(
-                Solver.parse(solver or chosen.solver.name),
+                solver or chosen.solver.name,
                 chosen,
                 fold=fold,
                 data=data,

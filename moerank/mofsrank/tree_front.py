@@ -20,7 +20,7 @@ from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.front import Front
 from moerank.mofsrank.instance_selection import evenly_spaced
-from moerank.mofsrank.objectives import Candidates, Objective, ObjectiveLike, read_objectives, values_of
+from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives, values_of
 from moerank.mofsrank.refit import OutOfFold, halves
 from moerank.mofsrank.searching import REFIT_POPULATION, REFIT_SEARCH, search_arguments
 from moerank.mofsrank.settings import FeatureSelectionSettings, StageProgress
@@ -161,12 +161,19 @@ class TreeFront(Selection, Ranker):
         self.n_evaluations_ = len(judge.masks)
         singles = judge.members(priced, lambda share, number: tell("refit", share, number, number))
         members = with_cascades(singles, train) if "visits" in names else singles
-        errors = judge.errors(members)
-        candidates = Candidates(train, metric, members.used, lambda: members, errors=errors)
+        candidates = Candidates(train, metric, members.used, lambda: members, errors=judge.errors(members))
         F = np.column_stack([objective.values(candidates) for objective in objectives]).astype(np.float64)
         kept = np.flatnonzero(is_nondominated(F))
         front = Front(F[kept], candidates.feature_mask[kept], members.take(kept))
-        self._choose(front, objectives, judge, validation)
+        front, errors = front.by_size(objectives, train, metric)
+        found: Any = front.population
+        unknown = np.full(len(found), np.nan)
+        held_out = unknown if validation is None else mean_over_queries(values_of(validation, metric, found))
+        self.front_ = front.table(objectives, errors, held_out).assign(steps=found.steps())
+        self.front_support_, self.front_rankers_ = front.feature_mask, found
+        self._quality = -errors if validation is None else held_out
+        self.chosen_ = int(np.where(found.is_cascade, -np.inf, self._quality).argmax())
+        self.support_ = self.front_support_[self.chosen_]
 
     def _scores(self, X: Matrix) -> Matrix:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
@@ -184,20 +191,6 @@ class TreeFront(Selection, Ranker):
         )
         problem, algorithm, end = search_arguments("tree_front", stage, "staircase", settings)
         search(problem, algorithm, end, seed=seed, progress=partial(tell, REFIT_SEARCH))
-
-    def _choose(
-        self, front: Front, objectives: Sequence[Objective], judge: _Judge, validation: RankingData | None
-    ) -> None:
-        front, errors = front.by_size(objectives, judge.train, judge.metric)
-        members = front.population
-        assert isinstance(members, TreePopulation)
-        unknown = np.full(len(members), np.nan)
-        held_out = unknown if validation is None else mean_over_queries(values_of(validation, judge.metric, members))
-        self.front_ = front.table(objectives, errors, held_out).assign(steps=members.steps())
-        self.front_support_, self.front_rankers_ = front.feature_mask, members
-        self._quality = -errors if validation is None else held_out
-        self.chosen_ = int(np.where(members.is_cascade, -np.inf, self._quality).argmax())
-        self.support_ = self.front_support_[self.chosen_]
 
 
 @dataclass(eq=False, repr=False)

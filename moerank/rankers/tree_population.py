@@ -173,4 +173,4 @@ def ranked_anew(offsets: Integers, first: Vector, second: Vector, n: int) -> Vec
     [-1.0, 0.0, -2.0]
     """
     before = ranks(offsets, -first)
-    return 0.0 - ranks(offsets, before, np.where(before < n, -second, 0.0), before >= n)
+    return np.negative(ranks(offsets, before, np.where(before < n, -second, 0.0), before >= n)).astype(np.float64)
