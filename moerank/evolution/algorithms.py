@@ -28,10 +28,6 @@ Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Function of the size of the population and the operators of a stage that returns a pymoo algorithm."""
 
 
-def _plain(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
-    return _imported(path)(pop_size=population, **operators)
-
-
 def _with_directions(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
     return _imported(path)(_directions(population, n_objectives), pop_size=population, **operators)
 
@@ -103,7 +99,7 @@ ALGORITHMS: dict[str, Callable[[int, Operators, int], Algorithm]] = {
     "nsga3": partial(_with_directions, "nsga3:NSGA3"),
     "spea2": _spea2,
     "agemoea2": _agemoea2,
-    "smsemoa": partial(_plain, "sms:SMSEMOA"),
+    "smsemoa": lambda population, operators, n_objectives: _imported("sms:SMSEMOA")(population, **operators),
     "rvea": partial(_with_directions, "rvea:RVEA"),
     "moead": _moead,
     **{name: partial(_bit_search, name) for name in BIT_SEARCHES},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from itertools import combinations, islice
 from math import comb
 from pathlib import Path
@@ -68,8 +69,7 @@ def certify(
         time_limit=time_limit,
         progress=lambda _, fraction, size, n: report("best_subset", fraction, f"up to {size} features, {n:,} nodes"),
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the bounds say it
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the bounds say it
         solver.fit(train)
     ones, found = strings.bits(feature_mask).sum(axis=1), strings.bits(solver.masks_).sum(axis=1)
     least = np.array([solver.bounds_[found <= max(n, found[0])].min() for n in ones])
@@ -135,12 +135,12 @@ def _enumerated(
     bits = np.flatnonzero(strings.bits((np.diag(PairMoments.of(train).gram) > 0)[None])[0] & ~strings.included_bits)
     least, n_subsets, whole = np.ones(train.n_features + 1), 0, 0
     total = sum(comb(len(bits), n_free) for n_free in range(enumerate_to + 1))
-    try:
+    with suppress(KeyboardInterrupt):  # the sizes that are done are known
         for n_free in range(0 if strings.included.any() else 1, enumerate_to + 1):
             free = combinations(bits.tolist(), n_free)
             while chosen := list(islice(free, BATCH)):
                 X = np.tile(strings.included_bits, (len(chosen), 1))
-                X[np.arange(len(chosen))[:, None], np.array(chosen, np.int64).reshape(len(chosen), n_free)] = True
+                np.put_along_axis(X, np.array(chosen, np.int64).reshape(len(chosen), n_free), True, axis=1)
                 masks = strings.columns(X[strings.keeps_limits(X)])
                 n_subsets += len(masks)
                 if len(masks):
@@ -148,8 +148,6 @@ def _enumerated(
                     np.minimum.at(least, masks.sum(axis=1), errors_of(train, metric, rankers, workers=workers))
                 report("enumeration", n_subsets / total, f"{n_subsets:,} subsets of up to {n_free} features")
             whole = int(strings.included.sum()) + n_free
-    except KeyboardInterrupt:  # the sizes that are done are known
-        pass
     report("enumeration", 1.0, f"{n_subsets:,} subsets")
     return np.minimum.accumulate(least)[1 : whole + 1].tolist(), n_subsets
 

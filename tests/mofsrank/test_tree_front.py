@@ -18,17 +18,13 @@ from moerank.studies.run_fold import run_fold
 SMALL = dict(n_trees=12, n_leaves=4, evaluations=25, reranked=3, random_state=3)
 
 
-def planted():
-    parts = load_planted_fold(1, n_queries=40, n_documents=10)
-    return [RankingData(part.X, part.y, qid=part.qid, costs=COSTS) for part in parts]
-
-
 COSTS = FeatureCosts.of(np.arange(1.0, 31.0), ["body"] * 4 + [None] * 26, {"body": 7.0})
 
 
 @pytest.fixture(scope="module")
 def fold():
-    return planted()
+    parts = load_planted_fold(1, n_queries=40, n_documents=10)
+    return [RankingData(part.X, part.y, qid=part.qid, costs=COSTS) for part in parts]
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import RunFigure
 from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, in_style
@@ -41,7 +40,7 @@ def certificate_figure(result: Result) -> Figure:
             ring = {"marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN, "linestyle": "none"}
             axes.plot([sizes[chosen]], [value], label="chosen" if axes is left else "_chosen", **ring)
             axes.set_xlabel("Number of features")
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, steps=[1, 2, 5, 10]))
+            axes.locator_params(axis="x", nbins=5, integer=True, steps=[1, 2, 5, 10])
         figure.legend(loc="outside upper center", ncols=3, columnspacing=1.0)
     return figure
 
