@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import moocore
 import numpy as np
@@ -217,24 +217,19 @@ class BitSearch(RowAlgorithm):
         return X.reshape(len(X), n_var)
 
 
-class Selected(NamedTuple):
-    """The rows of the survivors of a selection, ascending, and their standings."""
+def select_by_crowding(F: Matrix, n: int) -> tuple[Integers, Integers]:
+    """Return the `n` points of the first fronts (all if there are fewer), ascending, and their standings.
 
-    kept: Integers
-    standing: Integers
-
-
-def select_by_crowding(F: Matrix, n: int) -> Selected:
-    """Return the `n` points of the first fronts (all if there are fewer), the last front cut by crowding distance.
+    The last front is cut by crowding distance.
 
     >>> F = np.array([[0.0, 4], [1, 2], [2, 1.5], [4, 0], [4, 4]])
     >>> select_by_crowding(F, 3)
-    Selected(kept=array([0, 2, 3]), standing=array([0, 1, 0]))
+    (array([0, 2, 3]), array([0, 1, 0]))
     """
     front = front_numbers(F)
     standing = standings(front, crowding_distances(F, front))
     kept = np.sort(np.argsort(standing, kind="stable")[:n])
-    return Selected(kept, standing[kept])
+    return kept, standing[kept]
 
 
 def front_numbers(F: Matrix) -> Integers:

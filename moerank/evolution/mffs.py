@@ -134,8 +134,8 @@ class MFFS(BitSearch):
         parents = X[self.front_rows] if len(self.front_rows) else X
         rows = rows[first_of_equals(X[rows])]
         candidates = rows[_unlike(X[rows], F[rows], self.sizes[0], _mean_distance(parents))]
-        selected = select_by_crowding(F[candidates], self.sizes[0])
-        self.front_rows, self.standing = candidates[selected.kept], selected.standing
+        kept, self.standing = select_by_crowding(F[candidates], self.sizes[0])
+        self.front_rows = candidates[kept]
 
     def _select_sums(self, f: Matrix, candidates: list[Integers]) -> None:
         """Keep the least sums of each; the point z changes no order, and is left out."""

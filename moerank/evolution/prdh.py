@@ -76,9 +76,8 @@ class PRDH(BitSearch):
             kept = smallest[: self.pop_size]
             self.standing = np.arange(len(kept))
             return distinct[kept]
-        selected = select_by_crowding(F[feasible], self.pop_size)
-        self.standing = selected.standing
-        return distinct[feasible[selected.kept]]
+        kept, self.standing = select_by_crowding(F[feasible], self.pop_size)
+        return distinct[feasible[kept]]
 
 
 def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:

@@ -103,12 +103,13 @@ class Ensemble(Stage):
         counts_bits = limits.may_need_more
         self._members = self.strings.bits(coefs != 0 if selected is None or not counts_bits else selected)
         self.used = np.flatnonzero(self._members.any(axis=0))
-        if len(self.used) == 0:
+        self.n_bits = len(self.used)  # of distinct features, or groups of them
+        if self.n_bits == 0:
             raise ValueError(
                 "no feature has a weight in any ranker of the front (coefs are all zero): there is nothing to combine; "
                 "see whether the labels have to do with the features, or leave the stage out with ensemble=False"
             )
-        n_var = len(self.used) + len(coefs)
+        n_var = self.n_bits + len(coefs)
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
         check_choice(get_args(Counted), count=count)
         super().__init__(
@@ -127,11 +128,6 @@ class Ensemble(Stage):
         self.coefs = coefs
         self.inject = inject
         self.count = "bits" if counts_bits else count
-
-    @property
-    def n_bits(self) -> int:
-        """Number of distinct features, or groups of them, the bits of a string."""
-        return len(self.used)
 
     def operators(self) -> Operators:
         """Return the mixed sampling, crossover and mutation, and elimination of equal strings by digest."""

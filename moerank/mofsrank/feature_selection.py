@@ -122,6 +122,7 @@ class FeatureSelection(Stage):
     ) -> None:
         train.require_pairs()
         self.strings = FeatureStrings(train, limits, by_group=by_group)
+        self.most_ones = self.strings.most_ones  # of a random string
         super().__init__(
             train,
             as_backend(backend),
@@ -165,11 +166,6 @@ class FeatureSelection(Stage):
             "repair": self.strings.repair(),
             "eliminate_duplicates": DigestDuplicates(),
         }
-
-    @property
-    def most_ones(self) -> int:
-        """Largest number of ones of a random string."""
-        return self.strings.most_ones
 
     def starting_strings(self, n: int) -> Mask:
         """Return at most `n` nested strings to start a search from, by ridge regression on all pairs.
