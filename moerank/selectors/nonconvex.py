@@ -188,17 +188,18 @@ def _solve_group(
             following = ranker.costs(np.abs(w))
             same = n_steps[lane] == INNER_STEPS and np.array_equal(following, cost[lane])
             W[lane], cost[lane] = w, following
-            if change > ranker.tol and same:  # the next problem would be this one, which has had its steps
+            done = change <= ranker.tol
+            if not done and same:  # the next problem would be this one, which has had its steps
                 courses[lane].bound = (
                     f"{INNER_STEPS:,} steps for one weighted ℓ₁ problem, as where no penalty is left and the data "
                     "can be separated; raise lam or gamma, or lower C"
                 )
-            elif change > ranker.tol and len(history) == ranker.max_iter:
+            elif not done and len(history) == ranker.max_iter:
                 courses[lane].bound = (
                     f"max_iter={ranker.max_iter} weighted ℓ₁ problems, the last of which changed a weight by "
                     f"{change:.3g}; raise max_iter or tol"
                 )
-            moving[lane] = change > ranker.tol and not courses[lane].bound
+            moving[lane] = not (done or courses[lane].bound)
     return W[: len(rankers)], courses
 
 
