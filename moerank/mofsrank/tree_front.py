@@ -158,7 +158,7 @@ class TreeFront(Selection, Ranker):
         names = [objective.name for objective in objectives]
         priced = "cost" in names
         self._search(judge, priced, seed, tell)
-        self.n_evaluations_ = len(judge.masks)
+        self.n_evaluations_ = len(judge.judged)
         singles = judge.members(priced, lambda share, number: tell("refit", share, number, number))
         members = with_cascades(singles, train) if "visits" in names else singles
         candidates = Candidates(train, metric, members.used, lambda: members, errors=judge.errors(members))
@@ -197,8 +197,8 @@ class TreeFront(Selection, Ranker):
 class _Judge:
     """Fitness backend: LambdaMART out of fold, with the number of trees that has the least error.
 
-    `masks` are the feature subsets so far, `halves` the rankers of each by half, and `curves` its errors with each of
-    the numbers of trees `sizes`.
+    `judged` has the feature subsets so far, each with its rankers by half and its errors by the numbers of trees
+    `sizes`.
     """
 
     ranker: LambdaMART
@@ -207,9 +207,7 @@ class _Judge:
     seed: int
     workers: int
     reranked: int
-    masks: list[Mask] = field(default_factory=list)
-    halves: list[tuple[LambdaMART, ...]] = field(default_factory=list)
-    curves: list[Vector] = field(default_factory=list)
+    judged: list[tuple[Mask, tuple[LambdaMART, ...], Vector]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         rows = np.arange(self.train.n_documents)
@@ -230,20 +228,19 @@ class _Judge:
             found = self._out_of_fold(self._forests([rankers[0]], masks[i : i + 1], steps), [rankers])
             curve = 1.0 - self.metric.batch(self.train, found)
             scores[:, i] = found[:, curve.argmin()]
-            self.masks.append(masks[i])
-            self.halves.append(rankers)
-            self.curves.append(curve)
+            self.judged.append((masks[i], rankers, curve))
         return OutOfFold(train.X, scores)
 
     def members(self, priced: bool, progress: Callable[[float, int], object]) -> TreePopulation:
-        """Return the non-dominated subsets and numbers of trees, trained on all queries; `halves` become theirs."""
-        masks = np.array(self.masks)
+        """Return the non-dominated subsets and numbers of trees, trained on all queries; `halves` are theirs."""
+        subsets, halves, curves = zip(*self.judged, strict=True)
+        masks = np.array(subsets)
         costs = self.train.costs.sums(masks) if priced and self.train.costs else masks.sum(axis=1)
         subset, size = (numbers.ravel() for numbers in np.indices((len(masks), len(self.sizes))))
-        F = np.column_stack([costs[subset], self.sizes[size], np.ravel(self.curves)])
+        F = np.column_stack([costs[subset], self.sizes[size], np.ravel(curves)])
         kept = is_nondominated(F)
         used, number = np.unique(subset[kept], return_inverse=True)
-        self.halves = [self.halves[i] for i in used]
+        self.halves = [halves[i] for i in used]
         rankers = self._trained(self.train, masks[used], progress)
         return self._forests(rankers, masks[used], np.column_stack([number, self.sizes[size[kept]]]))
 
@@ -261,8 +258,7 @@ class _Judge:
         self, part: RankingData, masks: Mask, progress: Callable[[float, int], object] | None = None
     ) -> tuple[LambdaMART, ...]:
         population: Any = train_on_subsets(self.ranker, part, masks, workers=self.workers, progress=progress)
-        rankers: tuple[LambdaMART, ...] = population.rankers
-        return rankers
+        return tuple(population.rankers)
 
     def _forests(self, rankers: Sequence[LambdaMART], masks: Mask, steps: Integers) -> TreePopulation:
         return TreePopulation(tuple(rankers), masks, steps, np.tile(NO_STEP, (len(steps), 1)), self.reranked)
