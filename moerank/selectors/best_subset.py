@@ -49,7 +49,7 @@ def _check_kind(kinds: Any, wanted: str, **parameters: object) -> None:
             raise ValueError(f"{name} must be {wanted}, not {value!r}")
 
 
-Features: TypeAlias = Annotated[
+ColumnsOrNames: TypeAlias = Annotated[
     Sequence[int | str] | int | str,
     partial(_check_kind, str | Integral | list | tuple | range | np.ndarray, "a list of columns or names of features"),
 ]
@@ -129,8 +129,8 @@ class BestSubset(Selection, LinearRanker):
     alpha: Positive | None = None
     max_features: Count | None = None
     max_cost: NotNegative | None = None
-    include: Features = ()
-    exclude: Features = ()
+    include: ColumnsOrNames = ()
+    exclude: ColumnsOrNames = ()
     by_group: bool = False
     max_nodes: Count | None = None
     time_limit: Positive | None = None
