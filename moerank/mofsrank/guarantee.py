@@ -13,8 +13,6 @@ from moerank.data.folds import of_queries
 from moerank.statistics import e_value, mean_interval, p_above
 from moerank.verdict import FEWEST, LEVEL
 
-__all__ = ["Guarantee", "guaranteed_member", "halves", "largest_loss", "order_of_tests", "shows"]
-
 STREAM = 0x677561
 """Number of the random stream that halves the validation queries."""
 

@@ -23,9 +23,6 @@ from moerank.mofsrank.settings import RefitPlan
 from moerank.rankers import LambdaMART, Population, train_on, train_on_subsets, varying_for
 from moerank.rankers.arguments import read_masks
 
-__all__ = ["CrossFitting", "OutOfFold", "halves", "refit_front"]
-
-
 EARLY = 4
 """Divisor of the size of a ranker in its first training on a subset."""
 

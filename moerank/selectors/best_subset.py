@@ -24,8 +24,6 @@ from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, 
 from moerank.rankers.base import Grid
 from moerank.training.moments import PairMoments
 
-__all__ = ["BestSubset"]
-
 CHUNK = 1_000_000
 """Nodes after which the search looks at the clock, times the square of the number of features: about .05 seconds.
 

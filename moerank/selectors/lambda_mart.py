@@ -19,8 +19,6 @@ from moerank.selectors.filter import Filter, Order
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-__all__ = ["LambdaMARTGain", "LambdaMARTRFE", "LambdaMARTSHAP"]
-
 DROP = 0.2
 """Share of the features by which the sizes of the grid differ: with LambdaMART, every size would take too long."""
 

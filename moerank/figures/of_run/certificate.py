@@ -9,8 +9,6 @@ from moerank.figures.figure import RunFigure
 from moerank.figures.style import CHOSEN, GREY, LINES, WIDTH, in_style
 from moerank.studies.result import Result
 
-__all__ = ["FIGURE"]
-
 
 def certificate_figure(result: Result) -> Figure:
     """Draw the training loss of the members' features above the proved optimum, and their metric below the best one.
