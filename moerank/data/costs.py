@@ -16,6 +16,9 @@ from moerank.checks import unknown
 COLUMNS = ("name", "cost", "group", "group_cost")
 """Columns of a table of costs, of which the first two are required."""
 
+ROUNDING = 1e-9
+"""Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits."""
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureCosts:

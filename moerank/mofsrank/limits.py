@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least, check_not_negative, unknown
 from moerank.data import AnyData, FeatureCosts
-from moerank.data.costs import known_costs
+from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, in_column_order, listed
 from moerank.data.shards import DataT
 from moerank.evolution import KeepAsIs
@@ -32,9 +32,6 @@ Groups: TypeAlias = Sequence[Any] | Mapping[Any, Any]
 
 GroupCosts: TypeAlias = Mapping[Any, float]
 """Costs of groups."""
-
-ROUNDING = 1e-9
-"""Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits."""
 
 
 @dataclass(frozen=True)

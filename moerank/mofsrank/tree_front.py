@@ -157,11 +157,22 @@ class TreeFront(Selection, Ranker):
         judge = _Judge(ranker, metric, train, seed, most_workers(self.workers), self.reranked)
         names = [objective.name for objective in objectives]
         priced = "cost" in names
-        self._search(judge, priced, seed, tell)
+        few = {**ranker.get_params(), "n_trees": max(1, self.n_trees // SHORT)}
+        sweep = [member.support_ for member in CEGB(**few).sweep(train)]
+        seeds = np.unique([mask for mask in sweep if mask.any()] or [self.varying_], axis=0)
+        sought = ("features", *["cost"] * priced, "error")
+        stage = FeatureSelection(train, judge, metric, objectives=sought, adaptive=False)
+        settings = FeatureSelectionSettings(
+            population=REFIT_POPULATION, termination=("n_eval", self.evaluations), initial=stage.strings.bits(seeds)
+        )
+        problem, algorithm, end = search_arguments("tree_front", stage, "staircase", settings)
+        search(problem, algorithm, end, seed=seed, progress=partial(tell, REFIT_SEARCH))
         self.n_evaluations_ = len(judge.judged)
+
         singles = judge.members(priced, lambda share, number: tell("refit", share, number, number))
         members = with_cascades(singles, train) if "visits" in names else singles
-        candidates = Candidates(train, metric, members.used, lambda: members, errors=judge.errors(members))
+        errors = 1.0 - metric.batch(train, judge.out_of_fold(members, judge.halves))
+        candidates = Candidates(train, metric, members.used, lambda: members, errors=errors)
         F = np.column_stack([objective.values(candidates) for objective in objectives]).astype(np.float64)
         kept = np.flatnonzero(is_nondominated(F))
         front = Front(F[kept], candidates.feature_mask[kept], members.take(kept))
@@ -177,20 +188,6 @@ class TreeFront(Selection, Ranker):
 
     def _scores(self, X: Matrix) -> Matrix:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
-
-    def _search(self, judge: _Judge, priced: bool, seed: int, tell: StageProgress) -> None:
-        """Let the judge look at subsets of a sweep, and at those of a search that starts from them."""
-        train, ranker = judge.train, judge.ranker
-        few = {**ranker.get_params(), "n_trees": max(1, self.n_trees // SHORT)}
-        sweep = [member.support_ for member in CEGB(**few).sweep(train)]
-        seeds = np.unique([mask for mask in sweep if mask.any()] or [self.varying_], axis=0)
-        sought = ("features", *["cost"] * priced, "error")
-        stage = FeatureSelection(train, judge, judge.metric, objectives=sought, adaptive=False)
-        settings = FeatureSelectionSettings(
-            population=REFIT_POPULATION, termination=("n_eval", self.evaluations), initial=stage.strings.bits(seeds)
-        )
-        problem, algorithm, end = search_arguments("tree_front", stage, "staircase", settings)
-        search(problem, algorithm, end, seed=seed, progress=partial(tell, REFIT_SEARCH))
 
 
 @dataclass(eq=False, repr=False)
@@ -225,7 +222,7 @@ class _Judge:
         trained = [self._trained(part, masks[some]) for part in self.parts]
         for i, rankers in zip(some, zip(*trained, strict=True), strict=True):
             steps = np.column_stack([np.zeros_like(self.sizes), self.sizes])
-            found = self._out_of_fold(self._forests([rankers[0]], masks[i : i + 1], steps), [rankers])
+            found = self.out_of_fold(self._forests([rankers[0]], masks[i : i + 1], steps), [rankers])
             curve = 1.0 - self.metric.batch(self.train, found)
             scores[:, i] = found[:, curve.argmin()]
             self.judged.append((masks[i], rankers, curve))
@@ -244,11 +241,8 @@ class _Judge:
         rankers = self._trained(self.train, masks[used], progress)
         return self._forests(rankers, masks[used], np.column_stack([number, self.sizes[size[kept]]]))
 
-    def errors(self, members: TreePopulation) -> Vector:
-        """Return the errors out of fold of `members` and cascades of them, shape (n_individuals,)."""
-        return 1.0 - self.metric.batch(self.train, self._out_of_fold(members, self.halves))
-
-    def _out_of_fold(self, members: TreePopulation, halves: Sequence[tuple[LambdaMART, ...]]) -> Matrix:
+    def out_of_fold(self, members: TreePopulation, halves: Sequence[tuple[LambdaMART, ...]]) -> Matrix:
+        """Return the training scores (n_documents, n_individuals) by the `halves` of each ranker."""
         scores = np.empty((self.train.n_documents, len(members)))
         for rankers, (documents, rows) in zip(zip(*halves, strict=True), self.held_out, strict=True):
             scores[rows] = replace(members, rankers=rankers).scores_of_queries(documents)

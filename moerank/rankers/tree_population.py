@@ -81,7 +81,9 @@ class TreePopulation:
         scores = self._sums(self.first, scores_by_trees, data.X)
         second = self._sums(self.second, scores_by_trees, data.X)
         for i in np.flatnonzero(self.is_cascade):
-            scores[:, i] = ranked_anew(data.offsets, scores[:, i], second[:, i], self.reranked)
+            before = ranks(data.offsets, -scores[:, i])  # kept by later documents, and by equal second scores
+            anew = before < self.reranked
+            scores[:, i] = -ranks(data.offsets, before, np.where(anew, -second[:, i], 0.0), ~anew)
         return scores
 
     def visits(self, data: RankingData) -> Vector:
@@ -162,15 +164,3 @@ def ranks(offsets: Integers, *keys: Array) -> Integers:
     found = np.empty(len(order), np.int64)
     found[order] = np.arange(len(order)) - np.repeat(offsets[:-1], sizes)
     return found
-
-
-def ranked_anew(offsets: Integers, first: Vector, second: Vector, n: int) -> Vector:
-    """Return minus the rank of each document where the n first ones by `first` are ordered by `second`.
-
-    Equal second scores keep the order of the first ones.
-
-    >>> ranked_anew(np.array([0, 3]), np.array([3.0, 2.0, 1.0]), np.array([0.0, 1.0, 9.0]), 2).tolist()
-    [-1.0, 0.0, -2.0]
-    """
-    before = ranks(offsets, -first)
-    return np.negative(ranks(offsets, before, np.where(before < n, -second, 0.0), before >= n)).astype(np.float64)

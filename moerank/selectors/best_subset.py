@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative, Positive, check_room
 from moerank.data import AnyData, FeatureCosts, RankingData
-from moerank.data.costs import known_costs
+from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, listed
 from moerank.kernels.best_subset import TOLERANCE, Found, Tree, Units, grow_tree, room_for
 from moerank.kernels.blas import one_blas_thread
@@ -29,9 +29,6 @@ CHUNK = 1_000_000
 
 That is less than a command waits after Ctrl-C before it ends without the result.
 """
-
-ROUNDING = 1e-9
-"""Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits."""
 
 EXACT = 1e-6
 """Share by which a loss from the tree may differ from that of the system itself."""
