@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from time import perf_counter
+from functools import partial
+from timeit import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,11 +100,17 @@ class TreePopulation:
     def microseconds(self, data: RankingData, repeats: int = 5) -> Vector:
         """Measure how long LightGBM takes to score a document in one thread, shape (n_individuals,).
 
-        It is the least of `repeats` measurements of all documents, so far as a step looks at them.
+        It is the least of `repeats` measurements of each step, on the documents that it looks at.
         """
-        anew = self._ranked_anew(data)
-        seconds = [min(self._seconds(i, data.X, anew[:, i]) for _ in range(repeats)) for i in range(len(self))]
-        return np.array(seconds) / data.n_documents * 1e6
+        anew, seconds = self._ranked_anew(data), np.zeros(len(self))
+        for steps, seen in ((self.first, np.ones_like(anew)), (self.second, anew)):
+            for i, (number, n_trees) in enumerate(steps.tolist()):
+                if number >= 0:
+                    table = np.ascontiguousarray(data.X[:, self._columns(number)][seen[:, i]])
+                    settings = {"num_iteration": n_trees, "num_threads": 1}
+                    predict = partial(self.rankers[number].booster_.predict, table, **settings)
+                    seconds[i] += min(repeat(predict, number=1, repeat=repeats))
+        return seconds / data.n_documents * 1e6
 
     def forest(self, individual: int) -> Forest:
         """Return the trees of an individual, over all columns; an AttributeError for a cascade, which has two."""
@@ -139,16 +146,6 @@ class TreePopulation:
         for i, scores in zip(cascades, first.T, strict=True):
             ranked[:, i] = ranks(data.offsets, -scores) < self.reranked
         return ranked
-
-    def _seconds(self, individual: int, X: Matrix, anew: Mask) -> float:
-        seconds = 0.0
-        for (number, n_trees), rows in ((self.first[individual], slice(None)), (self.second[individual], anew)):
-            if number >= 0:
-                table = np.ascontiguousarray(X[:, self._columns(number)][rows])
-                began = perf_counter()
-                self.rankers[number].booster_.predict(table, num_iteration=int(n_trees), num_threads=1)
-                seconds += perf_counter() - began
-        return seconds
 
 
 def ranks(offsets: Integers, *keys: Array) -> Integers:
