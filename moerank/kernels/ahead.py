@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import wait
@@ -22,7 +21,7 @@ from typing import TypeAlias
 import numba
 from numba.core.dispatcher import Dispatcher
 
-from moerank.kernels.compiled import KernelCache, is_on_disk
+from moerank.kernels.compiled import is_on_disk
 
 Entry: TypeAlias = tuple[str, str, float]
 
@@ -71,22 +70,10 @@ def compiled_ahead(
         pool.shutdown(kill_workers=True)
 
 
-def called() -> list[tuple[str, str]]:
-    """Return names and types of the arguments of all kernels that this process has called or compiled."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("moerank.kernels.")]
-    kernels = {id(entry): entry for module in modules for entry in vars(module).values() if _is_kernel(entry)}
-    return sorted((_name(entry), str(types)) for entry in kernels.values() for types in entry.overloads)
-
-
 def missing(groups: Iterable[str]) -> list[Entry]:
     """Return the entries of some groups whose kernels are not on disk."""
     recorded = json.loads(RECORDED.read_text())
     return [entry for group in groups for entry in recorded[group] if not is_on_disk(_kernel(entry[0]))]
-
-
-def argument_types(types: str) -> tuple[numba.types.Type, ...]:
-    """Return the types of arguments as numba writes them."""
-    return eval(types, dict(vars(numba.types)))  # of our own file
 
 
 def end_with(parent: int) -> None:
@@ -101,17 +88,9 @@ def end_with(parent: int) -> None:
 
 
 def _compile(name: str, types: str) -> None:
-    _kernel(name).compile(argument_types(types))
+    _kernel(name).compile(eval(types, dict(vars(numba.types))))  # of our own file
 
 
 def _kernel(name: str) -> Dispatcher:
     module, _, function = name.partition(".")
     return getattr(import_module(f"moerank.kernels.{module}"), function)
-
-
-def _name(kernel: Dispatcher) -> str:
-    return f"{kernel.py_func.__module__.rpartition('.')[2]}.{kernel.py_func.__qualname__}"
-
-
-def _is_kernel(entry: object) -> bool:
-    return isinstance(entry, Dispatcher) and isinstance(entry._cache, KernelCache)  # type: ignore[attr-defined]

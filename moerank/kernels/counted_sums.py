@@ -20,7 +20,7 @@ class CountedPairs:
     >>> pairs = CountedPairs(np.array([2, 0, 1, 1]), np.array([0, 4]))
     >>> pairs.n_pairs, pairs.n_worse.tolist()
     (5, [3, 0, 1, 1])
-    >>> near = pairs.within_margin(np.array([2.0, 0.5, 1.5, 0.0]))
+    >>> near = MarginPairs(pairs, np.array([2.0, 0.5, 1.5, 0.0]))
     >>> near.n_pairs, near.n_worse.tolist(), near.n_better.tolist()
     (2, [1, 0, 0, 1], [0, 1, 1, 0])
     >>> float(near.loss)  # (1 − 2 + 1.5)² + (1 − 0 + 0.5)²
@@ -34,16 +34,12 @@ class CountedPairs:
         self.n_better, self.n_worse = everything.n_better, everything.n_worse
         self.n_pairs = everything.n_pairs
 
-    def within_margin(self, z: Vector) -> MarginPairs:
-        """Return the pairs (i, j) with zᵢ − zⱼ < 1 under the scores z (n_documents,): O(m log m)."""
-        return MarginPairs(self, z)
-
 
 class MarginPairs:
     """The pairs (i, j) with zᵢ − zⱼ < 1 under one score vector, which the hinge max(0, 1 − (zᵢ − zⱼ)) counts.
 
-    Made by `CountedPairs.within_margin`. `n_better` and `n_worse` (n_documents,) are the numbers of these pairs in
-    which the document is the worse one, and the better one, so that Σ (xᵢ − xⱼ) = Xᵀ(n_worse − n_better).
+    `n_better` and `n_worse` (n_documents,) are the numbers of these pairs in which the document is the worse one, and
+    the better one, so that Σ (xᵢ − xⱼ) = Xᵀ(n_worse − n_better).
 
     O(m log L) for each attribute and each `product`, for m documents with at most L different labels in a query:
     documents are visited in the order of their scores, and a Fenwick tree over the labels of the query holds the

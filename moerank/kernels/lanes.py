@@ -32,13 +32,12 @@ _WIDTH = {types.float32: 16, types.float64: 8}
 
 def lanes(dtype: FloatType) -> int:
     """Return the number of individuals that share one vector of `dtype`: 16 for float32, 8 for float64."""
-    return {np.dtype(np.float32): 16, np.dtype(np.float64): 8}[np.dtype(dtype)]
+    return 64 // np.dtype(dtype).itemsize
 
 
 def word_type(n_lanes: int) -> type[np.unsignedinteger[Any]]:
     """Return the type of numbers that have one bit for each of the lanes of a vector."""
-    types_of: dict[int, type[np.unsignedinteger[Any]]] = {16: np.uint16, 8: np.uint8}
-    return types_of[n_lanes]
+    return np.uint16 if n_lanes == 16 else np.uint8
 
 
 class LaneType(types.Type):

@@ -8,8 +8,6 @@ floating point numbers accurately, 1990). The places of all other values are lef
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,19 +16,6 @@ from moerank.kernels.compiled import kernel
 
 UNDECIDED = -1.0
 
-
-class State(IntEnum):
-    """Entries of the state of a reader."""
-
-    AT = 0  # place of the next byte: the end, or the begin of the line that is refused
-    ROW = 1  # documents
-    LINE = 2  # lines
-    WIDEST = 3  # largest feature number
-    RUNS = 4  # query ids
-    HARD = 5  # values left to the caller
-
-
-AT, ROW, LINE, WIDEST, RUNS, HARD = (int(entry) for entry in State)
 
 POWERS = np.array([float(f"1e{k}") for k in range(23)])
 EXACT = 2**53
@@ -81,7 +66,9 @@ def read_lines(
         Begin and end of the bytes of a query id, its row and its line (from 0), wherever it is new.
     hard : (at least end / 6 + 1, 5)
         Begin and end of a value left to the caller, its row, its column and its line (from 0).
-    state : (6,), written, see `State`
+    state : (6,), written
+        Place of the next byte, which is the end or the begin of the line that is refused; numbers of documents and
+        lines; largest feature number; numbers of query ids and of values left to the caller.
 
     O(end). Numbers of over 19 digits after leading zeros, of over 53 bits, with a power of ten beyond 22, or infinite
     are left to the caller.
@@ -249,9 +236,8 @@ def read_lines(
         if c == CR and text[at] == LF:
             at += 1
         line += 1
-    state[AT] = at if right else begin
-    state[ROW], state[LINE], state[WIDEST] = row, line, widest
-    state[RUNS], state[HARD] = n_runs, n_hard
+    state[0], state[1], state[2] = at if right else begin, row, line
+    state[3], state[4], state[5] = widest, n_runs, n_hard
 
 
 @kernel

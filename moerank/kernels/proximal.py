@@ -147,7 +147,7 @@ def proximal_lanes(
     feature_mask, A, cost, lambda1, lambda2 : see `Terms`
     start : (lanes, 2 n_features), not negative, and 0 off the lane's features
     max_iter, tol : see `advance`
-    history : (max_iter + 1, lanes), receives F at the start and after each step of a lane; without rows nothing
+    history : (max_iter + 1, lanes), receives F at the start and after each step of a lane
     """
     lanes, n_features = feature_mask.shape
     every = np.arange(n_features)
@@ -174,7 +174,7 @@ def proximal_lanes(
         served = state.task == GRADIENT
         while served.any():
             advance(state, served, terms, pulled, squares, max_iter, tol)
-            for lane in range(lanes if len(history) else 0):
+            for lane in range(lanes):
                 history[state.n_iter[lane], lane] = state.objective[lane]
             served = state.task == VALUE
             if served.any():

@@ -11,7 +11,7 @@ import numpy as np
 from moerank.arrays import Matrix
 from moerank.checks import Count, Positive
 from moerank.data import RankingData
-from moerank.kernels.counted_sums import CountedPairs
+from moerank.kernels.counted_sums import CountedPairs, MarginPairs
 from moerank.kernels.products import product
 from moerank.kernels.ranks import most_violated_rankings
 from moerank.kernels.scores import linear_scores
@@ -122,7 +122,7 @@ class RankSVMStruct(CuttingPlaneRanker):
         pairs = CountedPairs(train.y, train.offsets)
 
         def separate(w: Matrix) -> tuple[Matrix, float]:
-            near = pairs.within_margin(product(train.X64, w))
+            near = MarginPairs(pairs, product(train.X64, w))
             surplus = (near.n_worse - near.n_better).astype(np.float64)
             return product(train.X64.T, surplus) / train.n_queries, near.n_pairs / train.n_queries
 

@@ -29,8 +29,6 @@ from moerank.training.counted import LONGEST_LIST, CountedProblem, minimise_by_p
 from moerank.training.listed import LanePairs, PairProblem, lane_groups
 from moerank.training.losses import SQUARED_HINGE
 
-NO_HISTORY = np.empty((0, lanes(np.float64)))
-
 
 @dataclass(eq=False, repr=False)
 class FSMRank(LargestWeightsPath, CountedBackend):
@@ -104,8 +102,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
     convex: bool = True
 
     def _fit(self, train: AnyData, validation: RankingData | None) -> None:
-        history = np.empty((self.max_iter + 1, lanes(np.float64)))
-        variables, n_iter = self._minimise(train, history=history)
+        variables, n_iter, history = self._minimise(train)
         self.variables_ = variables[0]
         self.n_iter_ = int(n_iter[0])
         self.objectives_ = history[: self.n_iter_ + 1, 0].copy()
@@ -176,24 +173,20 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         feature_mask: Mask | None = None,
         start: Matrix | None = None,
         lambdas: Matrix | None = None,
-        history: Matrix = NO_HISTORY,
-    ) -> tuple[Matrix, Integers]:
-        """Run Algorithm 1 for each row of the masks: the variables (n_individuals, 2 n_features), the numbers of steps.
+    ) -> tuple[Matrix, Integers, Matrix]:
+        """Run Algorithm 1 for each row of the masks, as `minimise_by_passes` does; a grid has its own `lambdas`.
 
-        `lambdas`, of shape (n_individuals, 2), gives each individual its own lambda1 and lambda2. `history`, of shape
-        (max_iter + 1, lanes), receives the objectives of the steps of the last group of individuals.
+        The history is that of the last group of individuals.
         """
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
         listable = train.n_shards == 1 and train.n_pairs <= LONGEST_LIST
         if subset is None and pairs is None and not listable:
-            variables, n_iter, objectives = self._by_passes(train, features, start, lambdas)
-            if len(history):
-                history[: len(objectives), 0] = objectives[:, -1]
-            return variables, n_iter
+            return self._by_passes(train, features, start, lambdas)
         problem = PairProblem.of(train, subset)
         features, lambdas, begin, cost, A = self._terms(train, features, start, lambdas)
         variables = np.empty_like(begin)
         n_iter = np.empty(len(begin), np.int64)
+        history = np.empty((self.max_iter + 1, lanes(np.float64)))
         kept = LanePairs(len(problem), np.float64, pairs)
         for group in lane_groups(len(begin), np.float64):
             words, n_kept = kept.pack(group)
@@ -215,7 +208,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
                 history,
             )
             variables[group.rows], n_iter[group.rows] = found[: len(group)], steps[: len(group)]
-        return variables, n_iter
+        return variables, n_iter, history
 
     def _by_passes(
         self,

@@ -92,7 +92,7 @@ class _HingeExpansion:
 
     def __init__(self, pairs: CountedPairs, scale: float, point: Vector, z: Vector, square: float) -> None:
         self._scale, self._point = scale, point
-        self._near: MarginPairs = pairs.within_margin(z)
+        self._near = MarginPairs(pairs, z)
         self.value = float(0.5 * square + scale * self._near.loss)
 
 

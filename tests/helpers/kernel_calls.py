@@ -13,15 +13,28 @@ import sys
 import tempfile
 import warnings
 
+import numba
 import numpy as np
 
 import moerank as mr
 from moerank.kernels import ahead
+from moerank.kernels.compiled import Kernel
 from moerank.solvers import solvers
 from moerank.studies.problem import load_problem
 from moerank.studies.run_fold import run_fold
 
 SHORT = {f"{stage}.generations": 3 for stage in ("instance_selection", "feature_selection", "ensemble")}
+
+
+def called():
+    """Return names and types of the arguments of all kernels that this process has called or compiled."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("moerank.kernels.")]
+    kernels = {id(entry): entry for module in modules for entry in vars(module).values() if isinstance(entry, Kernel)}
+    return sorted(
+        (f"{kernel.py_func.__module__.rpartition('.')[2]}.{kernel.py_func.__qualname__}", str(types))
+        for kernel in kernels.values()
+        for types in kernel.overloads
+    )
 
 
 def calls_of_a_run():
@@ -35,10 +48,10 @@ def calls_of_a_run():
 
     def report(stage, fraction, text):
         if stage == "verdict":
-            found["front"] = ahead.called()
+            found["front"] = called()
 
     run_fold(load_problem("digits", SHORT), progress=report)
-    return {**found, "baselines": [entry for entry in ahead.called() if entry not in found["front"]]}
+    return {**found, "baselines": [entry for entry in called() if entry not in found["front"]]}
 
 
 def call_others():
@@ -75,7 +88,7 @@ def seconds(name, types):
 def is_plain(types):
     """Whether the types can be read; those of named tuples and functions cannot."""
     try:
-        return bool(ahead.argument_types(types))
+        return bool(eval(types, dict(vars(numba.types))))
     except (SyntaxError, NameError, TypeError):
         return False
 
@@ -86,7 +99,7 @@ def main():
     if "--record" in sys.argv:
         known = [entry for group in found.values() for entry in group]
         call_others()
-        found["others"] = [entry for entry in ahead.called() if entry not in known and is_plain(entry[1])]
+        found["others"] = [entry for entry in called() if entry not in known and is_plain(entry[1])]
         before = json.loads(ahead.RECORDED.read_text())
         times = {(name, types): taken for entries in before.values() for name, types, taken in entries}
         timed = {

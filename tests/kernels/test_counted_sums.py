@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moerank.data import PreferencePairs
-from moerank.kernels.counted_sums import CountedPairs
+from moerank.kernels.counted_sums import CountedPairs, MarginPairs
 
 
 def explicit(y, offsets, z, s):
@@ -27,7 +27,7 @@ def explicit(y, offsets, z, s):
 
 def check(y, offsets, z, s):
     pairs, expected = CountedPairs(read_only(y), read_only(offsets)), explicit(y, offsets, z, s)
-    near = pairs.within_margin(z)
+    near = MarginPairs(pairs, z)
     everything = PreferencePairs.of(y, offsets)
     assert pairs.n_pairs == len(everything)
     np.testing.assert_array_equal(pairs.n_worse, np.bincount(everything.better, minlength=len(y)))
@@ -82,12 +82,12 @@ def test_both_documents_of_a_pair_agree_at_the_edge_of_the_margin(seed, digits):
     rng = np.random.default_rng(seed)
     y, offsets = some_queries(rng, 4, sizes=(25, 25))
     z = rng.integers(0, 3 * 10**digits, len(y)) / 10.0**digits
-    near = CountedPairs(read_only(y), read_only(offsets)).within_margin(z)
+    near = MarginPairs(CountedPairs(read_only(y), read_only(offsets)), z)
     assert near.n_worse.sum() == near.n_better.sum()
     np.testing.assert_array_equal(near.n_worse, explicit(y, offsets, z, z)["n_worse"])
 
 
 def test_pairs_without_any_within_the_margin_lose_nothing():
-    near = CountedPairs(read_only([0, 1, 2]), read_only([0, 3])).within_margin(np.array([0.0, 5.0, 9.0]))
+    near = MarginPairs(CountedPairs(read_only([0, 1, 2]), read_only([0, 3])), np.array([0.0, 5.0, 9.0]))
     assert near.n_pairs == near.loss == 0
     np.testing.assert_array_equal(near.product(np.array([1.0, 2.0, 3.0])), 0.0)

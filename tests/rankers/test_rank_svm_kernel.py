@@ -3,6 +3,7 @@ import pytest
 from helpers.pair_problems import differences, gaussian_kernel, minimum, pair_objective
 
 from moerank.data import RankingData
+from moerank.kernels.counted_sums import MarginPairs
 from moerank.rankers import KernelRankSVM
 from moerank.training.sorted import PairedDocuments
 
@@ -37,7 +38,7 @@ def test_default_tolerance_is_close_to_the_minimum(noisy_data, C):
 
     def objective(b):
         z = K @ b
-        return 0.5 * b @ z + C / pairs.n_pairs * pairs.within_margin(z).loss
+        return 0.5 * b @ z + C / pairs.n_pairs * MarginPairs(pairs, z).loss
 
     assert objective(rough.weights_) == pytest.approx(objective(exact.weights_), rel=1e-4)
 

@@ -18,7 +18,7 @@ from moerank.checks import check_room, memory_limit
 from moerank.data.blocks import empty_table
 from moerank.data.read.columns import MISSING_REMEDY, Precision, Table
 from moerank.data.read.files import CHUNK, LONGEST_LINE, TextChunks
-from moerank.kernels.letor_text import State, count_ends, read_lines
+from moerank.kernels.letor_text import count_ends, read_lines
 
 _INTEGER = re.compile(rb"-?[0-9]{1,19}")
 
@@ -198,7 +198,7 @@ class _Parser:
         width = self._width or _width_of_first_line(text[: min(end, 2**16)].tobytes(), self._limit)
         if self._bytes(self._n_rows + n_lines, width) > memory_limit():
             width = 0  # count the documents first: not each line needs to be one
-        state = np.zeros(len(State), np.int64)
+        state = np.zeros(6, np.int64)
         labels = np.empty(n_lines, np.int64)
         if n_lines > len(self._runs) or end // 6 >= len(self._hard):  # all pieces are about as large
             self._runs = np.empty((2 * n_lines, 4), np.int64)
@@ -207,13 +207,12 @@ class _Parser:
             values = _zeros(n_lines, width, self._dtype, mapped=bool(self._pieces))
             lines = (text, end, values, labels, self._limit, self._largest)
             read_lines(*lines, self._side_file is None, self._nulls, self._runs, self._hard, state)
-            widest, n_rows = int(state[State.WIDEST]), int(state[State.ROW])
-            self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + int(state[State.LINE]))
+            at, n_rows, line, widest, n_runs, n_hard = state.tolist()
+            self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + line)
             if widest <= width:
                 break
             width, n_lines = max(widest, self._width), n_rows + 1  # with the line that is refused
-        line, at = int(state[State.LINE]), int(state[State.AT])
-        runs, hard = self._runs[: state[State.RUNS]], self._hard[: state[State.HARD]]
+        runs, hard = self._runs[:n_runs], self._hard[:n_hard]
         found = list(filter(None, (self._queries_begin(text, runs), self._convert(text, values, hard))))
         self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + line)  # with the queries
         if found or at < end:
