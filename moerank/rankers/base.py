@@ -36,9 +36,6 @@ from moerank.rankers.arguments import (
     warn_of_other_scales,
     warn_of_scales,
 )
-from moerank.training.listed import PairProblem
-from moerank.training.losses import PairLoss
-from moerank.training.newton import QuadraticModel
 
 SCORED_ROWS = 1 << 16
 """Rows of single precision that are turned into double precision at once to be scored."""
@@ -556,24 +553,9 @@ class CountedBackend(LinearBackend):
 
 
 class PairBackend(CountedBackend):
-    """Base of the backends that solve a `PairProblem` for each individual; they have the parameter `tol`."""
+    """Base of the backends that solve a problem of pairs for each individual; they have the parameter `tol`."""
 
     tol: float
-
-    def _solve_population(
-        self,
-        problem: PairProblem,
-        model: QuadraticModel,
-        C: float,
-        loss: PairLoss,
-        pair_mask: Mask | None,
-        feature_mask: Mask,
-        start: Matrix | None,
-    ) -> Matrix:
-        """Solve the problem for each row of the masks, from the model of one that is close to all of them."""
-        return self._told(
-            *problem.solve_population(C, loss, model, pair_mask, feature_mask, tolerance=self.tol, start=start)
-        )
 
     def _told(self, W: Matrix, converged: Mask) -> Matrix:
         """Return the weights, and warn where the solver stopped at its bound."""
@@ -583,7 +565,7 @@ class PairBackend(CountedBackend):
                 f"{type(self).__name__} stopped at {MAX_STEPS} Newton steps for some individuals, before "
                 f"tol={self.tol} was reached; raise tol, or scale the features",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return W
 

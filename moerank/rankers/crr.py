@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -19,7 +19,7 @@ from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.listed import PairProblem
 from moerank.training.losses import DIFFERENCE
 from moerank.training.moments import PairMoments
-from moerank.training.newton import dense_newton, solve_positive_definite
+from moerank.training.newton import Expanded, dense_newton, solve_positive_definite
 
 Loss = Literal["squared", "logistic"]
 
@@ -101,12 +101,6 @@ class CombinedRegressionRanking(LinearRanker):
         return v[:-1], float(v[-1])
 
 
-class _Expansion(NamedTuple):
-    value: float
-    gradient: Matrix
-    hessian: Matrix
-
-
 class _LogisticObjective:
     """The objective with the logistic loss, at points v = (w, b)."""
 
@@ -117,7 +111,7 @@ class _LogisticObjective:
         self.y = train.y / train.y.max()
         self.pair_labels = self.pairs.shift / train.y.max()
 
-    def __call__(self, v: Matrix) -> _Expansion:
+    def __call__(self, v: Matrix) -> Expanded:
         w = v[:-1]
         check_square(len(v))
         regularised = np.append(np.full(len(w), self.ridge), 0.0)
@@ -139,7 +133,7 @@ class _LogisticObjective:
             value += share * loss
             gradient[:-1] += share * product(X.T, slope)
             hessian[:-1, :-1] += share * square(X.T, curvature.T)
-        return _Expansion(float(value), gradient, hessian)
+        return Expanded(float(value), gradient, hessian)
 
 
 def _document_moments(train: RankingData) -> tuple[Matrix, Matrix]:

@@ -66,7 +66,6 @@ class CuttingPlaneRanker(LinearRanker):
         return linear_scores(validation.X, W)
 
 
-@dataclass(eq=False, repr=False)
 class RankSVMStruct(CuttingPlaneRanker):
     """Linear RankSVM with hinge loss, as a structural support vector machine with one slack variable.
 
@@ -111,8 +110,6 @@ class RankSVMStruct(CuttingPlaneRanker):
     >>> RankSVMStruct(C=1.0).fit(X, y=[0, 1, 2]).predict(X).argsort().tolist()
     [0, 1, 2]
     """
-
-    C: Positive = 0.01
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return C = 10⁻⁵ · 2ᵏ up to 10, k = 0 … 19: the grid of Gupta and Rosso (2012) for this method."""

@@ -145,7 +145,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         u, v = np.split(np.asarray(variables, dtype=float), 2)
         problem = PairProblem.of(train)
         w = u - v
-        loss = problem.objective(w, 1.0, SQUARED_HINGE)[0] - 0.5 * w @ w
+        loss = problem.expand(w, 1.0, SQUARED_HINGE).value - 0.5 * w @ w
         (s, A), size = self._measures(train), u + v
         used = size > 0
         with np.errstate(divide="ignore"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import ClassVar, Literal, Self, TypeAlias
 
@@ -31,9 +31,6 @@ from moerank.training.sorted import (
 
 SCORED_ROWS = 1024
 
-Solution: TypeAlias = tuple[Vector, int, bool]
-"""The weights, the number of steps, and whether they converged."""
-
 
 class KernelRanker(Ranker):
     """Base of the rankers that solve the squared-hinge problem in a kernel's feature space, or near it.
@@ -51,7 +48,7 @@ class KernelRanker(Ranker):
         """Fix the image on the data, and return the table for all C: kernel values or images of the documents."""
         raise TypeError(f"{type(self).__name__} does not implement _prepare")
 
-    def _solve(self, table: Matrix, pairs: CountedPairs) -> tuple[Matrix, Minimum]:
+    def _solve(self, table: Matrix, pairs: CountedPairs) -> Minimum:
         """Return the weights for one C, and how they were found."""
         raise TypeError(f"{type(self).__name__} does not implement _solve")
 
@@ -60,7 +57,8 @@ class KernelRanker(Ranker):
         raise TypeError(f"{type(self).__name__} does not implement _image")
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self.weights_, self.n_iter_, self._converged = self._solutions(train, [self])[0]
+        found = self._solutions(train, [self])[0]
+        self.weights_, self.n_iter_, self._converged = found.x, found.n_iter, found.converged
         self.support_ = self.varying_.copy()
 
     def _reservations(self) -> Iterator[str]:
@@ -68,14 +66,13 @@ class KernelRanker(Ranker):
         if not self._converged:
             yield no_convergence(self.tol, self.n_iter_)
 
-    def _solutions(self, train: RankingData, candidates: list[Self]) -> list[Solution]:
+    def _solutions(self, train: RankingData, candidates: list[Self]) -> list[Minimum]:
         """Return the solution for each candidate's C and tol, all with the table of this ranker."""
         train = train.with_features(self.varying_)
         documents = PairedDocuments.of(train)
         with one_blas_thread():
             table = self._prepare(train, documents)
-            found = [candidate._solve(table, documents.pairs) for candidate in candidates]
-        return [(weights, minimum.n_iter, minimum.converged) for weights, minimum in found]
+            return [candidate._solve(table, documents.pairs) for candidate in candidates]
 
     def _scores(self, X: Matrix) -> Matrix:
         return self._scores_of(X, self.weights_[:, None])[:, 0]
@@ -95,8 +92,8 @@ class KernelRanker(Ranker):
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         leader = clone(candidates[0])._learn(train)
-        weights = [w for w, *_ in leader._solutions(train, candidates)]
-        return leader._scores_of(validation.X64, np.stack(weights, axis=1))
+        W = np.stack([found.x for found in leader._solutions(train, candidates)], axis=1)
+        return leader._scores_of(validation.X64, W)
 
 
 KernelName: TypeAlias = Literal["rbf", "polynomial", "linear"]
@@ -157,7 +154,7 @@ class KernelMapRanker(KernelRanker):
     def _widths(self, powers: Iterable[int]) -> Grid:
         return [{"gamma": 2.0**power} for power in powers]
 
-    def _solutions(self, train: RankingData, candidates: list[Self]) -> list[Solution]:
+    def _solutions(self, train: RankingData, candidates: list[Self]) -> list[Minimum]:
         if self.ranker is None:
             return super()._solutions(train, candidates)
         part = train.with_features(self.varying_)
@@ -166,13 +163,13 @@ class KernelMapRanker(KernelRanker):
             mapped = RankingData(self._image(part.X64), part.y, part.qid, name=f"{train.name}, mapped")
         return [candidate._trained(mapped) for candidate in candidates]
 
-    def _trained(self, mapped: RankingData) -> Solution:
+    def _trained(self, mapped: RankingData) -> Minimum:
         """Return the weights of `ranker` on the mapped documents."""
         found = train_on_subsets(self.ranker, mapped, np.ones((1, mapped.n_features), np.bool_))
         if found.coefs is None:
             name = type(self.ranker).__name__
             raise ValueError(f"{type(self).__name__} needs a linear ranker, and {name} has no weights (coef_)")
-        return found.coefs[0], 0, True
+        return Minimum(found.coefs[0], 0, True)
 
     def _draw_map(self, X: Matrix) -> None:
         """Draw the feature map for training documents X (n_documents, n_varying)."""
@@ -182,9 +179,8 @@ class KernelMapRanker(KernelRanker):
         self._draw_map(train.X64)
         return self._image(train.X64[documents.rows])
 
-    def _solve(self, table: Matrix, pairs: CountedPairs) -> tuple[Matrix, Minimum]:
-        minimum = solve_with_features(table, pairs, self.C, self.tol, self._metric(table, pairs))
-        return minimum.x, minimum
+    def _solve(self, table: Matrix, pairs: CountedPairs) -> Minimum:
+        return solve_with_features(table, pairs, self.C, self.tol, self._metric(table, pairs))
 
     def _metric(self, table: Matrix, pairs: CountedPairs) -> Vector | None:
         """Return a good inner product for the solution, as `solve_with_features` takes it."""
@@ -438,9 +434,9 @@ class KernelRankSVM(_HasKernel, KernelRanker):
             K[begin:end, :end] = self._kernel(X[begin:end], X[:end])
         return K
 
-    def _solve(self, table: Matrix, pairs: CountedPairs) -> tuple[Matrix, Minimum]:
+    def _solve(self, table: Matrix, pairs: CountedPairs) -> Minimum:
         minimum = solve_with_kernel(table, pairs, self.C, self.tol)
-        return minimum.x[0], minimum
+        return replace(minimum, x=minimum.x[0])
 
     def _image(self, X: Matrix) -> Matrix:
         return self._kernel(X, self.documents_)

@@ -22,18 +22,6 @@ from moerank.rankers.model import Forest
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-__all__ = [
-    "BaggedLambdaMART",
-    "LambdaMART",
-    "boosted_trees",
-    "features_of_trees",
-    "leaf_sizes",
-    "mean_forest",
-    "scores_by_trees",
-    "tree_forms",
-    "visits_by_trees",
-]
-
 LONGEST_QUERY = 10_000
 """Documents of the longest query that LightGBM accepts."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -108,13 +108,9 @@ class FittedPopulation:
     An individual without columns, whose ranker may be None, scores 0.
     """
 
+    coefs: ClassVar[None] = None  # there are no weights
     rankers: tuple[AnyRanker | None, ...]
     feature_mask: Mask
-
-    @property
-    def coefs(self) -> None:
-        """None: there are no weights."""
-        return
 
     def __len__(self) -> int:
         return len(self.rankers)
@@ -175,13 +171,9 @@ def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> Li
 class ScoredPopulation:
     """Individuals of a function that scores: column `rows[i]` of its scores, 0 for −1."""
 
+    coefs: ClassVar[None] = None  # there are no weights
     scorer: Callable[[Matrix], Matrix]
     rows: Integers
-
-    @property
-    def coefs(self) -> None:
-        """None: there are no weights."""
-        return
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -120,11 +120,13 @@ class RankRLS(PairBackend):
         if pairs is None:
             return ridge_subsets(problem.gram + self.alpha * np.eye(train.n_features), problem.moment, features)
         C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
-        return self._solve_population(problem, problem.model(C, SQUARED), C, SQUARED, pairs, features, start)
+        model = problem.model(C, SQUARED)
+        return self._told(
+            *problem.solve_population(C, SQUARED, model, pairs, features, tolerance=self.tol, start=start)
+        )
 
     def _weighted(self, train: AnyData, pair_masks: Iterable[Mask], features: Mask) -> Matrix:
-        Cs = np.full(len(features), 0.5 / self.alpha)
-        return solve_weighted(train, SQUARED, TARGETS[self.target], Cs, pair_masks, features)
+        return solve_weighted(train, SQUARED, TARGETS[self.target], 0.5 / self.alpha, pair_masks, features)
 
     def _closed_form(self, moments: PairMoments, features: Mask) -> Matrix:
         """Train on the pairs that all individuals share, by their moments."""

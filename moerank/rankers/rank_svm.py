@@ -92,18 +92,20 @@ class RankSVM(PairBackend):
         if subset is not None:
             listed = PairProblem.of(train, subset)
             model = listed.model(self.C, SQUARED_HINGE)
-            return self._solve_population(listed, model, self.C, SQUARED_HINGE, None, features, start)
-        counted = CountedProblem.of(train)
-        if pairs is None and features.all() and start is None:
-            return self._minima(counted, [self.C]).repeat(len(features), axis=0)
-        listable = train.n_shards == 1 and counted.n_pairs <= min(SHORT_LIST * train.n_documents, LONGEST_LIST)
-        if pairs is None and not listable:
-            return self._told(*counted.solve_population(self.C, features, tolerance=self.tol, start=start))
-        listed = PairProblem.of(train)
-        return self._solve_population(listed, counted.model(self.C), self.C, SQUARED_HINGE, pairs, features, start)
+        else:
+            counted = CountedProblem.of(train)
+            if pairs is None and features.all() and start is None:
+                return self._minima(counted, [self.C]).repeat(len(features), axis=0)
+            listable = train.n_shards == 1 and counted.n_pairs <= min(SHORT_LIST * train.n_documents, LONGEST_LIST)
+            if pairs is None and not listable:
+                return self._told(*counted.solve_population(self.C, features, tolerance=self.tol, start=start))
+            listed, model = PairProblem.of(train), counted.model(self.C)
+        return self._told(
+            *listed.solve_population(self.C, SQUARED_HINGE, model, pairs, features, tolerance=self.tol, start=start)
+        )
 
     def _weighted(self, train: AnyData, pair_masks: Iterable[Mask], features: Mask) -> Matrix:
-        return solve_weighted(train, SQUARED_HINGE, UNIT, [self.C] * len(features), pair_masks, features)
+        return solve_weighted(train, SQUARED_HINGE, UNIT, self.C, pair_masks, features)
 
     def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         if train.is_weighted:
@@ -118,7 +120,7 @@ class RankSVM(PairBackend):
     def _fit_candidates(self, train: AnyData, candidates: list[Self]) -> Matrix:
         read_masks(train, None, None)
         if train.is_weighted:
-            return np.concatenate([candidate.fit_population(train) for candidate in candidates])
+            return super()._fit_candidates(train, candidates)
         return self._minima(CountedProblem.of(train), [candidate.C for candidate in candidates])
 
     def _minima(self, problem: CountedProblem, Cs: list[float]) -> Matrix:

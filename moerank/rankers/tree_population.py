@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from timeit import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -38,12 +38,12 @@ class TreePopulation:
     reranked : int
     """
 
+    coefs: ClassVar[None] = None  # there are no weights
     rankers: tuple[LambdaMART, ...]
     feature_mask: Mask
     first: Integers
     second: Integers
     reranked: int
-    coefs: None = None
 
     def __len__(self) -> int:
         return len(self.first)

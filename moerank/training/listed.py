@@ -6,7 +6,6 @@ Lanes do not influence each other, so the result of an individual does not depen
 from __future__ import annotations
 
 import hashlib
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -90,9 +89,6 @@ class LanePairs:
         return self._words, n_kept
 
 
-_DIGESTS: dict[int, tuple[weakref.ref[Mask], bytes]] = {}
-"""Digests of read-only masks by the identity of the array, while it lives."""
-
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
 
 
@@ -114,7 +110,7 @@ class PairProblem:
     @classmethod
     def of(cls, data: AnyData, keep: Mask | None = None, target: Target = UNIT) -> PairProblem:
         """Return the problem of a subset, remembered with the data."""
-        digest = None if keep is None else _digest(keep)
+        digest = None if keep is None else hashlib.blake2b(np.packbits(keep).tobytes(), digest_size=16).digest()
         return data.remember(("pair problem", target, digest), lambda: cls(in_one_piece(data), keep, target))
 
     def __len__(self) -> int:
@@ -150,11 +146,6 @@ class PairProblem:
     def expand(self, w: Matrix, C: float, loss: PairLoss) -> DenseExpansion:
         """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`; its gradient and Hessian are computed when asked for."""
         return _Expansion(self, w, C / len(self), loss)
-
-    def objective(self, w: Matrix, C: float, loss: PairLoss) -> tuple[float, Matrix]:
-        """Return ½ ‖w‖² + (C / p) Σ ℓ and its gradient at `w`, in double precision."""
-        at = self.expand(np.asarray(w, dtype=float), C, loss)
-        return at.value, at.gradient
 
     def solve_population(
         self,
@@ -236,18 +227,6 @@ class PairProblem:
             pull_back(self.X, documents, np.arange(n_features), np.empty_like(sums), sums)
             result[:, begin : begin + size] = sums[:, :size]
         return 0.5 * (result + result.T)
-
-
-def _digest(keep: Mask) -> bytes:
-    """Return a digest of a mask, remembered for a read-only array."""
-    key = id(keep)
-    known = _DIGESTS.get(key)
-    if known is not None and known[0]() is keep:
-        return known[1]
-    digest = hashlib.blake2b(np.packbits(keep).tobytes(), digest_size=16).digest()
-    if keep.flags.owndata and not keep.flags.writeable:
-        _DIGESTS[key] = weakref.ref(keep, lambda _: _DIGESTS.pop(key, None)), digest
-    return digest
 
 
 class _Expansion:

@@ -111,22 +111,20 @@ class QueryMoments:
         """Return Σ t (xᵢ − xⱼ) of each query, shape (n_queries, n_features)."""
         return target.margin * self.unit + target.per_label * self.difference
 
-    def sums(self, query_mask: Mask, target: Target) -> tuple[Matrix, Matrix, Integers | Vector]:
-        """Return the sums of the pairs of each subset of the queries, and their number.
-
-        Shapes (n_individuals, n_features · (n_features + 1) / 2), (n_individuals, n_features) and (n_individuals, 1).
-        """
-        moments = np.zeros((len(query_mask), self.unit.shape[1]))
-        for weight, sums in ((target.margin, self.unit), (target.per_label, self.difference)):
-            if weight:
-                moments += weight * sums_over_queries(sums, query_mask)
-        return sums_over_queries(self.packed, query_mask), moments, (query_mask @ self.n_pairs)[:, None]
-
 
 def _sums_of_subsets(
     data: RankingData, query_mask: Mask, target: Target, every_pair: bool
 ) -> tuple[Matrix, Matrix, Integers | Vector]:
-    return QueryMoments.of(data, every_pair=every_pair).sums(query_mask, target)
+    """Return the sums of the pairs of each subset of the queries, and their number.
+
+    Shapes (n_individuals, n_features · (n_features + 1) / 2), (n_individuals, n_features) and (n_individuals, 1).
+    """
+    of_query = QueryMoments.of(data, every_pair=every_pair)
+    moments = np.zeros((len(query_mask), data.n_features))
+    for weight, sums in ((target.margin, of_query.unit), (target.per_label, of_query.difference)):
+        if weight:
+            moments += weight * sums_over_queries(sums, query_mask)
+    return sums_over_queries(of_query.packed, query_mask), moments, (query_mask @ of_query.n_pairs)[:, None]
 
 
 def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: float) -> PairMoments:

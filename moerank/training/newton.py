@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,14 @@ class DenseExpansion(Protocol):
     @property
     def hessian(self) -> Matrix:
         """The (generalised) Hessian, shape (n, n)."""
+
+
+class Expanded(NamedTuple):
+    """A `DenseExpansion` all of which is computed at once."""
+
+    value: float
+    gradient: Matrix
+    hessian: Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +133,7 @@ SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
 FORCING = 0.1
 # A change of the objective below this share of it is rounding.
 ROUNDING = 1e-14
-MAX_PRODUCTS = 1000
+MAX_TRIED, MAX_PRODUCTS = 1000, 1000
 
 
 class Expansion(Protocol):
@@ -145,20 +153,14 @@ class Expansion(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """The end of a minimisation: the point x, the function there, steps tried, and products with the Hessian.
+    """The end of a minimisation: the point x, and the steps tried.
 
     It has `converged` if the gradient is small enough, or as small as rounding allows.
     """
 
     x: Vector
-    at: Expansion
     n_iter: int
-    n_products: int
     converged: bool
-
-
-def _plain_product(a: Vector, b: Vector) -> float:
-    return float(product(a, b))
 
 
 def trust_region_newton(
@@ -166,8 +168,7 @@ def trust_region_newton(
     start: Vector,
     *,
     tol: float,
-    inner: Inner = _plain_product,
-    max_iter: int = 1000,
+    inner: Inner,
 ) -> Minimum:
     """Minimise a convex function whose gradient is Lipschitz continuous.
 
@@ -186,25 +187,23 @@ def trust_region_newton(
     >>> A, b = np.diag([1.0, 10.0]), np.array([3.0, 20.0])
     >>> def expand(x):  # ½ xᵀAx − bᵀx
     ...     return SimpleNamespace(value=x @ A @ x / 2 - b @ x, gradient=A @ x - b, product=lambda s: A @ s)
-    >>> trust_region_newton(expand, np.zeros(2), tol=1e-9).x.round(6).tolist()
+    >>> trust_region_newton(expand, np.zeros(2), tol=1e-9, inner=np.dot).x.round(6).tolist()
     [3.0, 2.0]
     """
     x, at = start, expand(start)
-    n_products = 0
     norm = radius = _norm(at.gradient, inner)
     target = tol * norm
-    for n_iter in range(max_iter):
+    for n_iter in range(MAX_TRIED):
         if norm <= target:
-            return Minimum(x, at, n_iter, n_products, True)
-        step, residual, products = _conjugate_gradients(at, radius, inner)
-        n_products += products
+            return Minimum(x, n_iter, True)
+        step, residual = _conjugate_gradients(at, radius, inner)
         slope = inner(at.gradient, step)
         promised = -0.5 * (slope - inner(step, residual))
         candidate = expand(x + step)
         achieved = at.value - candidate.value
         noise = ROUNDING * abs(at.value)
         if promised <= noise and achieved <= noise:
-            return Minimum(x, at, n_iter + 1, n_products, True)
+            return Minimum(x, n_iter + 1, True)
         length = _norm(step, inner)
         if n_iter == 0:
             radius = min(radius, length)
@@ -222,32 +221,32 @@ def trust_region_newton(
         if achieved > SUFFICIENT * promised:
             x, at = x + step, candidate
             norm = _norm(at.gradient, inner)
-    return Minimum(x, at, max_iter, n_products, norm <= target)
+    return Minimum(x, MAX_TRIED, norm <= target)
 
 
-def _conjugate_gradients(at: Expansion, radius: float, inner: Inner) -> tuple[Vector, Vector, int]:
-    """Return a step with ‖s‖ ≤ radius, the residual −∇f − ∇²f s, and the number of products."""
+def _conjugate_gradients(at: Expansion, radius: float, inner: Inner) -> tuple[Vector, Vector]:
+    """Return a step with ‖s‖ ≤ radius, and the residual −∇f − ∇²f s."""
     step = np.zeros_like(at.gradient)
     residual = -at.gradient
     direction = residual
     rho = inner(residual, residual)
     enough = FORCING**2 * rho
-    for n_products in range(MAX_PRODUCTS):
+    for _ in range(MAX_PRODUCTS):
         if rho <= enough:
-            return step, residual, n_products
+            return step, residual
         image = at.product(direction)
         curvature = inner(direction, image)
         if curvature == 0.0:  # the direction is too short to square
-            return step, residual, n_products + 1
+            return step, residual
         advance = rho / curvature
         longer = step + advance * direction
         if inner(longer, longer) > radius**2:
             advance = _to_the_edge(step, direction, radius, inner)
-            return step + advance * direction, residual - advance * image, n_products + 1
+            return step + advance * direction, residual - advance * image
         step, residual = longer, residual - advance * image
         rho, before = inner(residual, residual), rho
         direction = residual + (rho / before) * direction
-    return step, residual, MAX_PRODUCTS
+    return step, residual
 
 
 def _to_the_edge(step: Vector, direction: Vector, radius: float, inner: Inner) -> float:

@@ -19,15 +19,15 @@ from moerank.data import AnyData, RankingData, centre_in_queries
 from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.products import product, square
 from moerank.training.losses import PairLoss, Target
-from moerank.training.newton import DenseExpansion
+from moerank.training.newton import Expanded
 
 
 def solve_weighted(
-    train: AnyData, loss: PairLoss, target: Target, Cs: Iterable[float], pair_masks: Iterable[Mask], features: Mask
+    train: AnyData, loss: PairLoss, target: Target, C: float, pair_masks: Iterable[Mask], features: Mask
 ) -> Matrix:
     """Minimise ½ ‖w‖² + C Σ ω ℓ(t − wᵀ(xᵢ − xⱼ)) / Σ ω for each individual, and return W (n_individuals, n_features).
 
-    Each individual has its C, its pairs (n_pairs,) in the order of ``train.pairs``, and its features, a row of
+    Each individual has its pairs (n_pairs,) in the order of ``train.pairs``, and its features, a row of
     `features`. Exact to rounding. O(n_pairs + n_documents · k² + k³) for each of about eight Newton steps with k
     features.
     """
@@ -36,7 +36,7 @@ def solve_weighted(
     better, worse = data.pairs.better, data.pairs.worse
     margin: Vector = target.margin + target.per_label * (data.y[better] - data.y[worse]).astype(np.float64)
     W = np.zeros(features.shape)
-    for w, C, kept, mask in zip(W, Cs, pair_masks, features, strict=True):
+    for w, kept, mask in zip(W, pair_masks, features, strict=True):
         shares = weights[kept] / weights[kept].sum()
         problem = _WeightedPairs(X[:, mask], better[kept], worse[kept], shares, margin[kept])
         w[mask] = loss.solve(problem, C).w
@@ -86,14 +86,14 @@ class _WeightedPairs:
         """Weighted mean of t (xᵢ − xⱼ), shape (n_features,)."""
         return self._pull(self.weight * self.target)
 
-    def expand(self, w: Matrix, C: float, loss: PairLoss) -> DenseExpansion:
+    def expand(self, w: Matrix, C: float, loss: PairLoss) -> Expanded:
         """Return the objective at `w`."""
         z = product(self.X, w)
         slack = self.target - z[self.better] + z[self.worse]
         active = self.weight * (slack > 0) if loss.one_sided else self.weight
         value = 0.5 * float(product(w, w)) + C * float(product(active * slack, slack))
         gradient = w - 2.0 * C * self._pull(active * slack)
-        return _Expansion(value, gradient, np.eye(len(w)) + 2.0 * C * self._square(active))
+        return Expanded(value, gradient, np.eye(len(w)) + 2.0 * C * self._square(active))
 
     def _pull(self, a: Vector) -> Vector:
         """Return Σ a (xᵢ − xⱼ)."""
@@ -107,10 +107,3 @@ class _WeightedPairs:
         degree = np.bincount(self.better, a, n) + np.bincount(self.worse, a, n)
         image = degree[:, None] * self.X - edges @ self.X - edges.T @ self.X
         return square(self.X.T, image.T)
-
-
-@dataclass(frozen=True, eq=False)
-class _Expansion:
-    value: float
-    gradient: Matrix
-    hessian: Matrix

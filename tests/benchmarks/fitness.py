@@ -81,8 +81,8 @@ def instance_selection(train, table, name):
     errors = []
     for mask, w in zip(masks[0], W, strict=False):
         problem = PairProblem(train, mask)
-        best, _ = problem.objective(problem.model(C, SQUARED_HINGE).w, C, SQUARED_HINGE)
-        errors.append(problem.objective(w, C, SQUARED_HINGE)[0] / best - 1.0)
+        best = problem.expand(problem.model(C, SQUARED_HINGE).w, C, SQUARED_HINGE).value
+        errors.append(problem.expand(w, C, SQUARED_HINGE).value / best - 1.0)
     pairs = train.pairs
     sparse = seconds(lambda r: lbfgs(train.X, pairs.better[masks[0][r]], pairs.worse[masks[0][r]]), 3)
     print(f"{name}: the objectives of RankSVM on half of the pairs are within {max(errors):.0e} of their minima")
