@@ -321,7 +321,20 @@ def features_apart(train: AnyData) -> Apart | None:
 
     O(n_documents · n_features).
     """
-    return train.remember("features far apart", lambda: _compare(train))
+
+    def compute() -> Apart | None:
+        bounds = _bounds(train)
+        varies = np.flatnonzero(bounds.varies)
+        if len(varies) < 2 or bounds.most[varies].max() <= LARGEST_RATIO * bounds.least[varies].min():
+            return None
+        total = train.total(_squares, varies, bounds.unit[varies])
+        deviation = np.sqrt(total / train.n_documents) * bounds.unit[varies]
+        large, small = int(deviation.argmax()), int(deviation.argmin())
+        if deviation[large] <= LARGEST_RATIO * deviation[small]:
+            return None
+        return Apart(int(varies[large]), int(varies[small]), float(deviation[large]), float(deviation[small]))
+
+    return train.remember("features far apart", compute)
 
 
 class _Bounds(NamedTuple):
@@ -341,7 +354,13 @@ def _bounds(train: AnyData) -> _Bounds:
         largest = np.max([shard[0] for shard in extents], axis=0)
         varies = largest > 0.0
         unit = np.where(varies, largest, 1.0)
-        squares, weighted = add_up((0, len(extents)), lambda i: _in_unit(*extents[i], unit))
+
+        def in_unit(shard: int) -> tuple[Vector, Vector]:
+            largest, squares, weighted = extents[shard]
+            share = largest / unit
+            return squares * share * share, weighted * share * share
+
+        squares, weighted = add_up((0, len(extents)), in_unit)
         return _Bounds(
             varies=varies,
             unit=unit,
@@ -363,17 +382,6 @@ def _extents(data: RankingData) -> tuple[Vector, Vector, Vector]:
     return largest, squares, weighted
 
 
-def _in_unit(
-    largest: Vector,
-    squares: Vector,
-    weighted: Vector,
-    unit: Vector,
-) -> tuple[Vector, Vector]:
-    """Return the sums of squares of a shard in the unit of all shards."""
-    share = largest / unit
-    return squares * share * share, weighted * share * share
-
-
 def _squares(data: RankingData, varies: Integers, unit: Vector) -> Vector:
     """Return Σ (x − x̄_q)² of some features in their units, shape (n_varies,)."""
     total = np.zeros(len(varies))
@@ -383,19 +391,6 @@ def _squares(data: RankingData, varies: Integers, unit: Vector) -> Vector:
         units = data.X[rows][:, varies] / unit
         total += (centre_in_queries(units, offsets) ** 2).sum(axis=0)
     return total
-
-
-def _compare(train: AnyData) -> Apart | None:
-    bounds = _bounds(train)
-    varies = np.flatnonzero(bounds.varies)
-    if len(varies) < 2 or bounds.most[varies].max() <= LARGEST_RATIO * bounds.least[varies].min():
-        return None
-    total = train.total(_squares, varies, bounds.unit[varies])
-    deviation = np.sqrt(total / train.n_documents) * bounds.unit[varies]
-    large, small = int(deviation.argmax()), int(deviation.argmin())
-    if deviation[large] <= LARGEST_RATIO * deviation[small]:
-        return None
-    return Apart(int(varies[large]), int(varies[small]), float(deviation[large]), float(deviation[small]))
 
 
 SAMPLED_ROWS = 10_000

@@ -407,27 +407,14 @@ class Ranker(RankingEstimator):
         if len(candidates) == 1:
             return candidates[0]
         quality = np.empty(len(candidates))
-        for group, scores in self._grid_scores(allowed, validation, candidates, progress):
-            quality[group] = self._steadied(quality_of(scores, validation, measure))
-        best: Self = candidates[int(np.argmax(quality))]
-        return best
-
-    def _grid_scores(
-        self,
-        train: RankingData,
-        validation: RankingData,
-        candidates: list[Self],
-        progress: Callable[[float], object] | None = None,
-    ) -> Iterator[tuple[list[int], Matrix]]:
-        """Yield the numbers of the entries of a grid that are trained together, and their validation scores.
-
-        The scores of a group have the shape (n_documents, n_entries).
-        """
         groups = self._groups(candidates)
         for done, group in enumerate(groups, start=1):
-            yield group, self._candidate_scores(train, validation, [candidates[i] for i in group])
+            scores = self._candidate_scores(allowed, validation, [candidates[i] for i in group])
+            quality[group] = self._steadied(quality_of(scores, validation, measure))
             if progress is not None:
                 progress(done / len(groups))
+        best: Self = candidates[int(np.argmax(quality))]
+        return best
 
     def _groups(self, candidates: list[Self]) -> list[list[int]]:
         """Return the entries of a grid that are trained together, by their numbers."""

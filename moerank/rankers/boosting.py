@@ -118,21 +118,18 @@ class StumpBoosting(Ranker):
             alpha = self._step(right / total, wrong / total, 1.0 / len(train.pairs))
             scores[above] += alpha
             stumps.append((feature, thresholds[feature, b], alpha, right / total, wrong / total))
-        self._set_stumps(np.array(stumps).reshape(-1, 5))
+        columns = np.array(stumps).reshape(-1, 5).T
+        self.n_rounds_ = len(stumps)
+        self.features_ = np.flatnonzero(self.varying_)[columns[0].astype(np.int64)]
+        self.thresholds_, self.alphas_, self.right_, self.wrong_ = columns[1:].copy()
+        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
+        self.support_[self.features_] = True
 
     @property
     def _remedy(self) -> str:
         if self.reversed_stumps:
             return super()._remedy
         return "reversed_stumps=True takes stumps that prefer small values of a feature, too"
-
-    def _set_stumps(self, stumps: Matrix) -> None:
-        columns = stumps.T
-        self.n_rounds_ = len(stumps)
-        self.features_ = np.flatnonzero(self.varying_)[columns[0].astype(np.int64)]
-        self.thresholds_, self.alphas_, self.right_, self.wrong_ = columns[1:].copy()
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[self.features_] = True
 
     def _scores(self, X: Matrix) -> Matrix:
         scores = np.zeros(len(X))

@@ -1,19 +1,19 @@
 """Losses of preference pairs, and the targets that their slacks are measured from.
 
-A pair problem is ½ ‖w‖² + (C / p) Σ ℓ(dₖ) over p pairs (i, j), with the slack dₖ = tₖ − wᵀ(xᵢ − xⱼ). A loss ℓ is an
-object that solves the problem with all features. Compiled passes compute its sums for many individuals at once.
+A pair problem is ½ ‖w‖² + (C / p) Σ ℓ(dₖ) over p pairs (i, j), with the slack dₖ = tₖ − wᵀ(xᵢ − xⱼ). Compiled passes
+compute the sums of a loss ℓ for many individuals at once.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from moerank.arrays import Matrix
+from moerank.kernels.products import product
 from moerank.training.newton import DenseExpansion, QuadraticModel, dense_newton, solve_positive_definite
 
 # Relative error of the objective, as the Newton decrement bounds it, where a problem is solved exactly.
@@ -50,40 +50,29 @@ class SolvableProblem(Protocol):
 
 
 @dataclass(frozen=True)
-class PairLoss(ABC):
+class PairLoss:
     """A loss of the form ℓ(d) = d² on the pairs that are active at their slack d, and 0 on the others."""
 
-    one_sided: ClassVar[bool]
+    one_sided: bool
     """Whether a pair is active only where d > 0."""
 
-    @abstractmethod
     def solve(self, problem: SolvableProblem, C: float) -> QuadraticModel:
-        """Solve the problem with all features, and return the model of its objective at the solution."""
+        """Solve the problem with all features, and return the model of its objective at the solution.
 
-
-class SquaredLoss(PairLoss):
-    """ℓ(d) = d², the loss of RankRLS."""
-
-    one_sided = False
-
-    def solve(self, problem: SolvableProblem, C: float) -> QuadraticModel:
-        """Solve the normal equations: the problem is its own model. O(n_features³) beside the Gram matrix."""
+        With the squared loss the problem is its own model: normal equations, O(n_features³) beside the Gram matrix.
+        From their solution about eight Newton steps lead to that of the squared hinge loss, to rounding.
+        """
         B: Matrix = np.eye(len(problem.gram)) + 2.0 * C * problem.gram
         rhs = 2.0 * C * problem.moment
-        return QuadraticModel(B, rhs, solve_positive_definite(B, rhs))
+        squared = QuadraticModel(B, rhs, solve_positive_definite(B, rhs))
+        if not self.one_sided:
+            return squared
+        end = dense_newton(partial(problem.expand, C=C, loss=self), squared.w, 2.0 * EXACT)
+        hessian = end.at.hessian
+        return QuadraticModel(hessian, product(hessian, end.w) - end.at.gradient, end.w)
 
 
-class SquaredHingeLoss(PairLoss):
-    """ℓ(d) = max(0, d)², the loss of RankSVM."""
-
-    one_sided = True
-
-    def solve(self, problem: SolvableProblem, C: float) -> QuadraticModel:
-        """Take Newton steps from the solution for the squared loss, to rounding: about eight."""
-        start = SQUARED.solve(problem, C).w
-        end = dense_newton(partial(problem.expand, C=C, loss=self), start, 2.0 * EXACT)
-        return QuadraticModel.around(end.w, end.at)
-
-
-SQUARED = SquaredLoss()
-SQUARED_HINGE = SquaredHingeLoss()
+SQUARED = PairLoss(one_sided=False)
+"""ℓ(d) = d², the loss of RankRLS."""
+SQUARED_HINGE = PairLoss(one_sided=True)
+"""ℓ(d) = max(0, d)², the loss of RankSVM."""

@@ -51,11 +51,6 @@ class QuadraticModel:
     rhs: Matrix
     w: Matrix
 
-    @classmethod
-    def around(cls, w: Matrix, at: DenseExpansion) -> QuadraticModel:
-        """Return the model of the function that is `at` at w."""
-        return cls(at.hessian, product(at.hessian, w) - at.gradient, w)
-
 
 @dataclass(frozen=True, eq=False)
 class NewtonEnd:

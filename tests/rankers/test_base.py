@@ -22,7 +22,7 @@ from moerank.rankers import (
 from moerank.selectors import GreedyRankRLS
 from moerank.solvers import make_solver
 from moerank.training.listed import PairProblem
-from moerank.training.losses import SquaredHingeLoss
+from moerank.training.losses import PairLoss
 
 
 class Prefix(LinearRanker):
@@ -165,7 +165,7 @@ def test_a_refit_finds_what_was_computed(data, monkeypatch):
         raise AssertionError("this was computed before")
 
     monkeypatch.setattr(PairProblem, "__init__", never)
-    monkeypatch.setattr(SquaredHingeLoss, "solve", never)
+    monkeypatch.setattr(PairLoss, "solve", never)
     for ranker in (RankSVM(C=0.05), RankRLS(alpha=0.3), RankSVM(C=5.0)):
         ranker.fit(data)
     assert PairProblem.of(data) is problem

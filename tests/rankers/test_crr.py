@@ -6,10 +6,6 @@ from moerank.data import RankingData, load_fold
 from moerank.rankers import CombinedRegressionRanking, RankRLS
 
 
-def fit(data, **parameters):
-    return CombinedRegressionRanking(**parameters).fit(data.X, data.y, qid=data.qid)
-
-
 def explicit_objective(w, b, data, alpha, ridge, loss):
     """The objective and its gradient in (w, b), on explicit documents and pairs."""
     D = data.X[data.pairs.better] - data.X[data.pairs.worse]
@@ -36,7 +32,7 @@ def test_minimum_is_the_one_that_scipy_finds_on_explicit_pairs_and_documents(noi
 
     options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-11}
     result = minimize(value_and_gradient, np.zeros(13), jac=True, method="L-BFGS-B", options=options)
-    ranker = fit(noisy_data, alpha=alpha, ridge=ridge, loss=loss)
+    ranker = CombinedRegressionRanking(alpha=alpha, ridge=ridge, loss=loss).fit(noisy_data)
     value, gradient = value_and_gradient(np.append(ranker.coef_, ranker.intercept_))
     assert value == pytest.approx(result.fun, rel=1e-8)
     assert value <= result.fun * (1 + 1e-12)
@@ -46,8 +42,8 @@ def test_minimum_is_the_one_that_scipy_finds_on_explicit_pairs_and_documents(noi
 @pytest.mark.parametrize("ridge", [1.0, 1e-3])
 def test_without_documents_it_is_rank_rls_on_differences(noisy_data, ridge):
     reference = RankRLS(alpha=0.5 * ridge, target="difference")
-    reference.fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-    ranker = fit(noisy_data, alpha=0.0, ridge=ridge)
+    reference.fit(noisy_data)
+    ranker = CombinedRegressionRanking(alpha=0.0, ridge=ridge).fit(noisy_data)
     np.testing.assert_allclose(ranker.coef_, reference.coef_, rtol=1e-9)
     assert ranker.intercept_ == 0.0
 
@@ -56,12 +52,14 @@ def test_without_documents_it_is_rank_rls_on_differences(noisy_data, ridge):
 def test_a_shift_of_features_changes_nothing(noisy_data, loss):
     shifted = RankingData(noisy_data.X + 3.0, noisy_data.y, noisy_data.qid)
     np.testing.assert_allclose(
-        fit(shifted, loss=loss, ridge=0.01).coef_, fit(noisy_data, loss=loss, ridge=0.01).coef_, rtol=1e-8
+        CombinedRegressionRanking(loss=loss, ridge=0.01).fit(shifted).coef_,
+        CombinedRegressionRanking(loss=loss, ridge=0.01).fit(noisy_data).coef_,
+        rtol=1e-8,
     )
 
 
 def test_logistic_minimum_on_real_data(letor_folder):
     train, _, _ = load_fold(letor_folder / "MQ2008" / "Fold1")
-    ranker = fit(train, alpha=0.3, ridge=1e-4, loss="logistic")
+    ranker = CombinedRegressionRanking(alpha=0.3, ridge=1e-4, loss="logistic").fit(train)
     _, gradient = explicit_objective(ranker.coef_, ranker.intercept_, train, 0.3, 1e-4, "logistic")
     np.testing.assert_allclose(gradient[np.append(ranker.varying_, True)], 0.0, atol=1e-9)

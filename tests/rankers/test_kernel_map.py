@@ -26,13 +26,13 @@ MEANS = {RankNystrom: (0.4505, 0.4473), RankFourier: (None, 0.4472)}
 
 
 def fit(maker, data, **parameters):
-    return maker(**{"random_state": 0, **parameters}).fit(data.X, data.y, qid=data.qid)
+    return maker(**{"random_state": 0, **parameters}).fit(data)
 
 
 @pytest.mark.parametrize("C", [1.0, 1000.0])
 @pytest.mark.parametrize(("gamma", "error"), [(1.0, 1e-6), (0.1, 1e-4)])
 def test_nystrom_with_every_document_for_landmark_is_the_exact_kernel_ranker(noisy_data, C, gamma, error):
-    exact = KernelRankSVM(C=C, gamma=gamma, tol=1e-9).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    exact = KernelRankSVM(C=C, gamma=gamma, tol=1e-9).fit(noisy_data)
     nystrom = fit(RankNystrom, noisy_data, C=C, gamma=gamma, tol=1e-9)
     X = np.random.default_rng(0).random((50, 12))
     expected = exact.predict(X)
@@ -64,7 +64,7 @@ def test_a_rank_keeps_the_best_approximation_of_the_landmarks_kernel(noisy_data,
     U, s, _ = np.linalg.svd(by_hand(ranker.landmarks_, ranker.landmarks_, kernel, 0.5))
     mapped = ranker._image(ranker.landmarks_)
     np.testing.assert_allclose(mapped @ mapped.T, (U[:, :4] * s[:4]) @ U[:, :4].T, atol=1e-8)
-    exact = KernelRankSVM(C=10.0, tol=1e-9, **chosen).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    exact = KernelRankSVM(C=10.0, tol=1e-9, **chosen).fit(noisy_data)
     every = fit(RankNystrom, noisy_data, C=10.0, tol=1e-9, **chosen)
     X = np.random.default_rng(0).random((50, 12))
     differences = every.predict(X) - exact.predict(X)
@@ -96,7 +96,7 @@ def test_landmarks_that_repeat_each_other_add_no_directions():
 def test_the_solution_is_that_of_rank_svm_on_the_mapped_documents(noisy_data, maker, C):
     ranker = fit(maker, noisy_data, n_components=20, gamma=0.5, C=C, tol=1e-8)
     mapped = RankingData(ranker._image(noisy_data.X), noisy_data.y, noisy_data.qid)
-    exact = RankSVM(C).fit(mapped.X, mapped.y, qid=mapped.qid).coef_
+    exact = RankSVM(C).fit(mapped).coef_
     problem = PairProblem.of(mapped)
     best = problem.expand(exact, C, SQUARED_HINGE).value
     assert problem.expand(ranker.weights_, C, SQUARED_HINGE).value == pytest.approx(best, rel=1e-10)
@@ -146,7 +146,8 @@ def test_seeds_decide_the_map(noisy_data, maker):
 @pytest.mark.parametrize("ranker", SMALL)
 def test_tuning_scores_each_entry_as_its_own_fit_does(noisy_data, ranker):
     candidates = [clone(ranker).set_params(C=C, gamma=gamma) for gamma in (0.1, 1.0) for C in (10.0, 1000.0)]
-    scores = np.hstack([part for _, part in ranker._grid_scores(noisy_data, noisy_data, candidates)])
+    groups = [[candidates[i] for i in group] for group in ranker._groups(candidates)]
+    scores = np.hstack([ranker._candidate_scores(noisy_data, noisy_data, group) for group in groups])
     alone = [candidate.fit(noisy_data).predict(noisy_data.X) for candidate in candidates]
     np.testing.assert_allclose(scores, np.stack(alone, axis=1), rtol=1e-9, atol=1e-12)
 

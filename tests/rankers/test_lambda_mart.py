@@ -11,10 +11,6 @@ from moerank.metrics import MAP
 from moerank.rankers import BaggedLambdaMART, ConstantFeatureWarning, LambdaMART
 
 
-def fit(ranker, data, validation=None):
-    return ranker.fit(data.X, data.y, qid=data.qid, validation=validation)
-
-
 def lightgbm_ranker(data, **parameters):
     """LightGBM's estimator with what both rankers always set."""
     fixed = dict(
@@ -39,7 +35,7 @@ def held_out():
 
 @pytest.mark.parametrize(("n_leaves", "min_leaf", "k"), [(10, 1, 10), (4, 7, 3)])
 def test_equals_a_direct_call_of_lightgbm(noisy_data, held_out, n_leaves, min_leaf, k):
-    ranker = fit(LambdaMART(60, 0.2, n_leaves, min_leaf, n_bins=50, k=k), noisy_data)
+    ranker = LambdaMART(60, 0.2, n_leaves, min_leaf, n_bins=50, k=k).fit(noisy_data)
     direct = lightgbm_ranker(
         noisy_data,
         n_estimators=60,
@@ -55,12 +51,12 @@ def test_equals_a_direct_call_of_lightgbm(noisy_data, held_out, n_leaves, min_le
 
 
 def test_staged_scores_are_the_predictions_of_the_first_trees(noisy_data, held_out):
-    ranker = fit(LambdaMART(50), noisy_data)
+    ranker = LambdaMART(50).fit(noisy_data)
     staged = ranker._scores_by_size(noisy_data, held_out.X)
     assert staged.shape == (90, 50)
     for size in (1, 2, 17, 50):
         np.testing.assert_array_equal(staged[:, size - 1], ranker.booster_.predict(held_out.X, num_iteration=size))
-        np.testing.assert_array_equal(staged[:, size - 1], fit(LambdaMART(size), noisy_data).predict(held_out.X))
+        np.testing.assert_array_equal(staged[:, size - 1], LambdaMART(size).fit(noisy_data).predict(held_out.X))
 
 
 def mean_of_neighbours(values, reach):
@@ -71,7 +67,7 @@ def test_tuning_takes_the_form_and_the_number_of_trees_with_the_best_neighbourho
     grid = LambdaMART(20, min_leaf=2).default_grid(noisy_data)
     found = {}
     for form in [{name: entry[name] for name in entry if name != "n_trees"} for entry in grid[: len(grid) // 20]]:
-        ranker = fit(LambdaMART(20, **form), noisy_data)
+        ranker = LambdaMART(20, **form).fit(noisy_data)
         quality = [MAP().score(held_out, ranker.booster_.predict(held_out.X, num_iteration=t)) for t in range(1, 21)]
         found |= {(t, *form.values()): v for t, v in enumerate(mean_of_neighbours(quality, 2), start=1)}
     tuned = LambdaMART(20, min_leaf=2).tune(noisy_data, held_out)
@@ -83,7 +79,7 @@ def test_tuning_takes_the_form_and_the_number_of_trees_with_the_best_neighbourho
 
 def test_trees_end_where_the_mean_of_21_values_has_not_grown_for_long(noisy_data, held_out):
     ranker = LambdaMART(400, patience=7)
-    direct = fit(LambdaMART(400), noisy_data)
+    direct = LambdaMART(400).fit(noisy_data)
     staged = direct._scores_by_size(noisy_data, held_out.X)
     quality = MAP().score(held_out, staged)
     means = [np.mean(quality[t - 21 : t]) for t in range(21, 401)]
@@ -101,22 +97,22 @@ def test_trees_end_where_the_mean_of_21_values_has_not_grown_for_long(noisy_data
 def test_labels_may_be_larger_than_lightgbms_table_of_gains():
     rng = np.random.default_rng(1)
     data = RankingData(rng.random((200, 4)), rng.integers(30, 63, 200), np.repeat(np.arange(10), 20))
-    assert np.isfinite(fit(LambdaMART(5), data).predict(data.X)).all()
+    assert np.isfinite(LambdaMART(5).fit(data).predict(data.X)).all()
     one_more = RankingData(data.X, data.y + 1, data.qid)
     with pytest.raises(ValueError, match="the label 63 is too large"):
-        fit(LambdaMART(5), one_more)
+        LambdaMART(5).fit(one_more)
 
 
 def test_a_query_that_lightgbm_refuses_is_refused_first():
     x = np.linspace(0, 1, 10_001)
     with pytest.raises(ValueError, match="a query has 10001 documents"):
-        fit(LambdaMART(5), RankingData(x[:, None], (x > 0.5).astype(int), qid=0))
+        LambdaMART(5).fit(RankingData(x[:, None], (x > 0.5).astype(int), qid=0))
 
 
 def test_constant_features_keep_their_columns(noisy_data, held_out):
     wider = RankingData(np.insert(noisy_data.X, 4, 0.5, axis=1), noisy_data.y, noisy_data.qid)
-    ranker = fit(LambdaMART(20), wider)
-    expected = fit(LambdaMART(20), noisy_data)
+    ranker = LambdaMART(20).fit(wider)
+    expected = LambdaMART(20).fit(noisy_data)
     np.testing.assert_array_equal(ranker.predict(np.insert(held_out.X, 4, 9.0, axis=1)), expected.predict(held_out.X))
     np.testing.assert_array_equal(ranker.support_, np.insert(expected.support_, 4, False))
 
@@ -128,7 +124,7 @@ def bag_of(data, queries):
 
 def test_bagging_is_the_mean_of_rankers_trained_on_their_bags(noisy_data, held_out):
     settings = dict(document_share=1.0, feature_share=1.0, min_leaf_share=0.03, patience=7)
-    ranker = fit(BaggedLambdaMART(n_bags=4, n_trees=40, random_state=0, **settings), noisy_data, held_out)
+    ranker = BaggedLambdaMART(n_bags=4, n_trees=40, random_state=0, **settings).fit(noisy_data, validation=held_out)
     assert len({tuple(bag) for bag in ranker.bags_}) > 1
     teaching = [q for q in range(noisy_data.n_queries) if np.ptp(noisy_data.y[noisy_data.qid == q]) > 0]
     members = []
@@ -146,7 +142,7 @@ def test_bagging_is_the_mean_of_rankers_trained_on_their_bags(noisy_data, held_o
 
 
 def test_without_validation_data_the_queries_left_out_are_watched(noisy_data):
-    ranker = fit(BaggedLambdaMART(n_bags=3, n_trees=60, patience=60, random_state=1), noisy_data)
+    ranker = BaggedLambdaMART(n_bags=3, n_trees=60, patience=60, random_state=1).fit(noisy_data)
     for bag, booster, n_trees in zip(ranker.bags_, ranker.boosters_, ranker.n_trees_, strict=True):
         teaching = [q for q in range(noisy_data.n_queries) if np.ptp(noisy_data.y[noisy_data.qid == q]) > 0]
         left_out = bag_of(noisy_data, np.setdiff1d(teaching, bag))
@@ -155,19 +151,19 @@ def test_without_validation_data_the_queries_left_out_are_watched(noisy_data):
 
 
 def test_all_trees_are_kept_where_nothing_is_left_to_watch(noisy_data):
-    ranker = fit(BaggedLambdaMART(n_bags=2, query_share=1.0, n_trees=15, random_state=1), noisy_data)
+    ranker = BaggedLambdaMART(n_bags=2, query_share=1.0, n_trees=15, random_state=1).fit(noisy_data)
     assert ranker.n_trees_.tolist() == [15, 15]
 
 
 def test_documents_and_features_are_sampled_by_the_seed(noisy_data, held_out):
     first, again, other = (
-        fit(BaggedLambdaMART(n_bags=2, n_trees=20, random_state=seed), noisy_data).predict(held_out.X)
+        BaggedLambdaMART(n_bags=2, n_trees=20, random_state=seed).fit(noisy_data).predict(held_out.X)
         for seed in (5, 5, 6)
     )
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
     direct = {
-        share: fit(BaggedLambdaMART(n_bags=1, n_trees=20, document_share=share, random_state=5), noisy_data)
+        share: BaggedLambdaMART(n_bags=1, n_trees=20, document_share=share, random_state=5).fit(noisy_data)
         for share in (0.5, 1.0)
     }
     assert not np.array_equal(direct[0.5].predict(held_out.X), direct[1.0].predict(held_out.X))
@@ -176,8 +172,8 @@ def test_documents_and_features_are_sampled_by_the_seed(noisy_data, held_out):
 def test_a_tree_is_shown_all_of_a_few_documents():
     rng = np.random.default_rng(4)
     data = RankingData(rng.random((20, 2)), rng.integers(0, 2, 20), np.repeat([0, 1, 2, 3], 5))
-    few = fit(BaggedLambdaMART(n_bags=2, n_trees=200, document_share=0.01, random_state=0), data)
-    all_of_them = fit(BaggedLambdaMART(n_bags=2, n_trees=200, document_share=1.0, random_state=0), data)
+    few = BaggedLambdaMART(n_bags=2, n_trees=200, document_share=0.01, random_state=0).fit(data)
+    all_of_them = BaggedLambdaMART(n_bags=2, n_trees=200, document_share=1.0, random_state=0).fit(data)
     np.testing.assert_array_equal(few.predict(data.X), all_of_them.predict(data.X))
 
 
@@ -191,7 +187,7 @@ def test_a_library_that_is_missing_gets_its_remedy(noisy_data, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(ImportError, match=r"libgomp\.so\.1: .*apt-get install libgomp1"):
-        fit(LambdaMART(5), noisy_data)
+        LambdaMART(5).fit(noisy_data)
 
 
 def test_the_importance_of_a_feature_is_its_share_of_the_gain(noisy_data):

@@ -71,7 +71,7 @@ def fitted(ranker, data):
         data = RankingData(-data.y[:, None] * np.ones((1, data.n_features)), data.y, data.qid)
     # By labels that nothing can be learned from, so that boosting ends long before its last tree.
     noise = RankingData(data.X, np.random.default_rng(5).permutation(data.y), data.qid)
-    return ranker.fit(data.X, data.y, qid=data.qid, validation=noise)
+    return ranker.fit(data, validation=noise)
 
 
 def model_of(ranker):

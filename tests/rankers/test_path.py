@@ -44,7 +44,7 @@ def test_a_population_without_weights_trains_equal_rows_once(noisy_data):
 
 
 def test_sparse_weights_are_cut_at_the_largest(noisy_data):
-    ranker = FSMRank(lambda1=1e-5, lambda2=1e-4).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    ranker = FSMRank(lambda1=1e-5, lambda2=1e-4).fit(noisy_data)
     path = ranker.path(noisy_data)
     for k, (mask, w) in enumerate(zip(path.feature_mask, path.rankers.coefs, strict=True), start=1):
         largest = np.sort(np.abs(ranker.coef_))[::-1][:k]
@@ -57,7 +57,7 @@ def test_sparse_weights_are_cut_at_the_largest(noisy_data):
 def test_the_path_of_a_front_is_its_best_small_member(noisy_data, final):
     solver = MOFSRank(
         final=final, random_state=1, instance_selection=BUDGET, feature_selection=BUDGET, ensemble=BUDGET
-    ).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid, validation=noisy_data)
+    ).fit(noisy_data, validation=noisy_data)
     path, front = solver.path(noisy_data), solver.front_
     for k in range(1, noisy_data.n_features + 1):
         small = front[front["n_features"] <= k]
@@ -78,7 +78,7 @@ def test_the_path_of_a_front_without_weights_is_trained(noisy_data):
         ensemble=False,
         feature_selection=BUDGET,
         random_state=1,
-    ).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    ).fit(noisy_data)
     path = solver.path(noisy_data)
     row = path.feature_mask[-1]
     assert row.sum() == solver.support_.sum()

@@ -57,8 +57,8 @@ def test_entries_solved_together_have_the_bits_of_one_by_one(data):
     assert len(grid) == 196
     rankers = [FSMRankSubgradient(**entry, max_iter=steps) for entry in grid[::19] for steps in (5, 40)]
     together = np.empty((data.n_documents, len(rankers)))
-    for group, scores in rankers[0]._grid_scores(data, data, rankers):
-        together[:, group] = scores
+    for group in rankers[0]._groups(rankers):
+        together[:, group] = rankers[0]._candidate_scores(data, data, [rankers[i] for i in group])
     for column, ranker in zip(together.T, rankers, strict=True):
         alone = ranker.fit(data.X, data.y, qid=data.qid)
         np.testing.assert_array_equal(column, linear_scores(data.X, alone.coef_[None])[:, 0])

@@ -115,7 +115,8 @@ def test_entries_solved_together_have_the_bits_of_one_by_one(data):
         for penalty in PENALTIES
         for lam, C, steps in ((0.1, 1.0, 20), (0.01, 3.0, 4), (1e-3, 1.0, 20))
     ]
-    ((_, together),) = rankers[0]._grid_scores(data, data, rankers)
+    assert len(rankers[0]._groups(rankers)) == 1
+    together = rankers[0]._candidate_scores(data, data, rankers)
     for column, ranker in zip(together.T, rankers, strict=True):
         alone = ranker.fit(data.X, data.y, qid=data.qid)
         np.testing.assert_array_equal(column, linear_scores(data.X, alone.coef_[None])[:, 0])
