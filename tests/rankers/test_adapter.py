@@ -40,14 +40,6 @@ def test_linear_rankers_give_the_weights_of_a_direct_fit(noisy_data, features, r
     assert not W[~features].any()
 
 
-def test_weights_rank_as_the_ranker_itself_does(noisy_data):
-    ranker = Ridge(alpha=0.3)
-    scores = train_population(RankerAdapter(ranker), noisy_data).scores(noisy_data.X)
-    assert scores.shape == (noisy_data.n_documents, 1)
-    predicted = ranker.fit(noisy_data.X, noisy_data.y).predict(noisy_data.X)
-    np.testing.assert_allclose(scores[:, 0] + ranker.intercept_, predicted, rtol=1e-12, atol=1e-12)
-
-
 def test_the_ranker_itself_is_not_fitted(noisy_data):
     ranker = Ridge()
     RankerAdapter(ranker).fit_population(noisy_data)
@@ -123,11 +115,6 @@ def test_a_pair_mask_is_refused_with_a_reason(noisy_data):
 def test_an_empty_feature_set_is_refused(noisy_data):
     with pytest.raises(ValueError, match="row 0 selects no feature"):
         RankerAdapter(Ridge()).fit_population(noisy_data, feature_mask=np.zeros((1, noisy_data.n_features), bool))
-
-
-def test_parameters_of_the_ranker_are_set_through_the_adapter():
-    adapter = clone(RankerAdapter(Ridge())).set_params(ranker__alpha=7.0)
-    assert adapter.ranker.alpha == 7.0
 
 
 class OneThread(Ridge):

@@ -127,10 +127,11 @@ def test_the_query_loss_weighs_queries_and_documents():
     np.testing.assert_allclose(ranker.fit_queries(data, every)[0], expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("loss", ["pair", "query"])
-def test_leaving_a_query_out_is_training_without_it(loss):
-    data = weighted_data(4)
-    ranker = RankRLS(alpha=0.2, loss=loss)
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("parameters", [{"target": "unit"}, {"target": "difference"}, {"loss": "query"}])
+def test_leaving_a_query_out_is_training_without_it(parameters, weighted):
+    data = weighted_data(4, queries=weighted, documents=weighted)
+    ranker = RankRLS(alpha=0.2, **parameters)
     scores = ranker.leave_query_out(data)
     for q in range(data.n_queries):
         rows = np.arange(*data.offsets[q : q + 2])
