@@ -110,9 +110,6 @@ class ForeignRanker(RankingEstimator):
     def __init__(self, ranker: AnyRanker) -> None:
         self.ranker = ranker
 
-    def _check_parameters(self) -> None:
-        pass
-
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         trained: Any = train_on(self.ranker, train, np.ones(train.n_features, np.bool_))
         self.ranker_ = trained

@@ -303,8 +303,6 @@ def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
                     leaves.append(node["leaf_value"] / len(members))
                     names[place] = -len(leaves)
                     continue
-                if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
-                    raise ValueError("only trees that split by finite numbers, 0 among them, can be stored")
                 names[place] = split = len(columns)
                 columns.append(node["split_feature"])
                 thresholds.append(node["threshold"])

@@ -240,18 +240,16 @@ def train_population(
     *,
     pair_mask: Mask | None = None,
     feature_mask: Mask | None = None,
-    start: Matrix | None = None,
 ) -> Population:
     """Let a backend train one ranker for each row of the masks; arguments as in `FitnessBackend.fit_population`.
 
     Raises a TypeError if the backend returns neither an array nor an object with a method ``scores``, and a ValueError
     for weights of a wrong shape.
     """
-    given: Parameters = {"pair_mask": pair_mask, "feature_mask": feature_mask, "start": start}
-    found = backend.fit_population(
-        trainable(train, backend), **{name: value for name, value in given.items() if value is not None}
-    )
-    sizes = [len(mask) for mask in (pair_mask, feature_mask) if mask is not None and np.ndim(mask) == 2]
+    masks = {"pair_mask": pair_mask, "feature_mask": feature_mask}
+    given: Parameters = {name: mask for name, mask in masks.items() if mask is not None}
+    found = backend.fit_population(trainable(train, backend), **given)
+    sizes = [len(mask) for mask in given.values() if np.ndim(mask) == 2]
     size = sizes[0] if sizes else 1
     if isinstance(found, np.ndarray):
         if found.shape != (size, train.n_features):

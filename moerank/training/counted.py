@@ -179,22 +179,6 @@ class CountedProblem:
         )
         return W, found
 
-    def squared_residuals(
-        self,
-        W: Matrix,
-        feature_mask: Mask,
-        chosen: Mask,
-        documents: Mask | None = None,
-        queries: Mask | None = None,
-    ) -> tuple[Matrix, Vector]:
-        """Return Σ d (xᵢ − xⱼ) and Σ d² over the pairs of each chosen row, for the residuals d at W; one pass.
-
-        Shapes (n, n_features) and (n,); W and the first sum are 0 off the features.
-        """
-        task, none = np.where(chosen, RESIDUALS, IDLE), np.zeros_like(W)
-        sums, slack = self._sums(np.float64, task, feature_mask, W, none, documents, queries)
-        return sums, slack - (W * sums).sum(axis=1)
-
     def counts(self, n_individuals: int, documents: Mask | None, queries: Mask | None) -> Matrix:
         """Return the number of pairs of each individual, shape (n_individuals,); a row without any is a ValueError."""
         counts = np.array([self.n_pairs])
@@ -264,8 +248,8 @@ def minimise_by_passes(
     start: Matrix,
     max_iter: int,
     tol: float,
-    documents: Mask | None = None,
-    queries: Mask | None = None,
+    documents: Mask | None,
+    queries: Mask | None,
 ) -> tuple[Matrix, Integers, Matrix]:
     """Minimise the objectives of `moerank.kernels.proximal` on counted pairs, by a pass for each sum of Algorithm 1.
 
@@ -295,7 +279,8 @@ def minimise_by_passes(
         at_trial = (state.task == VALUE)[:, None]
         u, v = np.hsplit(np.where(at_trial, state.trial, state.z), 2)
         features = np.where(at_trial, u != v, feature_mask & going[:, None])
-        sums = problem.squared_residuals(u - v, features, going, documents, queries)
-        advance(state, going, terms, *sums, max_iter, tol)
+        W, task = u - v, np.where(going, RESIDUALS, IDLE)
+        sums, slack = problem._sums(np.float64, task, features, W, np.zeros_like(W), documents, queries)
+        advance(state, going, terms, sums, slack - (W * sums).sum(axis=1), max_iter, tol)
         history[state.n_iter, np.arange(n)] = state.objective
     return state.w, state.n_iter, history

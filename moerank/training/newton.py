@@ -16,16 +16,20 @@ from moerank.kernels.products import product
 MAX_HALVINGS, MAX_STEPS = 29, 500
 
 
-class DenseExpansion(Protocol):
-    """A function at one point w (n,): its value, gradient (n,) and Hessian (n, n), the last positive definite."""
+class AtPoint(Protocol):
+    """A function at one point; what it has beside its value may be computed when first asked for."""
 
     @property
     def value(self) -> float:
         """The value at the point."""
 
     @property
-    def gradient(self) -> Matrix:
-        """The gradient, shape (n,)."""
+    def gradient(self) -> Vector:
+        """The gradient, with respect to the inner product of the minimisation; the shape of the point."""
+
+
+class DenseExpansion(AtPoint, Protocol):
+    """A function at one point w (n,) with a positive definite Hessian."""
 
     @property
     def hessian(self) -> Matrix:
@@ -131,16 +135,8 @@ ROUNDING = 1e-14
 MAX_TRIED, MAX_PRODUCTS = 1000, 1000
 
 
-class Expansion(Protocol):
-    """A function at one point: its value, gradient and Hessian, each computed when first asked for."""
-
-    @property
-    def value(self) -> float:
-        """The value at the point."""
-
-    @property
-    def gradient(self) -> Vector:
-        """The gradient, with respect to the inner product of the minimisation; the shape of the point."""
+class Expansion(AtPoint, Protocol):
+    """A function at one point with products by its Hessian."""
 
     def product(self, s: Vector) -> Vector:
         """Return the (generalised) Hessian, with respect to the inner product, times s."""

@@ -85,9 +85,3 @@ def test_both_documents_of_a_pair_agree_at_the_edge_of_the_margin(seed, digits):
     near = MarginPairs(CountedPairs(read_only(y), read_only(offsets)), z)
     assert near.n_worse.sum() == near.n_better.sum()
     np.testing.assert_array_equal(near.n_worse, explicit(y, offsets, z, z)["n_worse"])
-
-
-def test_pairs_without_any_within_the_margin_lose_nothing():
-    near = MarginPairs(CountedPairs(read_only([0, 1, 2]), read_only([0, 3])), np.array([0.0, 5.0, 9.0]))
-    assert near.n_pairs == near.loss == 0
-    np.testing.assert_array_equal(near.product(np.array([1.0, 2.0, 3.0])), 0.0)

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from moerank.data import RankingData, load_fold
-from moerank.rankers import CombinedRegressionRanking, RankRLS
+from moerank.rankers import CombinedRegressionRanking
 
 
 def explicit_objective(w, b, data, alpha, ridge, loss):
@@ -37,29 +36,3 @@ def test_minimum_is_the_one_that_scipy_finds_on_explicit_pairs_and_documents(noi
     assert value == pytest.approx(result.fun, rel=1e-8)
     assert value <= result.fun * (1 + 1e-12)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-8)
-
-
-@pytest.mark.parametrize("ridge", [1.0, 1e-3])
-def test_without_documents_it_is_rank_rls_on_differences(noisy_data, ridge):
-    reference = RankRLS(alpha=0.5 * ridge, target="difference")
-    reference.fit(noisy_data)
-    ranker = CombinedRegressionRanking(alpha=0.0, ridge=ridge).fit(noisy_data)
-    np.testing.assert_allclose(ranker.coef_, reference.coef_, rtol=1e-9)
-    assert ranker.intercept_ == 0.0
-
-
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_a_shift_of_features_changes_nothing(noisy_data, loss):
-    shifted = RankingData(noisy_data.X + 3.0, noisy_data.y, noisy_data.qid)
-    np.testing.assert_allclose(
-        CombinedRegressionRanking(loss=loss, ridge=0.01).fit(shifted).coef_,
-        CombinedRegressionRanking(loss=loss, ridge=0.01).fit(noisy_data).coef_,
-        rtol=1e-8,
-    )
-
-
-def test_logistic_minimum_on_real_data(letor_folder):
-    train, _, _ = load_fold(letor_folder / "MQ2008" / "Fold1")
-    ranker = CombinedRegressionRanking(alpha=0.3, ridge=1e-4, loss="logistic").fit(train)
-    _, gradient = explicit_objective(ranker.coef_, ranker.intercept_, train, 0.3, 1e-4, "logistic")
-    np.testing.assert_allclose(gradient[np.append(ranker.varying_, True)], 0.0, atol=1e-9)

@@ -5,7 +5,7 @@ from scipy.stats import kendalltau, spearmanr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from moerank.data import RankingData, load_fold
+from moerank.data import RankingData
 from moerank.metrics import NDCG
 from moerank.rankers import FSMRank
 from moerank.rankers.importance import feature_importance, feature_similarity
@@ -60,16 +60,6 @@ def test_fit_reaches_the_minimum_that_scipy_finds(noisy_data, lambda1, lambda2):
     ranker = FSMRank(lambda1, lambda2, **TIGHT).fit(noisy_data)
     function, size = oracle(noisy_data, lambda1, lambda2)
     assert function(ranker.variables_)[0] == pytest.approx(minimum(function, size), rel=1e-7)
-
-
-def test_the_minimum_on_real_pairs(letor_folder):
-    train, _, _ = load_fold(letor_folder / "MQ2008" / "Fold1")
-    varies = np.ptp(train.X, axis=0) > 0
-    train = RankingData(train.X[:, varies], train.y, train.qid)
-    keep = np.random.default_rng(0).random(len(train.pairs)) < 0.1
-    w = FSMRank(1e-2, 1e-2, **TIGHT).fit_population(train, pair_mask=keep)[0]
-    function, size = oracle(train, 1e-2, 1e-2, keep)
-    assert function(split(w))[0] == pytest.approx(minimum(function, size), rel=1e-6)
 
 
 @pytest.mark.parametrize("convex", [True, False])
@@ -127,14 +117,6 @@ def test_population_reaches_each_individuals_minimum(noisy_data, masks, lambda1,
     assert not W[~features].any()
 
 
-def test_masked_features_are_as_if_they_were_not_there(noisy_data):
-    features = np.arange(noisy_data.n_features) % 3 != 1
-    fewer = RankingData(noisy_data.X[:, features], noisy_data.y, noisy_data.qid)
-    ranker = FSMRank(convex=False)  # clipping the whole matrix is not clipping a part of it
-    masked = ranker.fit_population(noisy_data, feature_mask=features)[0]
-    np.testing.assert_allclose(masked[features], ranker.fit_population(fewer)[0], rtol=1e-9, atol=1e-12)
-
-
 def test_a_bad_start_ends_at_the_same_minimum(noisy_data):
     start = np.random.default_rng(5).normal(scale=3.0, size=(3, noisy_data.n_features))
     W = FSMRank(0.1, 0.01, **TIGHT).fit_population(noisy_data, feature_mask=np.ones(start.shape, bool), start=start)
@@ -146,12 +128,6 @@ def test_a_bad_start_ends_at_the_same_minimum(noisy_data):
 def test_a_start_at_the_minimum_stays_there(noisy_data):
     w = FSMRank(**TIGHT).fit_population(noisy_data)
     assert FSMRank()._minimise(noisy_data, start=w)[1].tolist() == [1]
-
-
-def test_importance_and_similarity_are_absolute_correlations(noisy_data):
-    together = abs(np.corrcoef(np.column_stack([noisy_data.X, noisy_data.y]).T))
-    np.testing.assert_allclose(feature_importance(noisy_data), together[-1, :-1], rtol=1e-12)
-    np.testing.assert_allclose(feature_similarity(noisy_data, convex=False), together[:-1, :-1], rtol=1e-12, atol=1e-15)
 
 
 @pytest.fixture(scope="module")

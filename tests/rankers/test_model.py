@@ -4,7 +4,6 @@ import copy
 import json
 import pickle
 
-import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +16,6 @@ from sklearn.base import clone
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, fit_scaling
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, RankBoost, RankRLS, RankSVM
-from moerank.rankers.lambda_mart import mean_forest
 from moerank.rankers.model import Forest, Model
 from moerank.selectors.filter import SingleFeatures
 from moerank.selectors.fs_ed import FSED
@@ -115,44 +113,6 @@ def test_scores_by_trees_are_the_rankers(data, unseen, name):
 def test_one_booster_gives_the_same_bits(data, unseen):
     ranker = fitted(LambdaMART(40), data)
     np.testing.assert_array_equal(model_of(ranker).scores(unseen), ranker.predict(unseen))
-
-
-def walk(node, x):
-    """The leaf of a LightGBM tree that a document falls into."""
-    if "leaf_value" in node:
-        return node["leaf_value"]
-    return walk(node["left_child" if x[node["split_feature"]] <= node["threshold"] else "right_child"], x)
-
-
-@pytest.mark.parametrize("left_out", [0, 1])
-def test_bags_are_the_mean_of_their_first_trees_walked_one_by_one(data, unseen, left_out):
-    ranker = fitted(BAGS, data)
-    kept = (ranker.n_trees_ - left_out).tolist()
-    trees = [
-        tree["tree_structure"]
-        for booster, n_trees in zip(ranker.boosters_, kept, strict=True)
-        for tree in booster.dump_model(num_iteration=-1)["tree_info"][:n_trees]
-    ]
-    expected = [sum(walk(tree, x) for tree in trees) / 3 for x in unseen[:, ranker.varying_]]
-    forest = mean_forest(zip(ranker.boosters_, kept, strict=True)).over(np.flatnonzero(ranker.varying_))
-    assert len(forest.roots) == len(trees) == sum(kept)
-    np.testing.assert_allclose(forest.scores(unseen), expected, rtol=1e-12, atol=1e-14)
-    assert (forest == model_of(ranker).trees) == (left_out == 0)
-
-
-@pytest.mark.parametrize(("parameters", "categories"), [({"zero_as_missing": True}, "auto"), ({}, [0])])
-def test_a_tree_that_cannot_be_stored_is_refused(parameters, categories):
-    parameters = {
-        "objective": "regression",
-        "min_data_in_leaf": 1,
-        "min_data_per_group": 1,
-        "verbosity": -1,
-    } | parameters
-    X = np.random.default_rng(0).integers(0, 5, (300, 2)).astype(float)
-    table = lightgbm.Dataset(X, label=X[:, 0] % 2, params=parameters, categorical_feature=categories)
-    booster = lightgbm.train(parameters, table, 3)
-    with pytest.raises(ValueError, match="only trees that split by finite numbers, 0 among them, can be stored"):
-        mean_forest([(booster, 3)])
 
 
 @pytest.mark.parametrize("ranker", NEITHER.values(), ids=NEITHER)

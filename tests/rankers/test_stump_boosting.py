@@ -107,13 +107,6 @@ def test_tuning_takes_the_number_of_rounds_with_the_best_neighbourhood(noisy_dat
     assert kind(30).tune(noisy_data, vali).n_rounds == 1 + np.argmax(means)
 
 
-def test_a_spike_of_validation_decides_no_number_of_rounds(noisy_data, monkeypatch):
-    """Rankers are told apart by the validation value of their number of rounds alone."""
-    values = np.concatenate([[0.9], np.full(99, 0.2), np.linspace(0.4, 0.6, 100), np.linspace(0.6, 0.4, 100)])
-    monkeypatch.setattr("moerank.rankers.base.quality_of", lambda scores, validation, metric: values)
-    assert abs(RankBoost(300).tune(noisy_data, noisy_data).n_rounds - 200) <= 1
-
-
 @pytest.mark.parametrize("kind", RANKERS)
 def test_a_feature_of_the_wrong_sign_is_used_by_reversed_stumps_only(kind):
     x = np.arange(12.0)

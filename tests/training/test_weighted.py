@@ -150,16 +150,6 @@ def copies(data, queries, documents):
     return RankingData(data.X[rows], data.y[rows], np.array(qid))
 
 
-@pytest.mark.parametrize("ranker", [RankRLS(alpha=0.1), RankSVM(C=3.0)], ids=repr)
-def test_a_weight_of_3_is_three_copies(ranker):
-    rng = np.random.default_rng(7)
-    plain = weighted_data(7, queries=False, documents=False)
-    queries, documents = rng.integers(1, 4, plain.n_queries), rng.integers(1, 4, plain.n_documents)
-    data = RankingData(plain.X, plain.y, plain.qid, query_weights=queries, document_weights=documents)
-    expected = ranker.fit(copies(plain, queries, documents)).coef_
-    np.testing.assert_allclose(ranker.fit(data).coef_, expected, rtol=1e-8)
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_moments_of_shards_add_up(dtype):
     data = weighted_data(8, 30)
