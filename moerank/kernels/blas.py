@@ -89,8 +89,7 @@ class _Limits:
 
 
 _LIMITS = _Limits()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_LIMITS.forget_other_threads)
+os.register_at_fork(after_in_child=_LIMITS.forget_other_threads)
 
 
 def _put_back(before: dict[str, tuple[LibController, int]]) -> None:

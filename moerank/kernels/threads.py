@@ -70,5 +70,4 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(most_workers(10**9), "moerank")
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a fork has none of the threads
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a fork has none of the threads

@@ -112,7 +112,6 @@ with one_blas_thread():
     assert set(numpy_alone) == set(both) == {1}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 def test_a_forked_process_can_go_on_while_another_thread_is_inside():
     inside, done = Barrier(2, timeout=60), Barrier(2, timeout=60)
 
