@@ -131,34 +131,18 @@ def test_the_text_of_a_linear_model():
     X = [[0.0, 7.0, 0.25], [1.0, 7.0, 0.5]]
     ranker = RankRLS(alpha=0.5).fit(X, [0, 1])
     ranker.coef_ = np.array([0.1, 0.0, -3.0])
-    text = """{
- "score": "the sum of weight times value of the feature; the largest ranks first",
- "names": [
-  "BM25",
-  "Länge"
- ],
- "columns": [
-  0,
-  2
- ],
- "weights": [
-  0.1,
-  -3.0
- ],
- "trees": null,
- "scaling": {
-  "kind": "none"
- },
- "missing": null,
- "negative": [],
- "parameters": {
-  "alpha": 0.5,
-  "loss": "pair",
-  "target": "unit",
-  "tol": 1e-07
- }
-}
-"""
+    stored = {
+        "score": "the sum of weight times value of the feature; the largest ranks first",
+        "names": ["BM25", "Länge"],
+        "columns": [0, 2],
+        "weights": [0.1, -3.0],
+        "trees": None,
+        "scaling": {"kind": "none"},
+        "missing": None,
+        "negative": [],
+        "parameters": {"alpha": 0.5, "loss": "pair", "target": "unit", "tol": 1e-07},
+    }
+    text = json.dumps(stored, indent=1, ensure_ascii=False) + "\n"
     model = Model.of(ranker, ["BM25", "constant", "Länge"])
     assert model.to_json() == text
     assert Model.from_json(text).scores(X).tolist() == [-0.75, -1.4]
