@@ -35,21 +35,12 @@ def greedy_rank_rls(
 
     O(n_steps · n_documents · n_features) time, O(n_documents · n_features) memory. Ties go to the first feature.
 
-    Parameters
-    ----------
-    X, y : (n_features, n_documents) and (n_documents,), centred in every query
-    offsets : (n_queries + 1,), where queries begin
-    ridge : positive
-    n_steps : at most n_features
-    judge : function, optional
-        Returns the errors (n_features,) of leave-query-out predictions (n_documents, n_features), those of each
-        feature beside the selected ones. By default Σ_Q ‖y_Q − prediction without Q‖².
+    X (n_features, n_documents) and y (n_documents,) are centred in every query. `judge` returns the errors
+    (n_features,) of leave-query-out predictions (n_documents, n_features), those of each feature beside the selected
+    ones; by default they are Σ_Q ‖y_Q − prediction without Q‖².
 
-    Returns
-    -------
-    order : (n_steps,), the features in the order of their selection
-    errors : (n_steps,), the error after each step
-    W : (n_steps, n_features), the weights after each step, 0 off the selected features
+    Returns the features in the order of their selection (n_steps,), and the error (n_steps,) and the weights (n_steps,
+    n_features) after each step.
     """
     n_features, n_documents = X.shape
     C, U, power, target = _begin(X, y, ridge)

@@ -65,7 +65,6 @@ def hinge_line_search(
     longest : the largest step, may be infinite if φ has a minimum
     residual : (n_sorted,), receives the sums of d = max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ)) at the minimum, + d for the
         better document, − d for the worse; the loss has the gradient −2 residual in the scores
-
     """
     # Separate arrays, as the compiler cannot tell that the rows of one array do not overlap.
     moved, above = np.empty_like(scores), np.empty_like(scores)

@@ -53,15 +53,8 @@ def gain_of_linear(
 ) -> Matrix:
     """Return the discounted cumulated gain over its ideal value, shape (n_queries, n_individuals).
 
-    The threads share the queries: each goes through its own documents for all individuals, and no value depends on
-    their number.
-
-    X : (n_documents, n_features)
-    columns : returns the same by columns; called if they are needed
-    W : (n_individuals, n_features)
-    offsets : (n_queries + 1,)
-    few_ranks : see `FewRanks`
-    workers : at least 1
+    `columns` returns X by columns; it is called if they are needed. The threads share the queries: each goes through
+    its own documents for all individuals, and no value depends on their number.
     """
     query, gain, discount, depth, ideal = few_ranks
     share = individuals_share_features(X, W, offsets, query)
@@ -101,8 +94,6 @@ def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRan
 
     columns : (n_features, n_documents) of float32 or float64, C-contiguous
     W : (n_individuals, n_features), weights; rounded to the precision of `columns`
-    offsets : (n_queries + 1,)
-    few_ranks : see `FewRanks`; depths from 1 to 16
     """
     values = np.zeros((len(offsets) - 1, len(W)))
     if len(few_ranks[0]) and len(W):

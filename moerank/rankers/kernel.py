@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self, TypeAlias
 import numpy as np
 from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 
 from moerank.arrays import Matrix, Vector
@@ -109,13 +109,8 @@ class _HasKernel:
 
     def _kernel(self, X: Matrix, Y: Matrix) -> Matrix:
         """Return the kernel of all rows of X with all rows of Y, shape (len(X), len(Y))."""
-        if self.kernel == "rbf":
-            values = rbf_kernel(X, Y, gamma=self.gamma)
-        elif self.kernel == "linear":
-            values = linear_kernel(X, Y)
-        else:
-            values = polynomial_kernel(X, Y, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
-        return np.asarray(values)
+        known = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **known))
 
     def _widths(self, powers: Iterable[int]) -> Grid:
         """Return the grid of gamma as powers of 2; a linear kernel has no width."""

@@ -50,13 +50,7 @@ def sums_of_pass(
 ) -> tuple[Matrix, Matrix]:
     """Return the sums of vectors (n_places,) and of slacks (n_individuals,) of a pass by `moerank.kernels.run_pass`.
 
-    task : (n_individuals,)
-    feature_mask : (n_individuals, n_features)
-    w, v : (n_places,)
-        Weights and directions of the features of each individual, one individual after the other, in the precision of
-        the pass.
-    documents, queries : (n_individuals, n_documents) and (n_individuals, n_queries), or one row for all, optional
-        The documents and queries whose pairs count.
+    Arguments are as there, with a `feature_mask` (n_individuals, n_features) whose true places `w` and `v` follow.
     """
     sorted_rows, runs = _Rows.of(data), data.label_runs
     used = np.flatnonzero(feature_mask.any(axis=0))
@@ -254,21 +248,11 @@ def minimise_by_passes(
     """Minimise the objectives of `moerank.kernels.proximal` on counted pairs, by a pass for each sum of Algorithm 1.
 
     A step takes a pass for the gradient, and one for each trial of the line search. An individual that has ended takes
-    none, and no individual depends on its company. The problem has the squared hinge loss.
+    none, and no individual depends on its company. The problem has the squared hinge loss. `lambdas` (n, 2) are λ₁ and
+    λ₂, `start` (n, 2 n_features) is not negative, and 0 off the features.
 
-    Parameters
-    ----------
-    feature_mask : (n, n_features)
-    A : (n_features, n_features), symmetric
-    cost : (n_features,), cᵢ; finite
-    lambdas : (n, 2), λ₁ and λ₂
-    start : (n, 2 n_features), not negative, and 0 off the features
-    max_iter, tol : an individual ends after `max_iter` steps or when F changes by at most ``tol · F`` in one
-    documents, queries : as in `CountedProblem.solve_population`
-
-    Returns
-    -------
-    The variables [u; v] (n, 2 n_features), the steps (n,), and F at the start and after each step (max_iter + 1, n).
+    Returns the variables [u; v] (n, 2 n_features), the steps (n,), and F at the start and after each step
+    (max_iter + 1, n).
     """
     n = len(feature_mask)
     share, costs = 1.0 / problem.counts(n, documents, queries), np.tile(cost, (n, 1))
