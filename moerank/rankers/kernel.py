@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar, Literal, Self, TypeAlias
 
@@ -57,8 +57,7 @@ class KernelRanker(Ranker):
         raise TypeError(f"{type(self).__name__} does not implement _image")
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        found = self._solutions(train, [self])[0]
-        self.weights_, self.n_iter_, self._converged = found.x, found.n_iter, found.converged
+        self.weights_, self.n_iter_, self._converged = self._solutions(train, [self])[0]
         self.support_ = self.varying_.copy()
 
     def _reservations(self) -> Iterator[str]:
@@ -431,7 +430,7 @@ class KernelRankSVM(_HasKernel, KernelRanker):
 
     def _solve(self, table: Matrix, pairs: CountedPairs) -> Minimum:
         minimum = solve_with_kernel(table, pairs, self.C, self.tol)
-        return replace(minimum, x=minimum.x[0])
+        return minimum._replace(x=minimum.x[0])
 
     def _image(self, X: Matrix) -> Matrix:
         return self._kernel(X, self.documents_)

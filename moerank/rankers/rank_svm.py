@@ -188,9 +188,9 @@ class RankSVMTRON(LinearRanker):
 
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)
-        minimum = solve_with_features(train.X64[documents.rows], documents.pairs, self.C, self.tol)
-        self.n_iter_, self._converged = minimum.n_iter, minimum.converged
-        return minimum.x
+        X = train.X64[documents.rows]
+        w, self.n_iter_, self._converged = solve_with_features(X, documents.pairs, self.C, self.tol)
+        return w
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""

@@ -142,8 +142,7 @@ class Expansion(AtPoint, Protocol):
         """Return the (generalised) Hessian, with respect to the inner product, times s."""
 
 
-@dataclass(frozen=True, eq=False)
-class Minimum:
+class Minimum(NamedTuple):
     """The end of a minimisation: the point x, and the steps tried.
 
     It has `converged` if the gradient is small enough, or as small as rounding allows.

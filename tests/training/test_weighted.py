@@ -8,7 +8,7 @@ from sklearn.base import clone
 from moerank.data import RankingData, cut_into_shards
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import BaggedLambdaMART, FSMRank, LambdaMART, ListNet, RankRLS, RankSVM
+from moerank.rankers import FSMRank, LambdaMART, ListNet, RankRLS, RankSVM
 from moerank.training.moments import PairMoments
 
 
@@ -182,21 +182,6 @@ def test_trees_weigh_queries_as_copies():
     assert np.abs(ranker.fit(plain).predict(plain.X) - expected).max() > 1e-3
     heavy = RankingData(plain.X, plain.y, plain.qid, document_weights=rng.integers(1, 9, plain.n_documents))
     assert np.abs(ranker.fit(heavy).predict(plain.X) - ranker.fit(plain).predict(plain.X)).max() > 1e-3
-
-
-@pytest.mark.parametrize(
-    "ranker", [RankRLS(), RankSVM(), LambdaMART(n_trees=3), BaggedLambdaMART(n_bags=2, n_trees=3, random_state=0)]
-)
-def test_equal_weights_give_the_same_bits_as_none(ranker):
-    plain = weighted_data(11, 20, queries=False, documents=False)
-    equal = RankingData(
-        plain.X,
-        plain.y,
-        plain.qid,
-        query_weights=np.full(plain.n_queries, 0.3),
-        document_weights=np.full(plain.n_documents, 7),
-    )
-    np.testing.assert_array_equal(ranker.fit(equal).predict(plain.X), ranker.fit(plain).predict(plain.X))
 
 
 def test_others_say_that_they_take_no_weights(recwarn):
