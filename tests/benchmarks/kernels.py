@@ -96,7 +96,7 @@ def pairs_table(name: str, train: RankingData, table: Table) -> None:
     def sparse() -> Any:
         A = csr_array((np.ones(len(pairs)), (rows, pairs.better)), (len(pairs), len(X)))
         A = A - csr_array((np.ones(len(pairs)), (rows, pairs.worse)), (len(pairs), len(X)))
-        return trust_region_newton(lambda w: ListedPairs(X, A, w), np.zeros(X.shape[1]), tol=1e-4).x
+        return trust_region_newton(lambda w: ListedPairs(X, A, w), np.zeros(X.shape[1]), tol=1e-4, inner=np.dot).x
 
     solvers = (
         lambda: RankSVMTRON(C).fit(X, train.y, qid=train.qid).coef_,
