@@ -16,7 +16,6 @@ from moerank.kernels.compiled import kernel
 
 UNDECIDED = -1.0
 
-
 POWERS = np.array([float(f"1e{k}") for k in range(23)])
 EXACT = 2**53
 DIGITS = 19
@@ -49,15 +48,17 @@ def read_lines(
     with_nulls: bool,
     runs: Integers,
     hard: Integers,
-    state: Integers,
-) -> None:
+) -> tuple[int, int, int, int, int, int]:
     """Read whole lines into rows of numbers, up to the end or a line that is no document.
+
+    Returns the place of the next byte, which is the end or the begin of the line that is refused; the numbers of
+    documents and of lines; the largest feature number; and the numbers of query ids and of values left to the caller.
 
     text : (at least end + 1,), lines; the last before `end` is complete, with its line feed after a carriage return
     values : (n_rows, width), float64 or float32
         Zeros, with a row for each line. A value is the correctly rounded double, or that double rounded to single; -0
         is read as 0, a missing value as NaN. Features beyond the width are checked and left out: read again with the
-        width in the state.
+        largest feature number for the width.
     labels : (n_rows,)
     limit : the largest feature number that is allowed
     largest : larger values are left to the caller
@@ -66,9 +67,6 @@ def read_lines(
         Begin and end of the bytes of a query id, its row and its line (from 0), wherever it is new.
     hard : (at least end / 6 + 1, 5)
         Begin and end of a value left to the caller, its row, its column and its line (from 0).
-    state : (6,), written
-        Place of the next byte, which is the end or the begin of the line that is refused; numbers of documents and
-        lines; largest feature number; numbers of query ids and of values left to the caller.
 
     O(end). Numbers of over 19 digits after leading zeros, of over 53 bits, with a power of ten beyond 22, or infinite
     are left to the caller.
@@ -236,8 +234,7 @@ def read_lines(
         if c == CR and text[at] == LF:
             at += 1
         line += 1
-    state[0], state[1], state[2] = at if right else begin, row, line
-    state[3], state[4], state[5] = widest, n_runs, n_hard
+    return at if right else begin, row, line, widest, n_runs, n_hard
 
 
 @kernel

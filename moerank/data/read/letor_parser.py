@@ -198,7 +198,6 @@ class _Parser:
         width = self._width or _width_of_first_line(text[: min(end, 2**16)].tobytes(), self._limit)
         if self._bytes(self._n_rows + n_lines, width) > memory_limit():
             width = 0  # count the documents first: not each line needs to be one
-        state = np.zeros(6, np.int64)
         labels = np.empty(n_lines, np.int64)
         if n_lines > len(self._runs) or end // 6 >= len(self._hard):  # all pieces are about as large
             self._runs = np.empty((2 * n_lines, 4), np.int64)
@@ -206,8 +205,9 @@ class _Parser:
         while True:
             values = _zeros(n_lines, width, self._dtype, mapped=bool(self._pieces))
             lines = (text, end, values, labels, self._limit, self._largest)
-            read_lines(*lines, self._side_file is None, self._nulls, self._runs, self._hard, state)
-            at, n_rows, line, widest, n_runs, n_hard = state.tolist()
+            at, n_rows, line, widest, n_runs, n_hard = read_lines(
+                *lines, self._side_file is None, self._nulls, self._runs, self._hard
+            )
             self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + line)
             if widest <= width:
                 break
