@@ -109,7 +109,7 @@ class _HasKernel:
     def _kernel(self, X: Matrix, Y: Matrix) -> Matrix:
         """Return the kernel of all rows of X with all rows of Y, shape (len(X), len(Y))."""
         known = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, **known))
+        return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, n_jobs=1, **known))
 
     def _widths(self, powers: Iterable[int]) -> Grid:
         """Return the grid of gamma as powers of 2; a linear kernel has no width."""
