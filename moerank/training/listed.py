@@ -6,6 +6,7 @@ Lanes do not influence each other, so the result of an individual does not depen
 from __future__ import annotations
 
 import hashlib
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,6 +90,9 @@ class LanePairs:
         return self._words, n_kept
 
 
+_DIGESTS: dict[int, tuple[weakref.ref[Mask], bytes]] = {}
+"""Digests of read-only masks by the identity of the array, while it lives."""
+
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
 
 
@@ -110,7 +114,7 @@ class PairProblem:
     @classmethod
     def of(cls, data: AnyData, keep: Mask | None = None, target: Target = UNIT) -> PairProblem:
         """Return the problem of a subset, remembered with the data."""
-        digest = None if keep is None else hashlib.blake2b(np.packbits(keep).tobytes(), digest_size=16).digest()
+        digest = None if keep is None else _digest(keep)
         return data.remember(("pair problem", target, digest), lambda: cls(in_one_piece(data), keep, target))
 
     def __len__(self) -> int:
@@ -227,6 +231,18 @@ class PairProblem:
             pull_back(self.X, documents, np.arange(n_features), np.empty_like(sums), sums)
             result[:, begin : begin + size] = sums[:, :size]
         return 0.5 * (result + result.T)
+
+
+def _digest(keep: Mask) -> bytes:
+    """Return a digest of a mask, remembered for a read-only array."""
+    key = id(keep)
+    known = _DIGESTS.get(key)
+    if known is not None and known[0]() is keep:
+        return known[1]
+    digest = hashlib.blake2b(np.packbits(keep).tobytes(), digest_size=16).digest()
+    if keep.flags.owndata and not keep.flags.writeable:
+        _DIGESTS[key] = weakref.ref(keep, lambda _: _DIGESTS.pop(key, None)), digest
+    return digest
 
 
 class _Expansion:

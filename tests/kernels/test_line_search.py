@@ -37,6 +37,17 @@ def search(data, scores, change, slope=0.0, curvature=0.0, start=0.0, longest=1.
     return step, value, residual, phi, slack
 
 
+def test_runs_hold_every_pair_once(data):
+    rows, runs = sort_by_label(data.y, data.offsets)
+    pairs = [(rows[i], rows[j]) for _, begin, end, last in runs for i in range(begin, end) for j in range(end, last)]
+    assert sorted(pairs) == sorted(zip(data.pairs.better, data.pairs.worse, strict=True))
+    better = [
+        (rows[i], rows[j]) for query, begin, end, _ in runs for j in range(begin, end) for i in range(query, begin)
+    ]
+    assert sorted(better) == sorted(pairs)
+    assert len(rows) < data.n_documents
+
+
 @pytest.mark.parametrize("start", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
 def test_the_minimum_on_a_segment_is_the_one_that_scipy_finds(data, scale, start):

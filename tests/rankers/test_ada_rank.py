@@ -22,6 +22,10 @@ def data():
     return RankingData(X, y, np.repeat(np.arange(30), 10))
 
 
+def fit(ranker, data):
+    return ranker.fit(data.X, data.y, qid=data.qid)
+
+
 def average_precision(y, s):
     """Restated, without ties."""
     relevant = y[np.argsort(-s)] > 0
@@ -45,7 +49,7 @@ def values(data, measure, s):
 @pytest.mark.parametrize("reweighting", ["combined", "cumulative", "weak"])
 @pytest.mark.parametrize("measure", ["map", "ndcg"])
 def test_every_round_equals_the_definition(data, measure, reweighting, both_directions):
-    ranker = AdaRank(measure, 40, reweighting, both_directions=both_directions).fit(data)
+    ranker = fit(AdaRank(measure, 40, reweighting, both_directions=both_directions), data)
     assert ranker.n_rounds_ == 40
     assert len(set(ranker.features_)) >= 2
     assert (ranker.alphas_ < 0).any() == both_directions
@@ -75,16 +79,30 @@ def test_every_round_equals_the_definition(data, measure, reweighting, both_dire
     assert ranker.support_.tolist() == [f in ranker.features_ for f in range(6)]
 
 
+@pytest.mark.parametrize("measure", ["map", "ndcg"])
+def test_the_papers_bound_holds_at_every_round(data, measure):
+    """Theorem 1; with the paper's weights it follows from the convexity of exp(−αE) between E = −1 and 1."""
+    ranker = fit(AdaRank(measure, 30), data)
+    before, bound = np.zeros(30), 1.0
+    for t, step in enumerate(ranker._rounds(data)):
+        weak = MEASURE[measure].per_query(data, data.X[:, step.feature])
+        least = np.min(step.values - before - step.alpha * weak)
+        bound *= np.exp(-least) * np.sqrt(1 - (step.query_weights @ weak) ** 2)
+        assert 1 - step.values.mean() <= np.exp(-step.values).mean() <= bound
+        before = step.values
+        assert step.values.mean() == ranker.train_scores_[t]
+
+
 def test_tuning_takes_the_best_round_of_the_best_reweighting(data):
     rng = np.random.default_rng(8)
     vali = RankingData(rng.random((60, 6)), rng.integers(0, 3, 60), np.repeat(np.arange(4), 15))
     forms = ("combined", "cumulative", "weak")
     best = max(
-        MAP().score(vali, AdaRank(n_rounds=20, reweighting=form).fit(data)._scores_by_size(data, vali.X)).max()
+        MAP().score(vali, fit(AdaRank(n_rounds=20, reweighting=form), data)._scores_by_size(data, vali.X)).max()
         for form in forms
     )
     tuned = AdaRank(n_rounds=20).tune(data, vali)
-    assert MAP().score(vali, tuned.fit(data).predict(vali.X)) == best
+    assert MAP().score(vali, fit(tuned, data).predict(vali.X)) == best
 
 
 def one_strong_feature():
@@ -96,23 +114,23 @@ def one_strong_feature():
 
 def test_training_ends_where_the_only_feature_is_taken_again():
     data = one_strong_feature()
-    ranker = AdaRank(n_rounds=50).fit(data)
+    ranker = fit(AdaRank(n_rounds=50), data)
     assert (ranker.n_rounds_, ranker.features_.tolist()) == (1, [0])
 
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_a_feature_taken_too_often_in_a_row_is_passed_over(most):
-    ranker = AdaRank(n_rounds=50, max_consecutive=most).fit(one_strong_feature())
+    ranker = fit(AdaRank(n_rounds=50, max_consecutive=most), one_strong_feature())
     assert ranker.n_rounds_ == 50
     changes = np.flatnonzero(np.diff(ranker.features_, prepend=-1, append=-1))
     assert np.diff(changes).max() == most
 
 
 def test_training_ends_before_a_round_that_loses_more_than_tol(data):
-    free = AdaRank(n_rounds=40, reweighting="cumulative").fit(data).train_scores_
+    free = fit(AdaRank(n_rounds=40, reweighting="cumulative"), data).train_scores_
     drops = np.append(-np.diff(free), np.inf)
     for tol in (0.0, 0.01):
-        ranker = AdaRank(n_rounds=40, reweighting="cumulative", tol=tol).fit(data)
+        ranker = fit(AdaRank(n_rounds=40, reweighting="cumulative", tol=tol), data)
         first = int(np.argmax(drops > tol)) + 1
         assert ranker.n_rounds_ == first < 40
         np.testing.assert_array_equal(ranker.train_scores_, free[:first])
@@ -120,7 +138,7 @@ def test_training_ends_before_a_round_that_loses_more_than_tol(data):
 
 def test_a_perfect_feature_has_a_finite_weight():
     data = RankingData([[0.0, 0.3], [1.0, 0.1], [2.0, 0.2]], [0, 1, 2])
-    ranker = AdaRank().fit(data)
+    ranker = fit(AdaRank(), data)
     assert ranker.n_rounds_ == 1
     assert np.isfinite(ranker.alphas_).all()
     assert MAP().score(data, ranker.predict(data.X)) == 1.0
@@ -130,12 +148,12 @@ def test_features_that_are_better_turned_round_are_turned_only_if_allowed():
     rng = np.random.default_rng(2)
     y = np.tile([2, 1, 0, 0, 0], 6)
     data = RankingData(np.column_stack([-y + 0.1 * rng.random(30), rng.random(30)]), y, np.repeat(np.arange(6), 5))
-    turned = AdaRank(both_directions=True).fit(data)
+    turned = fit(AdaRank(both_directions=True), data)
     assert turned.coef_[0] < 0
     assert turned.train_scores_[-1] == 1.0
-    assert (AdaRank(n_rounds=20, reweighting="cumulative").fit(data).coef_ >= 0).all()
+    assert (fit(AdaRank(n_rounds=20, reweighting="cumulative"), data).coef_ >= 0).all()
 
 
 def test_any_metric_can_be_the_measure(data):
-    ranker = AdaRank(MeanNDCG(), n_rounds=4).fit(data)
+    ranker = fit(AdaRank(MeanNDCG(), n_rounds=4), data)
     assert ranker.train_scores_[-1] == pytest.approx(MeanNDCG().score(data, ranker.predict(data.X)))

@@ -5,7 +5,7 @@ from scipy.stats import kendalltau, spearmanr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from moerank.data import RankingData
+from moerank.data import RankingData, load_fold
 from moerank.metrics import NDCG
 from moerank.rankers import FSMRank
 from moerank.rankers.importance import feature_importance, feature_similarity
@@ -57,9 +57,19 @@ def masks(noisy_data):
 
 @pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1.0, 1e-3), (1e-6, 1e-2), (1e-2, 1e-5), (0.0, 0.1)])
 def test_fit_reaches_the_minimum_that_scipy_finds(noisy_data, lambda1, lambda2):
-    ranker = FSMRank(lambda1, lambda2, **TIGHT).fit(noisy_data)
+    ranker = FSMRank(lambda1, lambda2, **TIGHT).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
     function, size = oracle(noisy_data, lambda1, lambda2)
     assert function(ranker.variables_)[0] == pytest.approx(minimum(function, size), rel=1e-7)
+
+
+def test_the_minimum_on_real_pairs(letor_folder):
+    train, _, _ = load_fold(letor_folder / "MQ2008" / "Fold1")
+    varies = np.ptp(train.X, axis=0) > 0
+    train = RankingData(train.X[:, varies], train.y, train.qid)
+    keep = np.random.default_rng(0).random(len(train.pairs)) < 0.1
+    w = FSMRank(1e-2, 1e-2, **TIGHT).fit_population(train, pair_mask=keep)[0]
+    function, size = oracle(train, 1e-2, 1e-2, keep)
+    assert function(split(w))[0] == pytest.approx(minimum(function, size), rel=1e-6)
 
 
 @pytest.mark.parametrize("convex", [True, False])
@@ -98,23 +108,46 @@ def test_iterates_are_those_of_the_listing(noisy_data):
         z = w + (alpha - 1) / following * (w - w_before)
         w_before, alpha = w, following
 
-    ranker = FSMRank(lambda1, lambda2).fit(noisy_data)
+    ranker = FSMRank(lambda1, lambda2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
     assert 5 < ranker.n_iter_ == steps
     np.testing.assert_allclose(ranker.variables_, w, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("lambda1", "lambda2", "shared"), [(1e-2, 1e-3, False), (1e-4, 1e-2, False), (1e-3, 1e-3, True)]
-)
-def test_population_reaches_each_individuals_minimum(noisy_data, masks, lambda1, lambda2, shared):
+@pytest.mark.parametrize("parameters", [{"lambda1": 1e-2, "lambda2": 1e-3}, {"lambda1": 1e-4, "lambda2": 1e-2}])
+def test_population_reaches_each_individuals_minimum(noisy_data, masks, parameters):
     pairs, features = masks
-    pair_mask = pairs[4] if shared else pairs
-    W = FSMRank(lambda1, lambda2, **TIGHT).fit_population(noisy_data, pair_mask=pair_mask, feature_mask=features)
+    W = FSMRank(**parameters, **TIGHT).fit_population(noisy_data, pair_mask=pairs, feature_mask=features)
     for row in range(0, 19, 3):
-        function, size = oracle(noisy_data, lambda1, lambda2, keep=pairs[4 if shared else row], features=features[row])
+        function, size = oracle(noisy_data, **parameters, keep=pairs[row], features=features[row])
         assert function(split(W[row, features[row]]))[0] == pytest.approx(minimum(function, size), rel=1e-6)
     assert W.any(axis=1).all()
     assert not W[~features].any()
+
+
+def test_shared_pairs_equal_own_pairs(noisy_data, masks):
+    """Sums in another order may end at another step: both ends are as near to the minimum as the rule has them."""
+    pairs, features = masks
+    ranker = FSMRank(**TIGHT)
+    shared = ranker.fit_population(noisy_data, pair_mask=pairs[4], feature_mask=features)
+    own = ranker.fit_population(noisy_data, pair_mask=np.tile(pairs[4], (19, 1)), feature_mask=features)
+    gap = 1e3 * TIGHT["tol"]  # above the minimum; the last of some thousand steps changes the objective by tol
+    D = (noisy_data.X[noisy_data.pairs.better] - noisy_data.X[noisy_data.pairs.worse])[pairs[4]]
+    for one, other, used in zip(shared, own, features, strict=True):
+        function, _ = oracle(noisy_data, ranker.lambda1, ranker.lambda2, pairs[4], used)
+        value = function(split(one[used]))[0]
+        assert function(split(other[used]))[0] == pytest.approx(value, rel=gap)
+        active = D[:, used][D @ one < 1.0]
+        curvature = np.linalg.eigvalsh(2.0 * active.T @ active / len(D))[0]
+        assert np.linalg.norm(one - other) <= 2.0 * np.sqrt(2.0 * gap * value / curvature) < 1e-3
+        assert not one[~used].any() and not other[~used].any()
+
+
+def test_masked_features_are_as_if_they_were_not_there(noisy_data):
+    features = np.arange(noisy_data.n_features) % 3 != 1
+    fewer = RankingData(noisy_data.X[:, features], noisy_data.y, noisy_data.qid)
+    ranker = FSMRank(convex=False)  # clipping the whole matrix is not clipping a part of it
+    masked = ranker.fit_population(noisy_data, feature_mask=features)[0]
+    np.testing.assert_allclose(masked[features], ranker.fit_population(fewer)[0], rtol=1e-9, atol=1e-12)
 
 
 def test_a_bad_start_ends_at_the_same_minimum(noisy_data):
@@ -127,7 +160,14 @@ def test_a_bad_start_ends_at_the_same_minimum(noisy_data):
 
 def test_a_start_at_the_minimum_stays_there(noisy_data):
     w = FSMRank(**TIGHT).fit_population(noisy_data)
-    assert FSMRank()._minimise(noisy_data, start=w)[1].tolist() == [1]
+    _, steps = FSMRank()._minimise(noisy_data, start=w)
+    assert steps[0] == 1
+
+
+def test_importance_and_similarity_are_absolute_correlations(noisy_data):
+    together = abs(np.corrcoef(np.column_stack([noisy_data.X, noisy_data.y]).T))
+    np.testing.assert_allclose(feature_importance(noisy_data), together[-1, :-1], rtol=1e-12)
+    np.testing.assert_allclose(feature_similarity(noisy_data, convex=False), together[:-1, :-1], rtol=1e-12, atol=1e-15)
 
 
 @pytest.fixture(scope="module")
@@ -168,14 +208,37 @@ def test_features_without_importance_are_dropped(noisy_data):
     assert not FSMRank().fit_population(padded, feature_mask=only_level).any()
 
 
+def test_large_lambda2_leaves_no_feature(noisy_data):
+    ranker = FSMRank(lambda2=10.0).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    assert not ranker.support_.any()
+    assert ranker.n_iter_ == 1
+
+
+def test_fit_records_support_and_steps(noisy_data):
+    ranker = FSMRank(1e-2, 2e-2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    np.testing.assert_array_equal(ranker.support_, ranker.coef_ != 0)
+    assert 0 < ranker.support_.sum() < noisy_data.n_features
+    assert 1 < ranker.n_iter_ < 400
+    cut = FSMRank(1e-2, 2e-2, max_iter=3).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    assert cut.n_iter_ == 3
+
+
 def test_history_holds_the_objective_after_each_step(noisy_data):
-    ranker = FSMRank(1e-2, 1e-3).fit(noisy_data)
+    ranker = FSMRank(1e-2, 1e-3).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
     assert ranker.objectives_.shape == (ranker.n_iter_ + 1,)
     assert ranker.objectives_[0] == pytest.approx(1.0, rel=1e-12)
     for steps in (1, 7, ranker.n_iter_):
-        cut = FSMRank(1e-2, 1e-3, max_iter=steps).fit(noisy_data)
+        cut = FSMRank(1e-2, 1e-3, max_iter=steps).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
         expected = cut.objective(noisy_data, cut.variables_)
         assert ranker.objectives_[steps] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-5), (1e-2, 1e-2)])
+def test_the_papers_stopping_rule_leaves_a_small_gap(noisy_data, lambda1, lambda2):
+    ranker = FSMRank(lambda1, lambda2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    best = minimum(*oracle(noisy_data, lambda1, lambda2))
+    gap = ranker.objective(noisy_data, ranker.variables_) / best - 1.0
+    assert 0.0 <= gap < 0.02
 
 
 def rank_correlations(data, coefficient):
@@ -234,6 +297,38 @@ def test_ones_and_identity_are_the_elastic_net(noisy_data):
     D = noisy_data.X[noisy_data.pairs.better] - noisy_data.X[noisy_data.pairs.worse]
     expected = np.mean(np.maximum(0.0, 1.0 - D @ w) ** 2) + 0.05 * w @ w + 1e-3 * abs(w).sum()
     assert named.objective(noisy_data, split(w)) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-2)])
+def test_form_4_of_the_paper_has_the_same_minimum(noisy_data, lambda1, lambda2):
+    """min f(w) + ½ lambda1 wᵀAw subject to Σ wᵢ / sᵢ ≤ C, C the sum at the minimum of problem (2), by scipy's SLSQP."""
+    found = FSMRank(lambda1, lambda2, **TIGHT).fit(noisy_data).variables_
+    full, size = oracle(noisy_data, lambda1, lambda2)
+    cost = np.tile(1.0 / feature_importance(noisy_data), 2)
+    bound = cost @ found
+
+    def smooth(w):
+        value, gradient = full(w)
+        return value - lambda2 * cost @ w, gradient - lambda2 * cost
+
+    limit = {"type": "ineq", "fun": lambda w: bound - cost @ w, "jac": lambda w: -cost}
+    options = {"maxiter": 1000, "ftol": 1e-13}
+    best = minimize(
+        smooth, np.zeros(size), jac=True, method="SLSQP", bounds=[(0, None)] * size, constraints=limit, options=options
+    )
+    assert best.success
+    assert smooth(found)[0] == pytest.approx(best.fun, rel=1e-6)
+    assert cost @ best.x == pytest.approx(bound, rel=1e-4)  # the constraint is active, and its multiplier is lambda2
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-5)])
+def test_every_step_keeps_the_bound_of_theorem_2(noisy_data, lambda1, lambda2):
+    """F(w_t) − F(w*) ≤ 2 L₀ ‖w₀ − w*‖² / (t + 1)², L₀ = (4 + 2 lambda1) n_features; the features are in [0, 1]."""
+    exact = FSMRank(lambda1, lambda2, **TIGHT).fit(noisy_data)
+    history = FSMRank(lambda1, lambda2, tol=0.0).fit(noisy_data).objectives_[1:]
+    t = np.arange(1, len(history) + 1)
+    L0 = (4 + 2 * lambda1) * noisy_data.n_features
+    assert (history - exact.objectives_[-1] <= 2 * L0 * (exact.variables_**2).sum() / (t + 1) ** 2).all()
 
 
 @pytest.mark.parametrize("over", [None, "tol", "importance"])

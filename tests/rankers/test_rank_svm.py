@@ -2,14 +2,16 @@ import numpy as np
 import pytest
 from helpers.pair_problems import differences, minimum, pair_objective
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
 
+from moerank.data import RankingData, load_fold
 from moerank.rankers import RankSVM
 
 
 @pytest.mark.parametrize("C", [0.005, 0.5, 50.0, 5000.0])
 def test_fit_reaches_the_minimum_that_scipy_finds(noisy_data, C):
     objective = pair_objective(differences(noisy_data), C)
-    found = RankSVM(C).fit(noisy_data).coef_
+    found = RankSVM(C).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid).coef_
     assert objective(found)[0] == pytest.approx(minimum(objective, noisy_data.n_features).fun, rel=1e-9)
 
 
@@ -30,6 +32,29 @@ def test_a_population_equals_one_by_one_from_any_start(noisy_data, C, density, s
         objective = pair_objective(D, C)
         assert objective(W[row, features[row]])[0] == pytest.approx(minimum(objective, D.shape[1]).fun, rel=1e-6)
     assert not W[~features].any()
+
+
+@pytest.mark.parametrize(("name", "share"), [("MQ2008", 1.0), ("OHSUMED", 0.2)])
+def test_objective_equals_linear_svc_on_real_pairs(letor_folder, name, share):
+    train, _, _ = load_fold(letor_folder / name / "Fold1")
+    rng = np.random.default_rng(0)
+    keep = rng.random(len(train.pairs)) < share
+    D = differences(train, keep)
+    sign = rng.choice([-1.0, 1.0], len(D))  # LinearSVC wants two classes: turn half of the pairs round
+    C = 0.5
+    svc = LinearSVC(loss="squared_hinge", dual=False, C=C / len(D), fit_intercept=False, tol=1e-10, max_iter=10_000)
+    w = svc.fit(D * sign[:, None], sign).coef_[0]
+    ours = RankSVM(C).fit_population(train, pair_mask=keep)[0]
+    objective = pair_objective(D, C)
+    assert objective(ours)[0] == pytest.approx(objective(w)[0], rel=1e-6)
+
+
+def test_two_features_that_are_equal_share_the_weight():
+    rng = np.random.default_rng(9)
+    x = rng.random(40)
+    data = RankingData(np.column_stack([x, x]), rng.integers(0, 3, 40))
+    w = RankSVM(C=100.0).fit_population(data)[0]
+    assert w[0] == pytest.approx(w[1], rel=1e-9)
 
 
 def test_the_common_start_gives_the_bits_of_an_own_one(noisy_data):

@@ -19,6 +19,19 @@ def case():
     return data.X[documents.rows], documents.pairs, X[data.pairs.better] - X[data.pairs.worse]
 
 
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("own_metric", [False, True])
+def test_features_reach_the_minimum_that_scipy_finds_in_any_metric(case, C, own_metric):
+    X, pairs, D = case
+    metric = hessian_diagonal(X, pairs, C) if own_metric else None
+    found = solve_with_features(X, pairs, C, 1e-9, metric)
+    assert found.converged
+    objective = pair_objective(D, C)
+    best = minimum(objective, N_FEATURES)
+    assert objective(found.x)[0] == pytest.approx(best.fun, rel=1e-11)
+    np.testing.assert_allclose(found.x, best.x, atol=1e-4 * np.abs(best.x).max())
+
+
 @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
 def test_the_gradient_at_the_end_is_the_share_asked_for(case, tol):
     X, pairs, D = case
