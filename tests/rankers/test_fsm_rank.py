@@ -160,7 +160,7 @@ def test_a_bad_start_ends_at_the_same_minimum(noisy_data):
 
 def test_a_start_at_the_minimum_stays_there(noisy_data):
     w = FSMRank(**TIGHT).fit_population(noisy_data)
-    _, steps = FSMRank()._minimise(noisy_data, start=w)
+    _, steps, _ = FSMRank()._minimise(noisy_data, start=w)
     assert steps[0] == 1
 
 
