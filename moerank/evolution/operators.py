@@ -297,15 +297,15 @@ def pack_rows(X: Mask) -> Packed:
     return np.packbits(X, axis=1)
 
 
-def unpack_rows(rows: Sequence[Packed] | Packed, n_bits: int) -> Mask:
-    """Return packed rows as bool, shape (n, n_bits).
+def unpack_rows(rows: Sequence[Packed] | Packed, n_bits: int, room: Mask | None = None) -> Mask:
+    """Return packed rows as bool, shape (n, n_bits), in the first rows of `room` if it is given.
 
     Examples
     --------
     >>> unpack_rows(pack_rows(np.array([[True, False, True]])), 3).tolist()
     [[True, False, True]]
     """
-    X = np.empty((len(rows), n_bits), np.bool_)
+    X = np.empty((len(rows), n_bits), np.bool_) if room is None else room[: len(rows)]
     for bits, row in zip(X, rows, strict=True):
         bits[:] = np.unpackbits(row, count=n_bits).view(np.bool_)
     return X

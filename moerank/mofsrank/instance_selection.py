@@ -164,9 +164,11 @@ class InstanceSelection(Stage):
         return X if X.dtype == np.bool_ else unpack_rows(X, self.n_var)
 
     def _train(self, X: Array) -> Population:
-        # Packed strings are unpacked a few at a time, so that they stay in the cache.
-        size = len(X) if X.dtype == np.bool_ else PIECE
-        groups = (self._unpacked(X[begin : begin + size]) for begin in range(0, len(X), size))
+        if X.dtype == np.bool_:
+            return train_on_units(self.backend, self.train, self.unit, X)
+        # Packed strings are unpacked a few at a time into the same memory: fresh memory takes threads twice as long.
+        room = np.empty((min(len(X), PIECE), self.n_var), np.bool_)
+        groups = (unpack_rows(X[begin : begin + PIECE], self.n_var, room) for begin in range(0, len(X), PIECE))
         return side_by_side(train_on_units(self.backend, self.train, self.unit, masks) for masks in groups)
 
     def _n_pairs(self, X: Array) -> Integers:
