@@ -81,7 +81,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }
-html_sidebars = {page: [] for page in ("index", "large_study", "changes", "changed")}
+html_sidebars = {page: [] for page in ("index", "large_study", "large_study_searches", "changes", "changed")}
 
 
 def skip_foreign(app, what, name, member, skip, options):

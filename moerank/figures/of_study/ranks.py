@@ -69,9 +69,9 @@ def _line(ranks: SolverRanks) -> tuple[Figure, Axes, float]:
     axes = figure.subplots()
     axes.plot(values, [0.0] * len(values), "o", color="black", markersize=3, alpha=0.5, label="mean rank")
     axes.plot([values[0], values[-1]], [-0.6, -0.6], color=GREY, linewidth=2.0, solid_capstyle="butt")
-    for place, side in ((0, "left"), (-1, "right")):
+    for place, side, height in ((0, "left", 0.5), (-1, "right", 1.25)):
         name: Style = {"fontsize": 6, "ha": side, "va": "bottom"}
-        axes.text(values[place], 0.6, f"{ranks.solvers[place]} ({values[place]:.2f})", **name)
+        axes.text(values[place], height, f"{ranks.solvers[place]} ({values[place]:.2f})", **name)
     axes.set_ylim(-1.2, 2.0)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
