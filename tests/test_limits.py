@@ -127,6 +127,7 @@ def test_an_included_feature_counts_at_weight_0(fold):
     [
         ({"include": [1], "exclude": ["relevant 3"]}, "feature 'relevant 3' is both in include and in exclude"),
         ({"include": ["relevant 4"]}, "include: unknown feature 'relevant 4'; did you mean"),
+        ({"include": 1.5}, "include: features are named by column or by name, not by 1.5"),
         ({"exclude": range(8)}, "exclude leaves none of the 8 features"),
         ({"include": [1], "only": [2]}, "feature 'relevant 3' is both in include and in exclude or not in only"),
         ({"only": [1], "exclude": [1]}, "exclude leaves none of the 1 features"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -459,7 +459,7 @@ def listed(features: Any) -> tuple[Any, ...]:
     """Return named features as a tuple: one column, one name, any number of them, or None for none."""
     if features is None:
         return ()
-    return (features,) if isinstance(features, str | Integral) else tuple(features)
+    return (features,) if isinstance(features, str) or not isinstance(features, Iterable) else tuple(features)
 
 
 def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> Mask:
