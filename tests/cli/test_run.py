@@ -8,6 +8,7 @@ import pytest
 
 import moerank
 from moerank.cli.progress import StageProgress
+from moerank.exports import FORMATS
 from moerank.solvers import solvers
 from moerank.studies.result import Result
 
@@ -187,9 +188,8 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     assert outcome.stdout == before == Result.from_json(before).to_json()
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.stderr == "here holds the finished run; it is not run again (--again repeats it)\n"
-    assert outcome.stdout.endswith(
-        "Next: moerank export here --format solr (or elasticsearch, elastic, opensearch, vespa, onnx, python, json)\n"
-    )
+    first, *others = FORMATS
+    assert outcome.stdout.endswith(f"Next: moerank export here --format {first} (or {', '.join(others)})\n")
     assert "ensemble: generation" in command("run", "TINY", "--out", "here", "--again").stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
     assert outcome.exit_code == 2
@@ -223,7 +223,7 @@ def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatc
             (tmp_path / f"Fold{fold}" / f"{part}.txt").write_text("1 qid:1 1:2\n0 qid:1 1:1\n")
     if arguments == ["part.toml"]:
         arguments = [*arguments, "--data", ".", "--fold", "all"]
-    monkeypatch.setattr("moerank.studies.run_fold.run_fold", None)
+    monkeypatch.setattr("moerank.studies.folders.run_fold", None)
     outcome = command("run", *arguments)
     assert outcome.exit_code == 2
     assert outcome.stdout == ""
