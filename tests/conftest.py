@@ -122,5 +122,11 @@ def command(tiny_problem_file, tmp_path, monkeypatch):
 
 @pytest.fixture
 def undrawn(monkeypatch):
-    """Figures are made, but not drawn into their files: for tests of what is written where."""
-    monkeypatch.setattr("moerank.figures.style.encode", lambda figure, kind: kind.encode())
+    """Figures are made, but not drawn into their PNG files: for tests of what is written where."""
+    from moerank.figures.style import encode
+
+    # A module that is imported meanwhile keeps this function, and puts SVG into pages.
+    monkeypatch.setattr(
+        "moerank.figures.style.encode",
+        lambda figure, kind: encode(figure, kind) if kind == "svg" else kind.encode(),
+    )
