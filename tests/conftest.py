@@ -125,7 +125,7 @@ def undrawn(monkeypatch):
     """Figures are made, but not drawn into their PNG files: for tests of what is written where."""
     from moerank.figures.style import encode
 
-    # A module that is imported meanwhile keeps this function, and puts SVG into pages.
+    # A module that is first imported during such a test keeps this function, and pages need its SVG.
     monkeypatch.setattr(
         "moerank.figures.style.encode",
         lambda figure, kind: encode(figure, kind) if kind == "svg" else kind.encode(),

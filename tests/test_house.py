@@ -16,8 +16,8 @@ FILES = sorted((PROJECT / "moerank").rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 LAYERS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
 
-ONE_FILE_EACH = {"of_run", "of_study", "exports", "read"}
-"""Packages of figures, formats and readers, one file each, which are loaded by name."""
+ONE_FILE_EACH = {"of_run", "of_study", "exports"}
+"""Packages of figures and formats, one file each, which are loaded by name."""
 
 
 def module_of(path):

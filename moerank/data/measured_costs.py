@@ -74,7 +74,7 @@ def switch_design(groups: Sequence[str | None], n_runs: int, seed: int = 0) -> M
     single, company = np.eye(n, dtype=np.bool_)[grouped], members[number[grouped]]
     A = _terms(runs, members)
     inverse = np.linalg.inv(A.T @ A + 1e-6 * np.eye(A.shape[1]))
-    for _ in range(20):  # passes over all runs, at most
+    for _ in range(20):  # at most 20 passes over all runs
         gains = 0.0
         for row, switches in enumerate(runs):
             others = np.vstack(

@@ -166,7 +166,7 @@ class InstanceSelection(Stage):
     def _train(self, X: Array) -> Population:
         if X.dtype == np.bool_:
             return train_on_units(self.backend, self.train, self.unit, X)
-        # Packed strings are unpacked a few at a time into the same memory: fresh memory takes threads twice as long.
+        # A few packed strings at a time are unpacked into the same memory, because new memory takes threads longer.
         room = np.empty((min(len(X), PIECE), self.n_var), np.bool_)
         groups = (unpack_rows(X[begin : begin + PIECE], self.n_var, room) for begin in range(0, len(X), PIECE))
         return side_by_side(train_on_units(self.backend, self.train, self.unit, masks) for masks in groups)

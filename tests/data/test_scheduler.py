@@ -40,7 +40,7 @@ def test_ctrl_c_of_the_command_leaves_nothing_on_the_cluster_and_a_run_that_goes
     scheduler, command, tmp_path, monkeypatch
 ):
     _, address = scheduler
-    # A process on a busy machine may hear the signal late, and this one, that of the tests, must not be ended then.
+    # On a busy machine this process may hear the signal late. The command would then end it, and all tests with it.
     monkeypatch.setattr("moerank.cli.messages.end", lambda code: None)
     settings = ["data.queries=20", "data.shards=2", "backend.name=rankrls"]
     for stage in ("instance_selection", "feature_selection", "ensemble"):

@@ -118,7 +118,7 @@ def test_a_tree_of_any_depth_is_written_or_refused(tmp_path, format):
         (0,) * n, tuple(-1.0 * k for k in range(n)), below, tuple(range(-1, -1 - n, -1)), (1.0,) * (n + 1), (0,)
     )
     model = Model(names=("x",), columns=(0,), trees=forest)
-    if format not in ("solr", "elasticsearch", "opensearch", "vespa"):
+    if format in ("elastic", "onnx", "python", "json"):
         assert mr.export(model, format, tmp_path / "model").files
         return
     with pytest.raises(ValueError, match="a tree is hundreds of splits deep, which readers of JSON refuse; train with"):
@@ -131,7 +131,7 @@ def test_names_collide_only_where_they_are_rewritten(tmp_path, format):
     if format == "elastic":
         model = served("raw", "trees")
         model = replace(model, names=("a b", "a.b", *model.names[2:]), negative=())
-    if format not in ("solr", "elasticsearch", "elastic", "opensearch", "vespa"):
+    if format in ("onnx", "python", "json"):
         assert mr.export(model, format, tmp_path / "model").files
         return
     with pytest.raises(ValueError, match=r"'a b' and 'a\.b' would both be called 'a_b'"):

@@ -157,6 +157,12 @@ def test_a_large_study_fits_a_glance(name, drawn_large):
     assert figure.get_figheight() < 6.0  # a glance, not a page
 
 
+def test_the_names_of_the_best_and_the_worst_rank_cannot_meet(drawn_large):
+    (axes,) = panels_of(drawn_large("ranks"))
+    best, worst = (text.get_window_extent() for text in axes.texts)
+    assert best.y1 < worst.y0
+
+
 @pytest.mark.parametrize("name", ["accuracy", "attainment", "fronts", "hypervolume"])
 def test_no_panel_has_more_lines_than_can_be_told_apart_without_colour(name, drawn_large):
     for axes in panels_of(drawn_large(name)):
