@@ -8,6 +8,7 @@ import pytest
 
 import moerank
 from moerank.cli.progress import StageProgress
+from moerank.exports import FORMATS
 from moerank.solvers import solvers
 from moerank.studies.result import Result
 
@@ -187,9 +188,7 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     assert outcome.stdout == before == Result.from_json(before).to_json()
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.stderr == "here holds the finished run; it is not run again (--again repeats it)\n"
-    assert outcome.stdout.endswith(
-        "Next: moerank export here --format solr (or elasticsearch, elastic, opensearch, vespa, onnx, python, json)\n"
-    )
+    assert outcome.stdout.endswith(f"Next: moerank export here --format solr (or {', '.join([*FORMATS][1:])})\n")
     assert "ensemble: generation" in command("run", "TINY", "--out", "here", "--again").stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
     assert outcome.exit_code == 2
