@@ -70,6 +70,7 @@ html_css_files = ["moerank.css"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
+html_use_index = False  # the search finds names, and no page leads to an index
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
@@ -86,6 +87,8 @@ html_sidebars = {page: [] for page in ("index", "large_study", "large_study_sear
 
 def skip_foreign(app, what, name, member, skip, options):
     """Leave out what other libraries write into our classes: it is described there."""
+    if name == "model_config":
+        return True
     owner = getattr(member, "__module__", None)
     return True if isinstance(owner, str) and not owner.startswith(("moerank", "builtins")) else None
 

@@ -1,9 +1,16 @@
-"""The reference of public names: a page for each name of moerank, and one for each further module that is public."""
+"""The reference of public names: a page for each name of moerank, and one for each further module that is public.
+
+A class with many methods has them on a second page, which the table of methods on its own page leads to.
+"""
 
 import ast
 import inspect
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
+
+from sphinx.pycode import ModuleAnalyzer
 
 import moerank as mr
 
@@ -16,8 +23,9 @@ TITLES = {
     "data": "Data",
     "studies": "Studies",
     "exports": "Export",
+    "reports": "Live view",
 }
-"""The rooms of public names, in the order of the page; a room without a title goes by its name, behind these."""
+"""The rooms of public names, in the order of the page."""
 
 MODULES = {
     "moerank.mofsrank.objectives": "Objectives of the search, and how to add one",
@@ -26,6 +34,7 @@ MODULES = {
     "moerank.statistics": "Tests and fronts",
     "moerank.verdict": "The verdict",
     "moerank.rankers.model": "A ranker as it is stored",
+    "moerank.selectors.filter": "Parameters that all filters share",
     "moerank.studies.problem": "Problem files in Python",
     "moerank.studies.run_fold": "Runs in Python",
     "moerank.studies.result": "Their results",
@@ -37,8 +46,16 @@ MODULES = {
     "moerank.reports.report": "Reports",
 }
 
-MOST_ON_A_PAGE = 8
+MEMBERS = property, cached_property, classmethod, staticmethod, FunctionType
+"""Types of the members of a class that its page describes."""
+
+METHODS = "Methods and properties"
+
+MOST_NAMES = 4
 """Names of a module that share its page; with more of them each has a page of its own."""
+
+MOST_MEMBERS = 6
+"""Methods and properties that share the page of their class; with more of them they have a page of their own."""
 
 
 def public_rooms():
@@ -48,8 +65,7 @@ def public_rooms():
     for line in ast.parse(stub).body:
         if isinstance(line, ast.ImportFrom):
             rooms.setdefault(line.module.split(".")[0], []).extend(alias.name for alias in line.names)
-    order = [*TITLES, *rooms]
-    return {room: sorted(rooms[room], key=str.lower) for room in sorted(rooms, key=order.index)}
+    return {room: sorted(rooms[room], key=str.lower) for room in sorted(rooms, key=[*TITLES].index)}
 
 
 def summary(thing):
@@ -61,13 +77,15 @@ def summary(thing):
 def pages():
     """Return the text of each page by the name of its file."""
     made = {"api.rst": _index()}
-    for names in public_rooms().values():
+    for room, names in public_rooms().items():
+        made[f"api/{room}.rst"] = _room(room, names)
         for name in names:
-            made[f"api/{name}.rst"] = _page(name)
+            made |= _name_pages(name)
     for module in MODULES:
         made[f"api/{module}.rst"] = _module_page(module)
-        if len(_own(module)) > MOST_ON_A_PAGE:
-            made |= {f"api/{module}.{name}.rst": _page(name, module) for name in _own(module)}
+        if len(_own(module)) > MOST_NAMES:
+            for name in _own(module):
+                made |= _name_pages(name, module)
     return made
 
 
@@ -77,20 +95,65 @@ def _index():
         "All of these are there after ``import moerank as mr``, and loaded when they are first used.",
         "",
     ]
-    for room, names in public_rooms().items():
-        lines += _title(TITLES.get(room, room), "-")
-        lines += _table((f":doc:`{name} <api/{name}>`", summary(getattr(mr, name))) for name in names)
+    rooms = public_rooms()
+    lines += _table(
+        (f":doc:`{TITLES[room]} <api/{room}>`", ", ".join(f":doc:`{name} <api/{name}>`" for name in names))
+        for room, names in rooms.items()
+    )
     lines += [*_title("Further modules", "-"), "For those who extend moerank, or read results in Python.", ""]
     lines += _table((f":doc:`{module} <api/{module}>`", title) for module, title in MODULES.items())
-    lines += [".. toctree::", "   :hidden:", ""]
-    lines += [f"   api/{name}" for names in public_rooms().values() for name in names]
-    # Without the package's name they fit into the sidebar.
-    lines += [f"   {module.removeprefix('moerank.')} <api/{module}>" for module in MODULES]
-    return "\n".join(lines) + "\n"
+    # Without the package's name the modules fit into the sidebar.
+    return _with_pages_below(
+        [*lines, ""],
+        [
+            *(f"api/{room}" for room in rooms),
+            *(f"{module.removeprefix('moerank.')} <api/{module}>" for module in MODULES),
+        ],
+    )
 
 
-def _page(name, module="moerank"):
-    return "\n".join([*_title(name, "="), *_described(name, module)]) + "\n"
+def _room(room, names):
+    lines = _title(TITLES[room], "=")
+    lines += _table((f":doc:`{name}`", summary(getattr(mr, name))) for name in names)
+    return _with_pages_below(lines, names)
+
+
+def _with_pages_below(lines, pages):
+    return "\n".join([*lines, ".. toctree::", "   :hidden:", "", *(f"   {page}" for page in pages)]) + "\n"
+
+
+def _name_pages(name, module="moerank"):
+    """Return the page of a name, and for a class with many methods that of its methods."""
+    page = name if module == "moerank" else f"{module}.{name}"
+    thing = getattr(import_module(module), name)
+    methods = _methods(thing) if inspect.isclass(thing) else {}
+    if len(methods) <= MOST_MEMBERS:
+        return {f"api/{page}.rst": "\n".join([*_title(name, "="), *_described(name, module)]) + "\n"}
+    links = ", ".join(f":py:obj:`{method} <{module}.{name}.{method}>`" for method in methods)
+    lines = [*_title(name, "="), f".. autoclass:: {module}.{name}", "", f"{METHODS}: {links}.", ""]
+    described = [line for method, kind in methods.items() for line in (f".. auto{kind}:: {module}.{name}.{method}", "")]
+    return {
+        f"api/{page}.rst": _with_pages_below(lines, [f"{METHODS} <{page}.methods>"]),
+        f"api/{page}.methods.rst": "\n".join([*_title(f"{name}: {METHODS.lower()}", "="), *described]) + "\n",
+    }
+
+
+def _methods(thing):
+    """Return the kind of each documented public member of a class: methods and properties first."""
+    found = {}
+    for base in [base for base in thing.__mro__ if base.__module__.startswith("moerank")]:
+        commented = [
+            name
+            for owner, name in ModuleAnalyzer.for_module(base.__module__).find_attr_docs()
+            if owner == base.__qualname__ and not name.startswith("_")
+        ]
+        described = {
+            name: "property" if isinstance(member, property | cached_property) else "method"
+            for name, member in vars(base).items()
+            if not name.startswith("_") and isinstance(member, MEMBERS) and inspect.getdoc(member)
+        }
+        found = dict.fromkeys(commented, "attribute") | described | found
+    return dict(sorted(found.items(), key=lambda member: member[1] == "attribute"))
 
 
 def _described(name, module):
@@ -110,11 +173,10 @@ def _foreign_bases(thing):
 def _module_page(module):
     loaded, own = import_module(module), _own(module)
     lines = [*_title(module, "="), f".. automodule:: {module}", ""]
-    if len(own) > MOST_ON_A_PAGE:
+    if len(own) > MOST_NAMES:
         lines += _table((f":doc:`{name} <{module}.{name}>`", summary(getattr(loaded, name))) for name in own)
-        lines += [".. toctree::", "   :hidden:", "", *(f"   {module}.{name}" for name in own)]
-    else:
-        lines += [line for name in own for line in ("", *_described(name, module))]
+        return _with_pages_below(lines, [f"{module}.{name}" for name in own])
+    lines += [line for name in own for line in ("", *_described(name, module))]
     for name in ("FIGURES", "RUN_FIGURES"):
         if name in _public(loaded):
             lines += ["", f".. autodata:: {module}.{name}", "   :no-value:", ""]

@@ -10,24 +10,31 @@ INTRODUCTION = """\
 
 `mr.make_solver(NAME)` makes one, `moerank run PROBLEM --solver NAME` runs it, `NAME[key=value]` sets parameters.
 A *backend* can judge the individuals of a search. Installed packages add theirs through the entry points
-`moerank.rankers` and `moerank.solvers`. Which one to take is said in the [guide](../../guide/index.md).
+`moerank.rankers` and `moerank.solvers`. The [guide](../../guide/index.md) says which one to take.
+
+| family | solvers |
+|---|---|
 """
 
 
 def pages():
-    """Return the text of the page by the name of its file."""
-    lines = [INTRODUCTION]
+    """Return the text of each page by the name of its file: one for each family, and one that lists them."""
     order = list(FAMILIES)
     own = [entry for entry in solvers().values() if entry.family in FAMILIES]
+    made, rows, below = {}, "", "\n```{toctree}\n:hidden:\n\n"
     for family, entries in groupby(sorted(own, key=lambda entry: order.index(entry.family)), lambda e: e.family):
-        lines += [f"## {FAMILIES[family]}", "", "| solver | class | features | linear | needs | published |"]
-        lines += ["|---|---|---|---|---|---|", *map(_row, entries), ""]
-    return {"solvers.md": "\n".join(lines)}
+        entries = list(entries)
+        lines = [f"# {FAMILIES[family]}: solvers", "", "| solver | class | features | linear | needs | published |"]
+        made[f"solvers/{family}.md"] = "\n".join([*lines, "|---|---|---|---|---|---|", *map(_row, entries), ""])
+        names = ", ".join(f"`{entry.name}`" for entry in entries)
+        rows += f"| [{FAMILIES[family]}](solvers/{family}.md) | {names} |\n"
+        below += f"{FAMILIES[family]} <solvers/{family}>\n"
+    return {"solvers.md": INTRODUCTION + rows + below + "```\n"} | made
 
 
 def _row(entry):
     name = type(entry.make()).__name__
-    link = f"[{name}](api/{name}.rst)" if hasattr(mr, name) else f"`{name}`"
+    link = f"[{name}](../api/{name}.rst)" if hasattr(mr, name) else f"`{name}`"
     needs = ", ".join(entry.needs)
     marks = [mark for flag, mark in ((entry.recommended, "recommended"), (entry.backend, "backend")) if flag]
     shown = f"`{entry.name}`" + (f" ({', '.join(marks)})" if marks else "")

@@ -90,8 +90,8 @@ def load_fold(
     ...     for part in ("train.txt", "vali.txt", "test.txt"):
     ...         _ = Path(folder, part).write_text("1 qid:1 1:0.5\n0 qid:1 2:0.5\n")
     ...     train, vali, test = load_fold(folder, cache=False)
-    >>> train.n_documents, test.n_features
-    (2, 2)
+    >>> print(f"{train.n_documents} documents, {train.n_features} features")
+    2 documents, 2 features
     """
     paths = part_paths(Path(directory), drawn=validation is not None)
     parts = [load_letor(path, missing=missing, dtype=dtype, cache=cache) for path in paths]

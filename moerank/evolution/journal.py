@@ -83,9 +83,17 @@ class Journal:
     Examples
     --------
     >>> import tempfile
-    >>> journal = Journal(Path(tempfile.mkdtemp()) / "run.journal", {"solver": "mofsrank", "seed": 1})
-    >>> journal.exists()
-    False
+    >>> from pymoo.algorithms.moo.nsga2 import NSGA2
+    >>> from pymoo.problems import get_problem
+    >>> from moerank.evolution import search
+    >>> problem = get_problem("zdt1", n_var=5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for n_gen in (3, 5):  # the second search goes on where the first one ended
+    ...         journal = Journal(Path(folder, "zdt1.journal"), {"seed": 1})
+    ...         result = search(problem, NSGA2(pop_size=20), n_gen, seed=1, journal=journal)
+    ...         print(f"{journal.n_records} records, resumed: {journal.resumed}")
+    3 records, resumed: False
+    5 records, resumed: True
     """
 
     def __init__(self, path: str | Path, configuration: dict[str, object], *, every: float = 2.0) -> None:

@@ -223,9 +223,14 @@ class MOFSRank(RankingEstimator):
     >>> train = make_planted(n_queries=8, n_documents=12, seed=1).data
     >>> budget = {"population": 10, "generations": 5}
     >>> stages = {"instance_selection": budget, "feature_selection": budget, "ensemble": budget}
-    >>> solver = MOFSRank(**stages, random_state=0)
-    >>> bool(solver.fit(train).transform(train.X).shape[1] == solver.support_.sum())
-    True
+    >>> solver = MOFSRank(**stages, random_state=0).fit(train)
+    >>> print(solver.front_[["n_features", "error"]].head(5).round(3).to_string(index=False))
+     n_features  error
+              1  0.563
+              3  0.331
+              4  0.208
+              5  0.186
+              6  0.136
     """
 
     on_shards = True

@@ -184,7 +184,7 @@ class SingleFeatures(Filter):
     Parameters
     ----------
     n_features_to_select, ranker
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
     metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
     both_directions : bool, default True
@@ -193,7 +193,7 @@ class SingleFeatures(Filter):
     Attributes
     ----------
     order_, support_, population_, coef_
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
 
     Notes
     -----

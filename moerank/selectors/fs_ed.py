@@ -39,16 +39,16 @@ class FSED(Filter):
     Parameters
     ----------
     n_features_to_select
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
     ranker : estimator, optional
-        As in `Filter`. Default: ``RankSVMStruct()``, the loss of the paper's svm_rank.
+        As in `moerank.selectors.filter.Filter`. Default: ``RankSVMStruct()``, the loss of the paper's svm_rank.
     metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
 
     Attributes
     ----------
     order_, support_, population_, coef_
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
     importance_, divergence_ : ndarray, shape (n_features,)
         s and d of each feature; their sum is ψ.
 

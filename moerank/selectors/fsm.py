@@ -157,7 +157,7 @@ class FSMSVM(Filter):
     Parameters
     ----------
     n_features_to_select, ranker
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
     lambda1, lambda2 : float, optional
         Those of `FSMRank`, ≥ 0. None is chosen by `tune`: both first, as FSMRank itself would choose them on the
         validation data, then the number of features and the ranker. Without `tune` None is FSMRank's default.
@@ -165,7 +165,7 @@ class FSMSVM(Filter):
     Attributes
     ----------
     order_, support_, population_, coef_
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
 
     Notes
     -----

@@ -41,7 +41,7 @@ class GAS(Filter):
     Parameters
     ----------
     n_features_to_select, ranker
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
     c : float, default 0.01
         Weight of the similarity, ≥ 0; with 0 the features are ordered by importance.
     importance : {"loss", "measure"}, default "loss"
@@ -60,7 +60,7 @@ class GAS(Filter):
     Attributes
     ----------
     order_, support_, population_, coef_
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
 
     Notes
     -----
@@ -224,7 +224,7 @@ class NGAS(RelevanceFilter):
     Parameters
     ----------
     n_features_to_select, ranker
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
     relevance : {"measure", "lambdamart"}, default "measure"
         The metric on the training queries of ranking by the feature alone, in the direction in which it ranks better,
         or of a LambdaMART of 30 trees trained on the feature alone, which need not rise or fall with it.
@@ -239,7 +239,7 @@ class NGAS(RelevanceFilter):
     Attributes
     ----------
     order_, support_, population_, coef_, forest_
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
 
     Notes
     -----
@@ -298,7 +298,7 @@ class XGAS(RelevanceFilter):
     Attributes
     ----------
     order_, support_, population_, coef_, forest_
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
 
     Notes
     -----
@@ -349,7 +349,7 @@ class HCAS(RelevanceFilter):
     Attributes
     ----------
     order_, support_, population_, coef_, forest_
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
 
     Notes
     -----

@@ -113,7 +113,7 @@ class LambdaMARTGain(LambdaMARTFilter):
     Attributes
     ----------
     order_, support_, population_, coef_, forest_
-        As in `Filter`.
+        As in `moerank.selectors.filter.Filter`.
     n_trees_ : int
         Number of trees of the LambdaMART that is served, and of those of the path; only without another `ranker`.
 
