@@ -18,14 +18,12 @@ TITLES = {
     "mofsrank": "The search, and its stages as pymoo problems",
     "rankers": "Rankers",
     "selectors": "Feature selection of others",
-    "solvers": "The table of solvers",
     "metrics": "Metrics",
     "data": "Data",
     "studies": "Studies",
-    "exports": "Export",
-    "reports": "Live view",
+    "others": "Solvers by name, export, live view",
 }
-"""The rooms of public names, in the order of the page."""
+"""The rooms of public names, in the order of the page; others hold the names of all further rooms."""
 
 MODULES = {
     "moerank.mofsrank.objectives": "Objectives of the search, and how to add one",
@@ -51,7 +49,7 @@ MEMBERS = property, cached_property, classmethod, staticmethod, FunctionType
 
 METHODS = "Methods and properties"
 
-MOST_NAMES = 4
+MOST_NAMES = 6
 """Names of a module that share its page; with more of them each has a page of its own."""
 
 MOST_MEMBERS = 6
@@ -64,8 +62,9 @@ def public_rooms():
     stub = Path(mr.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     for line in ast.parse(stub).body:
         if isinstance(line, ast.ImportFrom):
-            rooms.setdefault(line.module.split(".")[0], []).extend(alias.name for alias in line.names)
-    return {room: sorted(rooms[room], key=str.lower) for room in sorted(rooms, key=[*TITLES].index)}
+            room = line.module.split(".")[0]
+            rooms.setdefault(room if room in TITLES else "others", []).extend(alias.name for alias in line.names)
+    return {room: sorted(rooms[room], key=str.lower) for room in TITLES}
 
 
 def summary(thing):
