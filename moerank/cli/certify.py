@@ -84,15 +84,10 @@ def _table(result: Result, certificate: Certificate) -> FittedTable:
     table = FittedTable(f"{result.solver} on fold {result.fold} of {result.problem}", right=heads)
     for number, (member, given_up) in enumerate(zip(result.front, certificate.given_up, strict=True)):
         size = len(member.features)
+        values = certificate.losses[number], certificate.least[number], member.scores["train"][metric]
+        loss, least, value = (f"{value:.4f}" for value in values)
         largest = f"{1.0 - certificate.errors[size - 1]:.4f}" if size <= len(certificate.errors) else ""
-        table.add_texts(
-            f"{size}{' *' * (number == result.chosen)}",
-            f"{certificate.losses[number]:.4f}",
-            f"{certificate.least[number]:.4f}",
-            f"{given_up:.1%}",
-            f"{member.scores['train'][metric]:.4f}",
-            largest,
-        )
+        table.add_texts(f"{size}{' *' * (number == result.chosen)}", loss, least, f"{given_up:.1%}", value, largest)
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from math import ceil
 from typing import NamedTuple
 
@@ -43,14 +44,11 @@ class Guarantee(NamedTuple):
     def sentence(self, sizes: Integers, n_allowed: int, metric: str, margin: float) -> str:
         """Return the guarantee in words, for members of these `sizes`."""
         size, queries = sizes[self.chosen], f"{self.n_queries:,} validation queries that chose nothing else"
-        loss = f"{{:g}} {metric} against all of them, with 95 % confidence by {queries}"
+        loss = f"lose less than {margin:g} {metric} against all of them, with 95 % confidence by {queries}"
         if self.shown:
-            end = "; nothing smaller could be shown" if self.smaller else ""
-            return f"{size} of {n_allowed} features lose less than {loss.format(margin)}{end}"
-        if self.largest_loss == 1:
-            return f"No member of the front is shown to lose less than {loss.format(margin)}; keep all features"
-        shown = f"{size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
-        return f"No member of the front is shown to lose less than {loss.format(margin)}; {shown}"
+            return f"{size} of {n_allowed} features {loss}{'; nothing smaller could be shown' * self.smaller}"
+        can = f"{size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
+        return f"No member of the front is shown to {loss}; {can if self.largest_loss < 1 else 'keep all features'}"
 
 
 def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData]:
@@ -121,13 +119,7 @@ def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, ma
     (1, True, True)
     """
     order = order_of_tests(sizes, ordering)
-    accepted = [shows(differences[:, member], margin) for member in order]
-    n_accepted = accepted.index(False) if False in accepted else len(accepted)
-    chosen = int(order[max(0, n_accepted - 1)])
-    return Guarantee(
-        chosen,
-        n_accepted > 0,
-        n_accepted < len(order),
-        largest_loss(differences[:, chosen]),
-        len(differences),
-    )
+    accepted = list(takewhile(lambda member: shows(differences[:, member], margin), order))
+    chosen = int(accepted[-1] if accepted else order[0])
+    loss = largest_loss(differences[:, chosen])
+    return Guarantee(chosen, bool(accepted), len(accepted) < len(order), loss, len(differences))

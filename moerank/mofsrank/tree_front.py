@@ -165,8 +165,8 @@ class TreeFront(Selection, Ranker):
         settings = FeatureSelectionSettings(
             population=REFIT_POPULATION, termination=("n_eval", self.evaluations), initial=stage.strings.bits(seeds)
         )
-        problem, algorithm, end = search_arguments("tree_front", stage, "staircase", settings)
-        search(problem, algorithm, end, seed=seed, progress=partial(tell, REFIT_SEARCH))
+        arguments = search_arguments("tree_front", stage, "staircase", settings)
+        search(*arguments, seed=seed, progress=partial(tell, REFIT_SEARCH))
         self.n_evaluations_ = len(judge.judged)
 
         singles = judge.members(priced, lambda share, number: tell("refit", share, number, number))
@@ -192,11 +192,7 @@ class TreeFront(Selection, Ranker):
 
 @dataclass(eq=False, repr=False)
 class _Judge:
-    """Fitness backend: LambdaMART out of fold, with the number of trees that has the least error.
-
-    `judged` has the feature subsets so far, each with its rankers by half and its errors by the numbers of trees
-    `sizes`.
-    """
+    """Fitness backend: LambdaMART out of fold, with the number of trees among `sizes` that has the least error."""
 
     ranker: LambdaMART
     metric: Metric
@@ -204,7 +200,7 @@ class _Judge:
     seed: int
     workers: int
     reranked: int
-    judged: list[tuple[Mask, tuple[LambdaMART, ...], Vector]] = field(default_factory=list)
+    judged: list[tuple[Mask, tuple[LambdaMART, ...], Vector]] = field(default_factory=list)  # with errors by size
 
     def __post_init__(self) -> None:
         rows = np.arange(self.train.n_documents)
@@ -259,18 +255,16 @@ class _Judge:
 
 
 def with_cascades(members: TreePopulation, train: RankingData) -> TreePopulation:
-    """Return members of one step, and cascades of two of them.
+    """Return members of one step, in the order of rankers and trees, and cascades of two of them.
 
     The second step is the forest of each ranker with the most trees. Before it come members that let a document pass
     at most half as many splits, evenly spaced by the number of splits, eight at most.
     """
-    visits, last = members.visits(train), np.lexsort(members.first.T[::-1])
-    last = last[np.append(np.diff(members.first[last, 0]) > 0, True)]
-    first, second = [members.first], [members.second]
-    for dear in last:
-        cheap = np.flatnonzero(visits <= visits[dear] / 2)
-        cheap = cheap[np.argsort(visits[cheap], kind="stable")]
-        chosen = cheap[evenly_spaced(len(cheap), N_FIRST_STEPS)]
-        first.append(members.first[chosen])
-        second.append(np.tile(members.first[dear], (len(chosen), 1)))
-    return replace(members, first=np.concatenate(first), second=np.concatenate(second))
+    visits = members.visits(train)
+    by_visits = np.argsort(visits, kind="stable")
+    pairs = [(member, -1) for member in range(len(members))]
+    for dear in np.flatnonzero(np.diff(members.first[:, 0], append=-1)).tolist():
+        cheap = by_visits[visits[by_visits] <= visits[dear] / 2]
+        pairs += [(member, dear) for member in cheap[evenly_spaced(len(cheap), N_FIRST_STEPS)]]
+    first, second = np.transpose(pairs)
+    return replace(members.take(first), second=members.take(second).first)

@@ -60,11 +60,8 @@ class TreePopulation:
 
     def steps(self) -> list[tuple[tuple[int, int], ...]]:
         """Return the numbers of features and of trees of the one or two steps of each individual."""
-        found: list[tuple[tuple[int, int], ...]] = [()] * len(self)
-        for steps in (self.first, self.second):
-            for i, (size, (number, n_trees)) in enumerate(zip(self._used(steps).sum(axis=1), steps, strict=True)):
-                found[i] += ((int(size), int(n_trees)),) if number >= 0 else ()
-        return found
+        both = (np.column_stack([self._used(steps).sum(axis=1), steps[:, 1]]) for steps in (self.first, self.second))
+        return [tuple((size, n_trees) for size, n_trees in steps if n_trees) for steps in np.stack([*both], 1).tolist()]
 
     def take(self, rows: Integers) -> TreePopulation:
         """Return the individuals of these numbers; see `Population`."""

@@ -180,9 +180,7 @@ class BestSubset(Selection, LinearRanker):
 
     def _reservations(self) -> Iterator[str]:
         yield from super()._reservations()
-        open_ = np.flatnonzero(self.gaps_ > 0)
-        if open_.size:
-            sizes = self.masks_.sum(axis=1)[open_]
+        if (sizes := self.masks_.sum(axis=1)[self.gaps_ > 0]).size:
             span = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
             yield (
                 f"ended at {self._ended_by}: subsets of {span} features are the best known, with losses at most "
@@ -205,15 +203,14 @@ class BestSubset(Selection, LinearRanker):
             f"alpha={self.alpha_:g} vanishes beside the squares of the features of {train.name}, so that losses are "
             "lost in rounding; take a larger alpha, or scale the features, for instance by query_level_norm"
         )
+        order, units = self._units(train, allowed)
         try:
             with one_blas_thread():
-                order, units = self._units(train, allowed, A, moments.unit)
-                tree, found = _planted(A[np.ix_(order, order)], moments.unit[order], units, included[order])
+                tree, units, found = _planted(A[np.ix_(order, order)], moments.unit[order], units, included[order])
         except np.linalg.LinAlgError:
             raise lost from None
-        most = len(units.group)
-        if self.max_features is not None and not self.by_group:
-            most = min(most, self.max_features)
+        n_units = len(units.group)
+        most = n_units if self.by_group else min(n_units, self.max_features or n_units)
         n_nodes, ended_by = self._grow(tree, units, found, most)
         sizes = np.flatnonzero(np.isfinite(found.loss[: most + 1]))
         if not len(sizes):
@@ -226,28 +223,25 @@ class BestSubset(Selection, LinearRanker):
             raise lost
         return masks, losses, np.minimum(losses, found.bound[sizes]), W, n_nodes, ended_by
 
-    def _units(self, train: AnyData, allowed: Integers, A: Matrix, b: Vector) -> tuple[Integers, Units]:
+    def _units(self, train: AnyData, allowed: Integers) -> tuple[Integers, Units]:
         """Return the allowed features unit by unit, and the units."""
         if self.max_cost is not None:
             known_costs(train.costs, train.name, "max_cost")
         costs = train.costs or FeatureCosts.of(np.zeros(train.n_features))
         group, alone = costs.group[allowed], len(costs.shared) + np.arange(len(allowed))
-        unit = np.unique(np.where((group >= 0) & self.by_group, group, alone), return_inverse=True)[1]
+        unit = np.where((group >= 0) & self.by_group, group, alone)
         arranged = np.argsort(unit, kind="stable")
-        order, first = allowed[arranged], np.searchsorted(unit[arranged], np.arange(unit.max() + 2))
-        limits = []
-        if self.max_features is not None and self.by_group:
-            limits.append((np.diff(first).astype(float), float(self.max_features)))
-        if self.max_cost is not None:
-            limits.append((np.bincount(unit, costs.own[allowed]), self.max_cost * (1 + ROUNDING)))
-        shared = np.append(costs.shared, 0.0) * (self.max_cost is not None)
+        order, starts = allowed[arranged], np.unique(unit[arranged], return_index=True)[1]
+        first, shared = np.append(starts, len(order)), np.append(costs.shared, 0.0) * (self.max_cost is not None)
+        limits = np.array([self.max_features if self.by_group else None, self.max_cost], float)  # NaN for none
+        prices = np.array([np.diff(first), np.add.reduceat(costs.own[order], starts)])
         return order, Units(
             first=first,
-            share=_diagonal_share(A[np.ix_(order, order)], b[order]),
-            prices=np.array([prices for prices, _ in limits]).reshape(len(limits), len(first) - 1),
-            group=costs.group[order[first[:-1]]] % len(shared),
+            share=np.zeros(len(order)),
+            prices=prices[~np.isnan(limits)],
+            group=costs.group[order[starts]] % len(shared),
             shared=shared,
-            most=np.array([most for _, most in limits]),
+            most=limits[~np.isnan(limits)] * (1 + ROUNDING),
         )
 
     def _grow(self, tree: Tree, units: Units, found: Found, most: int) -> tuple[int, str]:
@@ -276,67 +270,53 @@ class BestSubset(Selection, LinearRanker):
         return n_nodes, ended_by
 
 
-def _diagonal_share(A: Matrix, b: Vector) -> Vector:
-    """Return a diagonal D that makes Σ D w² large, w the solution on all features, and A − D positive semidefinite."""
-    w = np.linalg.solve(A, b)
-    scales = np.ones(len(b)), np.diag(A), 1.0 / np.diag(np.linalg.inv(A))
-    shares = [np.linalg.eigvalsh(A / np.sqrt(np.outer(s, s)))[0] * (1.0 - TOLERANCE) * s for s in scales]
-    return max(shares, key=lambda share: float(share @ w**2)).clip(0.0)
+def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, Units, Found]:
+    """Return the tree with its root, all features, the units with a diagonal `share`, and what is known.
 
-
-def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, Found]:
-    """Return the tree with its root, all features, and what is known of it; units with an included feature stay."""
-    n_units, widths = len(units.group), np.diff(units.first)
-    stays = np.add.reduceat(included, units.first[:-1]) > 0
+    Units with an included feature stay. The subsets of backward elimination are the first ones that are known. `share`
+    is a diagonal D that makes Σ D w² large, w the solution on all features, and A − D positive semidefinite.
+    """
     inverse = np.linalg.inv(A)
-    table = np.column_stack([inverse, inverse @ b])
-    loss = float(1.0 - b @ table[:, -1])
-    falling = np.where(stays, np.inf, -_rises(table, widths))
-    n_free, n_rows = int(np.sum(~stays)), int(widths[~stays].sum())
-    removable = np.argsort(falling, kind="stable")[:n_free]
-    rows = np.argsort(np.repeat(falling, widths), kind="stable")[:n_rows]
-    n_levels = n_free + 1
-    check_room(f"the search tree of {len(b):,} features", 8 * n_levels * n_rows**2)
+    table, widths = np.column_stack([inverse, inverse @ b]), np.diff(units.first)
+    scales = np.ones(len(b)), np.diag(A), 1.0 / np.diag(inverse)
+    shares = [np.linalg.eigvalsh(A / np.sqrt(np.outer(s, s)))[0] * (1.0 - TOLERANCE) * s for s in scales]
+    free = ~np.logical_or.reduceat(included, units.first[:-1])
+    falling = -_rises(table, units, free)
+    order, n_free = np.argsort(falling, kind="stable"), int(np.count_nonzero(free))
+    removable, n_levels = order[len(free) - n_free :], n_free + 1
+    rows = np.argsort(np.repeat(falling, widths), kind="stable")[widths[~free].sum() :]
+    check_room(f"the search tree of {len(b):,} features", 8 * n_levels * len(rows) ** 2)
     tree = Tree(
-        M=np.empty((n_levels, n_rows + 1, n_rows + 1)),
-        units=np.empty((n_levels, n_levels), np.int64),
-        first=np.empty((n_levels, n_levels), np.int64),
-        rise=np.empty((n_levels, n_levels)),
-        loss=np.full(n_levels, loss),
-        counts=np.full((n_levels, 3), (n_free, n_free - 1, n_units - n_free)),
-        kept=np.argsort(~stays, kind="stable"),
+        M=np.empty((n_levels, len(rows) + 1, len(rows) + 1)),
+        units=np.tile(np.append(removable, 0), (n_levels, 1)),
+        first=np.tile(np.append(0, np.cumsum(widths[removable])), (n_levels, 1)),
+        rise=np.tile(np.append(-falling[removable], 0.0), (n_levels, 1)),
+        loss=np.full(n_levels, 1.0 - b @ table[:, -1]),
+        counts=np.full((n_levels, 3), (n_free, n_free - 1, len(free) - n_free)),
+        kept=order,
         level=np.zeros(1, np.int64),
     )
     tree.M[0, :-1] = table[np.ix_(rows, np.append(rows, len(b)))]
-    tree.units[0, :-1], tree.rise[0, :-1] = removable, -falling[removable]
-    tree.first[0] = np.append(0, np.cumsum(widths[removable]))
-    found = Found(
-        loss=np.full(n_units + 1, np.inf),
-        bound=np.full(n_units + 1, np.inf),
-        subset=np.zeros((n_units + 1, n_units), bool),
-    )
-    _eliminate(found, units, stays, table, loss)
-    return tree, found
-
-
-def _rises(table: Matrix, widths: Integers) -> Vector:
-    """Return how much the loss rises without each unit, from the rows of the inverse and of w."""
-    ends = np.cumsum(widths)
-    blocks = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
-    return np.array([table[block, -1] @ np.linalg.solve(table[block, block], table[block, -1]) for block in blocks])
-
-
-def _eliminate(found: Found, units: Units, stays: Mask, table: Matrix, loss: float) -> None:
-    """Write down the subsets of backward elimination, as the first ones that are known."""
-    left, widths = np.arange(len(stays)), np.diff(units.first)
+    units = units._replace(share=max(shares, key=lambda share: float(share @ table[:, -1] ** 2)).clip(0.0))
+    unknown = np.full(len(free) + 1, np.inf)
+    found = Found(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
+    left, loss = np.arange(len(free)), tree.loss[0]
     while True:
         if room_for(left[:0], left, units) == 0:
             found.loss[len(left)], found.subset[len(left), left] = loss, True
-        if len(left) == 1 or stays[left].all():
-            return
-        rises = np.where(stays[left], np.inf, _rises(table, widths[left]))
-        worst = int(rises.argmin())
-        out = np.flatnonzero(np.repeat(np.arange(len(left)) == worst, widths[left]))
-        table = table - table[:, out] @ np.linalg.solve(table[np.ix_(out, out)], table[out])
-        table = np.delete(np.delete(table, out, axis=0), out, axis=1)
-        loss, left = loss + rises[worst], np.delete(left, worst)
+        if len(left) == 1 or not free.any():
+            return tree, units, found
+        rises = _rises(table, units, free)
+        worst = rises.argmin()
+        out = slice(*units.first[worst : worst + 2])
+        table = table - table[:, out] @ np.linalg.solve(table[out, out], table[out])
+        loss, left, free[worst] = loss + rises[worst], left[left != worst], False
+
+
+def _rises(table: Matrix, units: Units, free: Mask) -> Vector:
+    """Return how much the loss rises without each free unit, from the rows of the inverse and of w; ∞ for others."""
+    rises = np.full(len(free), np.inf)
+    for unit in np.flatnonzero(free):
+        rows = slice(*units.first[unit : unit + 2])
+        rises[unit] = table[rows, -1] @ np.linalg.solve(table[rows, rows], table[rows, -1])
+    return rises

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Vector
 from moerank.checks import Count, NotNegative, Parameters
-from moerank.data import RankingData
+from moerank.data import FeatureCosts, RankingData
 from moerank.rankers.base import Grid
 from moerank.rankers.lambda_mart import LambdaMART
 from moerank.rankers.population import FittedPopulation
@@ -119,9 +119,7 @@ def relative_costs(train: RankingData) -> Vector:
 
     Without costs, or where nothing costs anything, all are 1.
     """
-    if train.costs is None:
-        return np.ones(train.n_features)
-    group, shared = train.costs.group, train.costs.shared
-    sizes = np.bincount(group[group >= 0], minlength=len(shared))
-    costs = train.costs.own + np.append(shared / np.maximum(1, sizes), 0.0)[group]
+    given = train.costs or FeatureCosts.of(np.ones(train.n_features))
+    sizes = np.bincount(given.group + 1, minlength=len(given.shared) + 1)[1:]
+    costs = given.own + np.append(given.shared / np.maximum(1, sizes), 0.0)[given.group]
     return np.asarray(costs / costs.mean()) if costs.any() else np.ones(train.n_features)

@@ -48,15 +48,12 @@ def certify(
     refused.
     """
     report = progress or (lambda stage, fraction, text: None)
-    problem, by_group = _problem(result)
+    problem, backend, by_group = _settings(result)
     (train, vali, _), limits = problem.load_limited_fold(result.fold, data)
     metric = problem.metric.make()
     _check_data(result, train, metric)
-    backend = _backend(problem)
     alpha = (tuned(backend, {"train": train, "validation": vali}) if problem.backend.tune else backend).alpha
-    feature_mask = np.zeros((len(result.front), train.n_features), bool)
-    for row, member in zip(feature_mask, result.front, strict=True):
-        row[list(member.features)] = True
+    feature_mask = np.array([np.isin(np.arange(train.n_features), member.features) for member in result.front])
     moments = PairMoments.of(train)
     losses = 1.0 - RankRLS(alpha).fit_population(train, feature_mask=feature_mask) @ moments.unit
 
@@ -73,7 +70,7 @@ def certify(
         solver.fit(train)
     ones, found = strings.bits(feature_mask).sum(axis=1), strings.bits(solver.masks_).sum(axis=1)
     least = np.array([solver.bounds_[found <= max(n, found[0])].min() for n in ones])
-    errors, n_subsets = _enumerated(train, metric, strings, alpha, enumerate_to, workers, report)
+    errors, n_subsets = _enumerated(metric, strings, alpha, enumerate_to, workers, report)
     return Certificate(
         alpha=alpha,
         sizes=solver.masks_.sum(axis=1).tolist(),
@@ -87,51 +84,44 @@ def certify(
     )
 
 
-def _problem(result: Result) -> tuple[Problem, bool]:
-    """Return the problem of a run, and whether its bits stand for groups."""
+def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
+    """Return the problem of a run, its backend, not tuned, and whether bits stand for groups.
+
+    A backend whose loss no best subset is known of is refused.
+    """
     settings = result.configuration
     if settings["data"]["source"] == "memory":
         raise ValueError(f"{result.problem}: its data were in memory; a problem file that names files can be certified")
     known = {name: settings[name] for name in ("features", "metric", "backend") if settings.get(name) is not None}
     problem = Problem.model_validate({"name": result.problem, "data": settings["data"], **known})
-    return problem, bool((settings.get("feature_selection") or {}).get("by_group"))
-
-
-def _backend(problem: Problem) -> RankRLS:
-    """Return the backend, not tuned; refuse one whose loss no best subset is known of."""
     backend = make_backend(problem.backend.name, **problem.backend.parameters)
     if not isinstance(backend, RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
         raise ValueError(
             f"{problem.name}: best subsets are known for RankRLS with the loss of pairs, and the backend is "
             f"{backend!r}; run the problem with --backend rankrls"
         )
-    return backend
+    return problem, backend, bool((settings.get("feature_selection") or {}).get("by_group"))
 
 
 def _check_data(result: Result, train: AnyData, metric: Metric) -> None:
     """Refuse data on which the members do not rank as they did in the run."""
+    same = len(result.feature_names) == train.n_features
     for member in (*result.front, *result.baselines):
-        if member.weights is not None:
-            w = np.zeros(train.n_features)
-            if len(result.feature_names) == train.n_features:
-                w[list(member.features)] = member.weights
-            if abs(float(metric.mean_of_linear(train, w[None])[0]) - member.scores["train"][metric.name]) > SAME:
-                raise ValueError(f"{train.name} is not the data of this run; name their folder with --data")
+        if same and member.weights is not None:
+            value = metric.mean_of_linear(train, result.model(member).coef(train.n_features)[None])[0]
+            same = abs(value - member.scores["train"][metric.name]) <= SAME
+    if not same:
+        raise ValueError(f"{train.name} is not the data of this run; name their folder with --data")
 
 
 def _enumerated(
-    train: AnyData,
-    metric: Metric,
-    strings: FeatureStrings,
-    alpha: float,
-    enumerate_to: int,
-    workers: int,
-    report: Progress,
+    metric: Metric, strings: FeatureStrings, alpha: float, enumerate_to: int, workers: int, report: Progress
 ) -> tuple[list[float], int]:
     """Return the least error of all subsets of up to 1, 2, … features within the limits, and their number.
 
     A subset has up to `enumerate_to` bits beside those of the features that are included.
     """
+    train = strings.data
     bits = np.flatnonzero(strings.bits((np.diag(PairMoments.of(train).gram) > 0)[None])[0] & ~strings.included_bits)
     least, n_subsets, whole = np.ones(train.n_features + 1), 0, 0
     total = sum(comb(len(bits), n_free) for n_free in range(enumerate_to + 1))

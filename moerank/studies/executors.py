@@ -21,7 +21,8 @@ from moerank.data.dask import DaskCluster, connect, gone
 from moerank.files import FULL, Json
 from moerank.kernels.ahead import end_with
 from moerank.solvers import allow_code, code_is_allowed
-from moerank.studies.grid import Stored, Work
+from moerank.studies.grid import Work
+from moerank.studies.result import Stored
 from moerank.studies.store import Store
 
 if TYPE_CHECKING:

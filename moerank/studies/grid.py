@@ -18,20 +18,13 @@ from moerank.files import Json
 from moerank.mofsrank.settings import Section
 from moerank.solvers import solvers as solver_table
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
-from moerank.studies.result import FORMAT, Result
+from moerank.studies.result import FORMAT, Result, Stored
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import PlainParameters, Solver, digest_of
 from moerank.studies.sources import InMemory
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskCluster
-
-
-class Stored(Protocol):
-    """The outcome of a cell."""
-
-    def to_json(self) -> str:
-        """Return the text of its file."""
 
 
 StoredT = TypeVar("StoredT", bound=Stored, covariant=True)

@@ -234,7 +234,15 @@ class _Configuration(Section):
     code: dict[str, str] | None = None
 
 
-class Result(BaseModel):
+class Stored(BaseModel):
+    """The outcome of a cell of a study."""
+
+    def to_json(self) -> str:
+        """Return the text of its file."""
+        return self.model_dump_json() + "\n"
+
+
+class Result(Stored):
     """The result of one solver with one seed on one fold of a problem.
 
     Attributes

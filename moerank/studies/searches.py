@@ -12,7 +12,6 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.problem import Problem
 
@@ -21,6 +20,7 @@ from moerank.evolution import search
 from moerank.statistics import holm, hypervolume, igd_plus, joint_front, signed_rank_p
 from moerank.studies.executors import check_can_be_sent, find_executor, run_cells
 from moerank.studies.grid import MOST_CELLS
+from moerank.studies.result import Stored
 from moerank.studies.solver import describe, digest_of
 from moerank.studies.store import Store
 from moerank.studies.study import warn_of_failures
@@ -28,17 +28,13 @@ from moerank.studies.study import warn_of_failures
 SYMBOLS = {1: "+", -1: "−", 0: "="}
 
 
-class SearchRun(BaseModel):
+class SearchRun(Stored):
     """The outcome of one run of a search: the front of all evaluations."""
 
     F: list[list[float]]  # objectives, shape (n_members, n_objectives)
     X: list[list[float]]  # variables, shape (n_members, n_var); 0 and 1 for bits
     n_evaluations: int
     seconds: float  # by the clock
-
-    def to_json(self) -> str:
-        """Return the text of the file of a cell."""
-        return self.model_dump_json() + "\n"
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from moerank.studies.executors import check_can_be_sent, find_executor, run_cell
 from moerank.studies.grid import Cell
 from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem, make_problem
-from moerank.studies.result import STRICT, Natural
+from moerank.studies.result import STRICT, Natural, Stored
 from moerank.studies.run_fold import run_fold
 from moerank.studies.solver import Solver, digest_of
 from moerank.studies.sources import read_memory
@@ -189,18 +189,10 @@ def _joined(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-class Selections(BaseModel):
+class Selections(Stored):
     """The features of the members that a half offers, one member a size."""
 
     members: list[list[Natural]]
-
-    def to_json(self) -> str:
-        """Return the text of the file of a half."""
-        return self.model_dump_json() + "\n"
-
-    def up_to(self, size: int) -> list[int]:
-        """Return the largest member with at most so many features; without one, no feature."""
-        return max((member for member in self.members if len(member) <= size), key=len, default=[])
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,9 +344,9 @@ def stability(
         samples = [HalfSample(cell, half) for half in range(2 * pairs)]
         outcomes = _outcomes(samples, Path(folder if out is None else out), data, workers, progress)
     masks = np.zeros((max(size, min(MOST_SIZES, len(counted))), 2 * pairs, whole.n_features), np.bool_)
-    for number, rows in enumerate(masks, start=1):
-        for row, outcome in zip(rows, outcomes, strict=True):
-            row[outcome.up_to(number + included.sum())] = True
+    for half, outcome in enumerate(outcomes):
+        for member in sorted(outcome.members, key=len):  # each takes the place of smaller ones
+            masks[max(0, len(member) - included.sum() - 1) :, half] = np.isin(np.arange(whole.n_features), member)
     return Stability(
         solver=solver.label,
         data=whole.name,
@@ -381,14 +373,13 @@ def _outcomes(
     """Run the half-samples that are not finished in a folder, and return all outcomes; the first failure ends it."""
     if workers > 1:
         check_can_be_sent({samples[0].label: samples[0]})
-    numbers = count(1)
+    report, numbers = progress or (lambda stage, fraction, text: None), count(1)
 
     def done(sample: HalfSample, succeeded: bool) -> None:
         if not succeeded:
             raise ValueError(f"{sample.label}: {store.read_failure(sample)['error']}")
-        n_done = next(numbers)
-        if progress is not None:
-            progress("half-samples", n_done / len(samples), f"{n_done} of {len(samples)}")
+        number = next(numbers)
+        report("half-samples", number / len(samples), f"{number} of {len(samples)}")
 
     with Store(folder) as store:
         for sample in samples:

@@ -13,8 +13,8 @@ from typing import Self
 from filelock import FileLock, Timeout
 
 from moerank.files import Json, cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
-from moerank.studies.grid import Stored, StoredT, Work
-from moerank.studies.result import FORMAT, check_format
+from moerank.studies.grid import StoredT, Work
+from moerank.studies.result import FORMAT, Stored, check_format
 from moerank.studies.result_files import MOST_BYTES
 from moerank.version import VERSION
 
