@@ -18,7 +18,7 @@ from moerank.data.inputs import checked_scores
 from moerank.data.logs.judgments import read_judgments
 from moerank.data.logs.responses import text_of
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.columns import MOST_LABEL
+from moerank.data.read.table import MOST_LABEL
 from moerank.files import replace_file
 
 

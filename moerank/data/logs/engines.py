@@ -15,7 +15,7 @@ from math import nan
 from typing import Any, Literal, NamedTuple
 
 from moerank.data.logs.responses import FeatureList, Logged, LogOptions, as_text, read_names
-from moerank.data.read.letor_parser import LARGEST_FEATURE
+from moerank.data.read.letor import LARGEST_FEATURE
 from moerank.files import Json
 
 

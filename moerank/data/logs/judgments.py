@@ -16,7 +16,7 @@ import numpy as np
 
 from moerank.arrays import Vector
 from moerank.data.logs.responses import as_text, text_of
-from moerank.data.read.columns import MOST_LABEL
+from moerank.data.read.table import MOST_LABEL
 
 COLUMNS = {
     "query": ("query", "querytext", "keywords", "userquery"),

@@ -23,8 +23,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import DTypeLike
 
-from moerank.data.read.columns import MISSING_REMEDY, MOST_LABEL, Columns, begins_again
 from moerank.data.read.files import report_reading
+from moerank.data.read.table import MISSING_REMEDY, MOST_LABEL, Columns, begins_again
 from moerank.files import open_regular
 
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")

@@ -15,11 +15,12 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from gzip import GzipFile
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
 from moerank.arrays import Integers
@@ -27,9 +28,7 @@ from moerank.files import open_regular
 from moerank.solvers import plugins
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from moerank.data.read.columns import Columns
+    from moerank.data.read.table import Columns
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,6 @@ class Reader:
         """Return the names of the columns of a file."""
         if self.columns_of:
             return list(_imported(self.columns_of)(path, needed))
-        import pyarrow as pa
-
         return list(pa.RecordBatchReader.from_stream(_imported(self.read)(path, None)).schema.names)
 
     def batches(
@@ -89,8 +86,6 @@ class Reader:
             options["texts"] = texts
         found = _imported(self.read)(path, columns, **options)
         if hasattr(found, "__arrow_c_stream__"):
-            import pyarrow as pa
-
             found = pa.RecordBatchReader.from_stream(found)
         return cast("Iterator[pa.RecordBatch]", iter(found))
 
@@ -101,10 +96,7 @@ class Reader:
 
 
 def _imported(function: Callable[..., Any] | str) -> Callable[..., Any]:
-    if not isinstance(function, str):
-        return function
-    module, _, name = function.partition(":")
-    return cast("Callable[..., Any]", getattr(import_module(module), name))
+    return cast("Callable[..., Any]", resolve_name(function)) if isinstance(function, str) else function
 
 
 _PARQUET = Reader(
@@ -308,11 +300,12 @@ LF, CR = 10, 13
 class TextChunks:
     """The text of a file (plain, ``.gz`` or ``.xz``) as pieces of about `size` bytes that end with a line.
 
-    `share` is how much of the file has been read, from 0 to 1; 0 where its size is not known.
+    `share` is how much of the file has been read, from 0 to 1; 0 where its size is not known. A plain file may be read
+    up to the byte `end`.
     """
 
-    def __init__(self, path: Path, file: BinaryIO, size: int = CHUNK) -> None:
-        self._path, self._file, self._size = path, file, size
+    def __init__(self, path: Path, file: BinaryIO, size: int = CHUNK, end: int | None = None) -> None:
+        self._path, self._file, self._size, self._end = path, file, size, end
         self._n_bytes = os.fstat(file.fileno()).st_size
         self._suffix = path.suffix.lower()
         self._stream: Any = file
@@ -361,6 +354,8 @@ class TextChunks:
                 return
 
     def _read(self, buffer: memoryview) -> int:
+        if self._end is not None:
+            buffer = buffer[: self._end - self._file.tell()]
         try:
             n_read: int = self._stream.readinto(buffer) or 0
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
@@ -392,25 +387,18 @@ class _XzStream:
         self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
 
     def readinto(self, buffer: memoryview) -> int:
-        while True:
+        content = b""
+        while not content:
             stored = b""
-            if self._decompressor.eof:
-                stored = self._next_stream()
+            if self._decompressor.eof:  # zeros may follow a stream
+                stored = self._decompressor.unused_data.lstrip(b"\0")
+                while not stored and (piece := self._file.read(PIECE)):
+                    stored = piece.lstrip(b"\0")
                 if not stored:
                     return 0
                 self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
-            elif self._decompressor.needs_input:
-                stored = self._file.read(PIECE)
-                if not stored:
-                    raise EOFError("the stream does not end")
+            elif self._decompressor.needs_input and not (stored := self._file.read(PIECE)):
+                raise EOFError("the stream does not end")
             content = self._decompressor.decompress(stored, len(buffer))
-            if content:
-                buffer[: len(content)] = content
-                return len(content)
-
-    def _next_stream(self) -> bytes:
-        """Return the begin of what follows a stream and zeros; nothing at the end of the file."""
-        stored = self._decompressor.unused_data.lstrip(b"\0")
-        while not stored and (piece := self._file.read(PIECE)):
-            stored = piece.lstrip(b"\0")
-        return stored
+        buffer[: len(content)] = content
+        return len(content)

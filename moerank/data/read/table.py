@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import DTypeLike
 
-from moerank.arrays import Array, Floats, Integers, Vector
+from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import check_room, unknown
 from moerank.data.blocks import empty_table
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
 from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.cache import remembered
-from moerank.data.read.columns import (
-    FURTHER,
-    MISSING_REMEDY,
-    MOST_LABEL,
-    Columns,
-    QueryRuns,
-    Table,
-    WrongValueError,
-    as_precision,
-    choose_columns,
-)
+from moerank.data.read.cache import Table, remembered
 from moerank.data.read.files import (
     READERS,
     Reader,
@@ -38,9 +29,52 @@ from moerank.data.read.files import (
     report_reading,
     table_endings,
 )
+from moerank.data.shards import parts_of, shard_ends
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+Precision = type[np.float64] | type[np.float32]
+
+
+def as_precision(dtype: DTypeLike) -> Precision:
+    """Return a precision of features as one of the two types there are, or raise a ValueError."""
+    for precision in (np.float64, np.float32):
+        if np.dtype(dtype) == precision:
+            return precision
+    raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
+
+
+MOST_LABEL = 2**31 - 1
+
+MISSING_REMEDY = (
+    "say what missing values become: a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, "
+    "--missing, or missing = in [data] of a problem file"
+)
+
+
+class WrongValueError(ValueError):
+    """A value of a table that cannot be used; the reader of its format may know the line."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that are read."""
+
+    label: str
+    query: str
+    features: tuple[str, ...]
+    remedy: str = "make numbers of it"
+    """For a feature that holds no numbers."""
+    further: Mapping[str, str] = field(default_factory=dict)
+    """The columns of `FURTHER` arrays, by their names."""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Label, query and features."""
+        return (self.label, self.query, *self.features)
+
+
+FURTHER = ("documents", "query_weights", "document_weights")
+"""Arrays that a table may have beside features, labels and queries, by the names of arguments of `RankingData`."""
+
 
 PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
@@ -190,28 +224,86 @@ def table_columns(
     exclude: Iterable[str] = (),
     **further: str | None,
 ) -> Columns:
-    """Return the columns that are read: those given, else those that the file tells; refuse names that are not there.
+    """Return the columns that are read: those given, else those that the file tells.
 
-    Without features all other columns are features. `further` has document, query_weight and document_weight.
+    Without features all other columns are features. `further` has document, query_weight and document_weight. A name
+    that is not there, or there twice, is a ValueError.
     """
     reader = _table_reader(path)
     told = reader.roles_in(path)
-    label, query = label or told.get("label"), query or told.get("query")
-    if label is None or query is None:
-        what = "label" if label is None else "query"
-        raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
-    roles = {array: array.removesuffix("s") for array in FURTHER}
-    arrays = {array: name for array, role in roles.items() if (name := further.get(role) or told.get(role))}
-    left_out = set(exclude)
-    present = reader.names(path, [label, query, *left_out, *arrays.values()])
-    used = {label, query, *arrays.values()}
+    own: dict[str, Any] = {"label": label or told.get("label"), "query": query or told.get("query")}
+    for what, column in own.items():
+        if column is None:
+            raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
+    roles = [array.removesuffix("s") for array in FURTHER]
+    own |= {role: name for role in roles if (name := further.get(role) or told.get(role))}
+    used, left_out = set(own.values()), set(exclude)
+    present = reader.names(path, [*own.values(), *left_out])
     if features is None:
         features = [name for name in told.get("features", ()) if name not in used] or None
     if left_out:
         if absent := sorted(left_out - set(present)):
             raise ValueError(f"{path}: {unknown('column', absent[0], present)}; exclude= names columns to leave out")
         features = [name for name in features or present if name not in left_out | used]
-    return choose_columns(path, present, label, query, features, arrays)
+    if twice := [name for number, name in enumerate(present) if name in present[:number]]:
+        raise ValueError(f"{path}: two columns are called {twice[0]!r}; give the columns distinct names")
+    role_of: dict[str, str] = {}
+    for what, name in own.items():
+        if name not in present:
+            raise ValueError(f"{path}: {unknown('column', name, present)}; {what}= names the column of the {what}")
+        if name in role_of:
+            raise ValueError(f"{path}: the column {name!r} cannot be both {role_of[name]} and {what}")
+        role_of[name] = what
+    chosen = tuple(name for name in present if name not in used) if features is None else tuple(features)
+    _check_chosen(path, chosen, present, role_of, given=features is not None)
+    remedy = "make numbers of it" if features is not None else "leave it out (exclude), or make numbers of it"
+    arrays = {f"{role}s": name for name, role in role_of.items() if role in roles}
+    return Columns(own["label"], own["query"], chosen, remedy, arrays)
+
+
+def _check_chosen(
+    path: Path, chosen: tuple[str, ...], present: Sequence[str], roles: Mapping[str, str], *, given: bool
+) -> None:
+    """Refuse columns that cannot be features; `given` says whether they were named."""
+    if not given and (strange := [name for name in chosen if name in ("", "__index_level_0__")]):
+        raise ValueError(
+            f"{path}: the column {strange[0]!r} is an index that pandas wrote, no feature; write the table with "
+            "index=False, or list the columns that are features"
+        )
+    if not chosen:
+        label, query, *_ = roles
+        lacking = f"there is no column beside {label!r} and {query!r}; at least one feature is needed"
+        raise ValueError(f"{path}: {'features is empty; at least one column is needed' if given else lacking}")
+    for number, name in enumerate(chosen if given else ()):
+        if name not in present:
+            wrong = f"{unknown('column', str(name), present)}; features= names the columns of features"
+        elif name in roles:
+            wrong = f"the column {name!r} is the {roles[name]}, no feature"
+        elif name in chosen[:number]:
+            wrong = f"features names the column {name!r} twice"
+        else:
+            continue
+        raise ValueError(f"{path}: {wrong}")
+
+
+def table_shard(path: Path, number: int, n_shards: int, **reading: Any) -> RankingData:
+    """Read a shard of a table, counted from 0; `reading` are arguments of `load_table`.
+
+    A columnar file is cut by the rows of its queries; others are read as a whole before they are cut.
+    """
+    options = {name: reading[name] for name in ("missing", "dtype") if name in reading}
+    columns = table_columns(path, **{role: name for role, name in reading.items() if role not in options})
+    reader = reader_of(path)
+    if reader is None or not reader.columnar or columns.further.keys() - {"documents"}:  # weights regard all rows
+        return parts_of(load_table(path, **reading), n_shards)[number]
+    queries = QueryRuns(path, columns.query)
+    for batch in reader.batches(path, [columns.query], [columns.query]):
+        queries.add(_ids(batch.column(columns.query), path, columns.query, queries.n_rows))
+    offsets = queries.offsets()
+    begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
+    missing, dtype = options.get("missing"), options.get("dtype", np.float64)
+    table = read_table(path, columns, dtype=dtype, missing=missing is not None, rows=(begin, end))
+    return table.as_data(f"{path}, rows {begin + 1:,} to {end:,}", missing)
 
 
 def table_paths(folder: Path) -> list[Path]:
@@ -249,10 +341,16 @@ def _require_same_columns(path: Path, first: Path, expected: set[str]) -> None:
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
     """Return the names of the label and the query column: given, told by the file, or else the first usual ones."""
     reader = _table_reader(path)
-    roles = reader.roles_in(path)
-    label, query = label or roles.get("label"), query or roles.get("query")
-    present = reader.names(path, [name for name in (label, query) if name is not None])
-    return _guessed(path, "label", label, LABELS, present), _guessed(path, "query", query, QUERIES, present)
+    told = reader.roles_in(path)
+    found: dict[str, Any] = {"label": label or told.get("label"), "query": query or told.get("query")}
+    present = reader.names(path, [name for name in found.values() if name is not None])
+    for what, usual in (("label", LABELS), ("query", QUERIES)):
+        if found[what] is None:
+            found[what] = next((column for name in usual for column in present if column.lower() == name), None)
+        if found[what] is None:
+            shown = ", ".join(present[:10]) + (", …" if len(present) > 10 else "")
+            raise ValueError(f"{path}: no column has a usual name of the {what}; name it by --{what}, one of {shown}")
+    return found["label"], found["query"]
 
 
 def told_roles(path: Path) -> Mapping[str, Any]:
@@ -262,8 +360,6 @@ def told_roles(path: Path) -> Mapping[str, Any]:
 
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
     """Return the first rows of all columns of a table, those of a CSV file as texts."""
-    import pyarrow as pa
-
     reader, batches, size = _table_reader(path), [], 0
     names = reader.names(path)
     for batch in reader.batches(path, names, names):
@@ -275,17 +371,6 @@ def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]
         raise ValueError(f"{path}: the table has no row")
     table = pa.Table.from_batches(batches)
     return {name: table.column(name).slice(0, n_rows) for name in names}
-
-
-def _guessed(path: Path, what: str, given: str | None, usual: tuple[str, ...], present: list[str]) -> str:
-    if given is not None:
-        return given
-    for name in usual:
-        for column in present:
-            if column.lower() == name:
-                return column
-    shown = ", ".join(present[:10]) + (", …" if len(present) > 10 else "")
-    raise ValueError(f"{path}: no column has a usual name of the {what}; name it by --{what}, one of {shown}")
 
 
 def _table_reader(path: Path) -> Reader:
@@ -301,8 +386,6 @@ def read_table(
 
     `missing` says whether a value may be missing.
     """
-    import pyarrow as pa
-
     reader = _table_reader(path)
     try:
         return _read(reader, path, columns, np.dtype(dtype), missing, rows)
@@ -310,14 +393,6 @@ def read_table(
         reader.refuse(path, columns, dtype, missing=missing)
         reason = str(error) if isinstance(error, WrongValueError) else f"{path}: cannot be read ({error})"
         raise ValueError(reason) from None
-
-
-def table_offsets(path: Path, query: str) -> Integers:
-    """Return the rows at which the queries of a table begin and end, shape (n_queries + 1,)."""
-    queries = QueryRuns(path, query)
-    for batch in _table_reader(path).batches(path, [query], [query]):
-        queries.add(_ids(batch.column(query), path, query, queries.n_rows))
-    return queries.offsets()
 
 
 def _read(
@@ -335,11 +410,11 @@ def _read(
     with part_of_reading(*shares[:2]):
         for batch in reader.batches(path, [*columns.all[:2], *columns.further.values()], texts, rows):
             row = first + queries.n_rows
-            labels.append(_labels(batch.column(columns.label), path, columns.label, row))
+            labels.append(_checked(batch.column(columns.label), path, columns.label, row, *_LABEL).astype(np.int64))
             queries.add(_ids(batch.column(columns.query), path, columns.query, row))
             for array, name in columns.further.items():
                 told = batch.column(name), path, name, row
-                further[array].append(_ids(*told, "document") if array == "documents" else _weights(*told))
+                further[array].append(_ids(*told, "document") if array == "documents" else _checked(*told, *_WEIGHT))
             n_rows, n_bytes = queries.n_rows, n_features * dtype.itemsize + 16  # with label and query
             check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * n_bytes)
     if not queries.n_rows:
@@ -374,42 +449,38 @@ def _read(
                 "give all rows of a query its weight"
             )
         found["query_weights"] = weights[offsets[:-1]]
-    return Table(X, y, queries.ids(), offsets, columns.features, **found)
+    return Table(X, y, np.repeat(queries.ids(), np.diff(offsets)), columns.features, **found)
 
 
-def _labels(column: pa.Array, path: Path, name: str, row: int) -> Integers:
-    """Return the relevance labels of the rows from `row` on."""
+_LABEL = (
+    "label",
+    lambda values: (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values)),
+    f"an integer from 0 (irrelevant) to {MOST_LABEL:,}",
+)
+_WEIGHT = (
+    "weight",
+    lambda values: (values > 0) & np.isfinite(values),
+    "a positive number; leave the row out, or give it a weight",
+)
+
+
+def _checked(
+    column: pa.Array, path: Path, name: str, row: int, what: str, are_right: Callable[[Vector], Mask], right: str
+) -> Vector:
+    """Return the labels or weights of the rows from `row` on."""
     _check_type(path, name, column.type, remedy="make numbers of it")
     values = np.asarray(arrow_numbers(column), np.float64)
     with np.errstate(invalid="ignore"):
-        right = (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))
-    if not right.all():
-        wrong = int(right.argmin())
-        raise WrongValueError(
-            f"{path}, row {row + wrong + 1:,}: the label {values[wrong]:g} in the column {name!r} is not an integer "
-            f"from 0 (irrelevant) to {MOST_LABEL:,}"
-        )
-    return values.astype(np.int64)
-
-
-def _weights(column: pa.Array, path: Path, name: str, row: int) -> Vector:
-    """Return the weights of the rows from `row` on."""
-    _check_type(path, name, column.type, remedy="make numbers of it")
-    values = np.asarray(arrow_numbers(column), np.float64)
-    right = (values > 0) & np.isfinite(values)
-    if not right.all():
-        wrong = int(right.argmin())
-        raise WrongValueError(
-            f"{path}, row {row + wrong + 1:,}: the weight {values[wrong]:g} in the column {name!r} is not a positive "
-            "number; leave the row out, or give it a weight"
-        )
+        fit = are_right(values)
+    if not fit.all():
+        wrong = int(fit.argmin())
+        where = f"{path}, row {row + wrong + 1:,}"
+        raise WrongValueError(f"{where}: the {what} {values[wrong]:g} in the column {name!r} is not {right}")
     return values
 
 
 def _ids(column: pa.Array, path: Path, name: str, row: int, what: str = "query") -> Array:
     """Return the ids of queries or documents in the rows from `row` on: integers or texts."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
@@ -434,8 +505,6 @@ def _ids(column: pa.Array, path: Path, name: str, row: int, what: str = "query")
 
 def _check_type(path: Path, name: str, kind: pa.DataType, remedy: str) -> None:
     """Refuse a column that does not hold plain numbers."""
-    import pyarrow as pa
-
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
 
@@ -457,3 +526,42 @@ def _fill(block: Floats, batch: pa.RecordBatch, names: Sequence[str], path: Path
             reason = "not finite" if np.isinf(values[wrong]) else "too large for the precision of the features"
             where = f"{path}, row {row + wrong + 1:,}"
             raise WrongValueError(f"{where}: the value {values[wrong]:g} of {name!r} is {reason}")
+
+
+class QueryRuns:
+    """The queries of the rows of a table, gathered block by block; the rows of a query must be contiguous."""
+
+    def __init__(self, path: Path, column: str) -> None:
+        self._path, self._column = path, column
+        self._first: dict[object, int] = {}  # row of each query
+        self._last: object = None
+        self.n_rows = 0
+
+    def add(self, ids: Array) -> None:
+        """Add the ids of further rows, shape (n_rows,), integers or texts; refuse a query that begins again."""
+        starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else np.zeros(0, np.int64)
+        for query, row in zip(ids[starts].tolist(), (self.n_rows + starts).tolist(), strict=True):
+            if query == self._last:
+                continue
+            if query in self._first:
+                raise WrongValueError(f"{self._path}, row {row + 1:,}: query {query} {begins_again(self._column)}")
+            self._first[query], self._last = row, query
+        self.n_rows += len(ids)
+
+    def offsets(self) -> Integers:
+        """Return the rows at which the queries begin and end, shape (n_queries + 1,)."""
+        return np.array([*self._first.values(), self.n_rows], np.int64)
+
+    def ids(self) -> Array:
+        """Return the queries: 64-bit integers if all are written so, else texts."""
+        texts = [str(query) for query in self._first]
+        try:
+            numbers = np.array([int(text) for text in texts], np.int64)
+        except (ValueError, OverflowError):
+            return np.array(texts)
+        return numbers if numbers.astype(str).tolist() == texts else np.array(texts)  # 07 is not 7
+
+
+def begins_again(column: str) -> str:
+    """Return the refusal of a query whose rows are not contiguous."""
+    return f"begins again; sort the rows by the column {column!r}, so that those of a query are contiguous"
