@@ -28,11 +28,6 @@ def feature_correlations(data: AnyData | Matrix) -> Matrix:
 
     `data` may be a table (n_documents, n_features), too. A constant feature correlates with nothing, not even with
     itself. O(n_documents · n_features²).
-
-    Examples
-    --------
-    >>> feature_correlations(np.array([[0.0, 3.0, 7.0], [1.0, 2.0, 7.0], [2.0, 1.0, 7.0]])).round(6).tolist()
-    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     """
     if isinstance(data, AnyData):
         scatter = data.total(_scatter, *_centre_of(data.map(_seen)))
@@ -47,11 +42,6 @@ def label_correlations(data: AnyData) -> Vector:
     """Return |Pearson correlation| of each feature with the relevance label over all documents, shape (n_features,).
 
     0 for a constant feature. The labels must not all be equal. O(n_documents · n_features).
-
-    Examples
-    --------
-    >>> label_correlations(RankingData([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]], y=[2, 1, 0])).round(6).tolist()
-    [1.0, 0.0]
     """
     mean_label = sum(data.map(_sum_of_labels)) / data.n_documents  # of integers, and so exact
     product, length, label_length = data.total(_label_products, *_centre_of(data.map(_seen)), mean_label)

@@ -353,15 +353,7 @@ class DaskShards:
 
 
 def placed(home: Mapping[int, str], n_shards: int, threads: Mapping[str, int]) -> list[str]:
-    """Return the worker of each shard; a shard stays at home unless its worker is gone or has more than its share.
-
-    `home` gives the workers that hold shards so far, `threads` the number of threads of each present worker.
-
-    Examples
-    --------
-    >>> placed({}, 4, {"a": 1, "b": 1}), placed({0: "a", 1: "a", 2: "b", 3: "b"}, 4, {"b": 1, "c": 1})
-    (['a', 'a', 'b', 'b'], ['c', 'c', 'b', 'b'])
-    """
+    """Return the worker of each shard: its home, unless that is gone or has more than its share by the threads."""
     left = {worker: -(-n_shards * n // sum(threads.values())) for worker, n in threads.items()}
     homes = dict[int, str]()
     for shard, worker in sorted(home.items()):
@@ -433,10 +425,7 @@ def _step_on(shard: RankingData | None, step: Callable[..., RankingData]) -> Ran
 def _work(
     shards: Mapping[int, RankingData], runs: Iterable[Run], function: Callable[..., T], arguments: list[list[object]]
 ) -> list[T]:
-    """Return the sum of `function` over the shards of each run, on their worker.
-
-    `arguments` has for each argument a list of values, one for each shard in order of number.
-    """
+    """Return the sum of `function` over the shards of each run; each argument has a value for each shard by number."""
     own = dict(zip(sorted(shards), zip(*(_once(_unpacked, values) for values in arguments), strict=True), strict=False))
     with one_blas_thread():
         return [add_up(run, lambda shard: function(shards[shard], *own.get(shard, ()))) for run in runs]

@@ -172,30 +172,25 @@ def _counts(data: RankingData) -> tuple[Any, ...]:
     unknown = np.zeros(data.n_features, np.int64)
     if data.n_missing.any():
         unknown = np.logical_and.reduceat(data.is_missing, starts).sum(axis=0)
+    least, greatest = np.minimum.reduceat(data.X, starts), np.maximum.reduceat(data.X, starts)
+    varies = least != greatest
     return (
         np.diff(data.offsets),
         Counter(dict(zip(labels.tolist(), counts.tolist(), strict=True))),
         int((highest == 0).sum()),
         int((highest == lowest).sum()),
-        data.X.min(axis=0),
-        data.X.max(axis=0),
+        least.min(axis=0),
+        greatest.max(axis=0),
         unknown,
         list(_sizes_of_copies(data)),
-        *_comes_scaled(data),
+        bool(varies.any()),
+        bool((least[varies] == 0).all() and (greatest[varies] == 1).all()),
     )
 
 
 def _where_any(data: AnyData, counts: Integers) -> dict[str, int]:
     """Return the counts (n_features,) that are not 0, by the names of the features."""
     return {data.feature_names[f]: int(counts[f]) for f in np.flatnonzero(counts)}
-
-
-def _comes_scaled(data: RankingData) -> tuple[bool, bool]:
-    """Return whether some feature varies in a query, and whether each that does goes from 0 to 1 there."""
-    starts = data.offsets[:-1]
-    least, greatest = np.minimum.reduceat(data.X, starts), np.maximum.reduceat(data.X, starts)
-    varies = least != greatest
-    return bool(varies.any()), bool((least[varies] == 0).all() and (greatest[varies] == 1).all())
 
 
 def _sizes_of_copies(data: RankingData) -> Iterator[int]:

@@ -325,13 +325,7 @@ def load_web_fold(
 def web_shard(
     fold: int, number: int, n_shards: int, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32
 ) -> RankingData:
-    """Make one of `n_shards` shards of the training part of `load_web_fold`; `number` counts them from 0.
-
-    Examples
-    --------
-    >>> web_shard(1, 1, 3, n_queries=10)
-    RankingData('web, fold 1, training, shard 2 of 3': 106 documents, 1 queries, 136 features)
-    """
+    """Make one of `n_shards` shards of the training part of `load_web_fold`; `number` counts them from 0."""
     check_at_least(1, N_FOLDS, fold=fold)
     offsets = _offsets(n_queries, seed, dtype, n_shards + 1)
     queries = deal(np.arange(n_queries), fold, "web")["training"]
@@ -346,10 +340,7 @@ def web_bytes(n_queries: int, dtype: DTypeLike) -> int:
 
 
 def _offsets(n_queries: int, seed: int, dtype: DTypeLike, n_parts: int = 1) -> Integers:
-    """Draw the number of documents of each query; return their first rows, shape (n_queries + 1,).
-
-    Refuse a table beyond the limit on memory, unless it is made in several parts.
-    """
+    """Draw the length of each query; return their first rows. A table beyond the limit is refused unless in parts."""
     check_at_least(1, n_queries=n_queries)
     check_at_least(0, MOST_SEED, seed=seed)
     as_precision(dtype)

@@ -8,10 +8,11 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
@@ -19,9 +20,6 @@ from moerank.checks import unknown
 from moerank.data.blocks import empty_table
 from moerank.kernels.columns import extremes
 from moerank.kernels.lanes import lanes
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ROWS = 4096
 """Rows of a table that are copied at once, so that they stay in the processor's cache."""
@@ -38,8 +36,6 @@ def column_names(X: object) -> tuple[str, ...] | None:
 
 
 def _arrow_table(X: object) -> pa.Table:
-    import pyarrow as pa
-
     return X if isinstance(X, pa.Table) else pa.RecordBatchReader.from_stream(X).read_all()
 
 
@@ -148,8 +144,6 @@ def _frame_table(X: object, names: Sequence[str] | None) -> Floats:
 
 def _arrow_feature(column: pa.ChunkedArray, name: str) -> Array:
     """Return a column of an Arrow table as numbers; refuse other values with the remedy."""
-    import pyarrow as pa
-
     kind, is_a = column.type, pa.types
     if is_a.is_decimal(kind) or is_a.is_null(kind):
         column = column.cast(pa.float64())
@@ -163,8 +157,6 @@ def _arrow_feature(column: pa.ChunkedArray, name: str) -> Array:
 
 def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
     """Return a column of numbers as Arrow has it: in the precision it has, NaN where a value is missing."""
-    import pyarrow as pa
-
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     numbers: Array = column.to_numpy(zero_copy_only=False)
@@ -253,10 +245,7 @@ def refuse_large_values(X: Array, names: Sequence[str] | None, where: str = "") 
 
 
 def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "") -> Extremes:
-    """Raise a ValueError that names row and feature of an infinite value in X (n_documents, n_features).
-
-    Returns the extremes of X, if all values are finite or NaN.
-    """
+    """Return the extremes of X (n_documents, n_features); an infinite value is a ValueError with row and feature."""
     found = extremes_of(X)
     if not found.finite:
         row, column = np.argwhere(np.isinf(X))[0]
@@ -463,10 +452,7 @@ def listed(features: Any) -> tuple[Any, ...]:
 
 
 def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> Mask:
-    """Return the mask (n_features,) of features that are given by column (from 0) or name.
-
-    A name or column that does not exist is a ValueError that begins with `where`.
-    """
+    """Return the mask of features given by column (from 0) or name; an error for another begins with `where`."""
     mask = np.zeros(len(names), np.bool_)
     for feature in listed(features):
         mask[_column(feature, names, where)] = True

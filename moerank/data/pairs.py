@@ -7,7 +7,6 @@ order — by query, then better row, then worse row — and the columns of every
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask
-from moerank.checks import check_room
 from moerank.data.blocks import ByDocument
 from moerank.kernels.pair_pass import enumerate_pairs
 
@@ -26,14 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LabelRuns:
-    """The documents of each query by label. A run holds the documents of one label in one query.
-
-    Examples
-    --------
-    >>> runs = LabelRuns.of(np.array([2, 0, 1, 1, 5, 5]), np.array([0, 4, 6]))
-    >>> runs.run.tolist(), runs.n_worse.tolist(), runs.n_better.tolist(), runs.n_pairs
-    ([2, 0, 1, 1, 3, 3], [0, 1, 3, 0], [3, 1, 0, 0], 5)
-    """
+    """The documents of each query by label. A run holds the documents of one label in one query."""
 
     run: NDArray[np.int32]  # of each document; runs count by query, then by label, the least first
     first: Integers  # query q has the runs first[q] to first[q + 1]
@@ -111,31 +102,6 @@ class PreferencePairs:
         better, worse = self.better[keep], self.worse[keep]
         starts = np.flatnonzero(np.diff(better, prepend=-1))
         return PreferencePairs(better, worse, np.append(starts, len(better)), better[starts])
-
-
-class LabelledQueries:
-    """Labels (n_documents,) and offsets of queries with their pairs and runs, shared by data with other features."""
-
-    def __init__(self, y: Integers, offsets: Integers) -> None:
-        self.y, self.offsets = y, offsets
-
-    @cached_property
-    def pairs(self) -> PreferencePairs:
-        """The list of all preference pairs, O(n_pairs); a ValueError where it exceeds the limit on memory."""
-        n_pairs = self.label_runs.n_pairs
-        check_room(
-            f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)",
-            32 * n_pairs,  # for two rows, and the values that solvers keep for a pair
-        )
-        return PreferencePairs.of(self.y, self.offsets)
-
-    @cached_property
-    def label_runs(self) -> LabelRuns:
-        """The documents of each query by label."""
-        return LabelRuns.of(self.y, self.offsets)
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"y": self.y, "offsets": self.offsets}
 
 
 def n_pairs_of_queries(data: AnyData, masks: Mask) -> Integers:

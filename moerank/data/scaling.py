@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,42 +22,30 @@ FittedKind: TypeAlias = Literal["minmax", "standard"]
 Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 
 
-STORED = ConfigDict(extra="forbid", strict=True)
-"""How pydantic reads a scaling from JSON."""
-
-
-@dataclass(frozen=True)
-class Unscaled:
-    """Values as they were given."""
-
-    __pydantic_config__ = STORED
-
-    kind: Literal["none"] = "none"
-
-    def apply(self, data: DataT) -> DataT:
-        """Return the data themselves."""
-        return data
-
-    def of_features(self, mask: Mask) -> Unscaled:
-        """Return the scaling of some features."""
-        return self
-
-
-@dataclass(frozen=True)
-class PerQuery:
-    """Every feature scaled to [0, 1] in every query; see `query_level_norm`."""
-
-    __pydantic_config__ = STORED
-
-    kind: Literal["query"] = "query"
+class _Scaling:
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # of reading from JSON
 
     def apply(self, data: DataT) -> DataT:
         """Return the same documents with scaled features."""
-        return data.scaled_by(self)
+        return data if isinstance(self, Unscaled) else data.scaled_by(self)  # type: ignore[arg-type]
 
-    def of_features(self, mask: Mask) -> PerQuery:
-        """Return the scaling of some features."""
+    def of_features(self, mask: Mask) -> Self:
+        """Return the scaling of the features in `mask`, shape (n_features,)."""
         return self
+
+
+@dataclass(frozen=True)
+class Unscaled(_Scaling):
+    """Values as they were given."""
+
+    kind: Literal["none"] = "none"
+
+
+@dataclass(frozen=True)
+class PerQuery(_Scaling):
+    """Every feature scaled to [0, 1] in every query; see `query_level_norm`."""
+
+    kind: Literal["query"] = "query"
 
     def table(self, X: Array, offsets: Integers) -> Array:
         """Return x′ = (x − min) / (max − min) in each query, and 0 where a feature is constant there."""
@@ -76,7 +64,7 @@ class PerQuery:
 
 
 @dataclass(frozen=True)
-class FittedScaling:
+class FittedScaling(_Scaling):
     """Every feature moved and stretched by two values fitted to training data: x′ = (x − offset) / scale.
 
     Attributes
@@ -86,8 +74,6 @@ class FittedScaling:
     offset, scale : tuple of float, shape (n_features,)
         A feature that is constant in training has scale 1.
     """
-
-    __pydantic_config__ = STORED
 
     kind: FittedKind
     offset: tuple[float, ...]
@@ -102,14 +88,10 @@ class FittedScaling:
             if not isfinite(offset) or not 0 < scale < float("inf"):
                 raise ValueError(f"offset {offset} and scale {scale} of feature {place} cannot be applied")
 
-    def apply(self, data: DataT) -> DataT:
-        """Return the same documents with scaled features."""
-        return data.scaled_by(self)
-
-    def of_features(self, mask: Mask) -> FittedScaling:
+    def of_features(self, mask: Mask) -> Self:
         """Return the scaling of the features in `mask`, shape (n_features,)."""
         offset, scale = (tuple(np.array(values)[mask].tolist()) for values in (self.offset, self.scale))
-        return FittedScaling(self.kind, offset, scale)
+        return replace(self, offset=offset, scale=scale)
 
     def table(self, X: Array, offsets: Integers | None = None) -> Array:
         """Return the scaled values of a table (n_documents, n_features), computed in double precision.
@@ -219,10 +201,7 @@ def fit_scaling(train: AnyData, kind: Kind) -> Scaling:
 
 
 def negative_features(data: AnyData) -> Mask:
-    """Return which features have raw values below 0, beside the number for missing ones, shape (n_features,).
-
-    None where each query is scaled by itself, as raw values are unknown then. O(n_documents · n_features), remembered.
-    """
+    """Return which features have raw values below 0, beside the number for missing ones; none if scaled per query."""
     return data.remember("features below 0", lambda: np.any(data.map(_below_zero), axis=0))
 
 

@@ -188,12 +188,6 @@ def labels_by(rule: str | None, grades: Callable[[], Vector]) -> Callable[[float
     ``scale=K`` is K times the grade, rounded, halves up; ``bins=.25,.5`` the number of bounds that the grade reaches;
     ``quantiles=N`` the number of the N-quantiles of all `grades` that it exceeds, from 0 to N − 1; ``clip`` 0 for a
     grade below 0. By default a grade must be an integer from 0. Other rules and grades are a ValueError.
-
-    Examples
-    --------
-    >>> label = labels_by("bins=.25,.5,.75", lambda: np.zeros(0))
-    >>> [label(grade) for grade in (0.1, 0.25, 1.5)]
-    [0, 1, 3]
     """
     name, _, text = (rule or "").partition("=")
     try:

@@ -107,10 +107,7 @@ class _Watched(RawIOBase):
 
 
 def _header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
-    """Return the names of the columns and the separator.
-
-    The separator is the comma, semicolon or tab at which the first line holds all needed names, else the most names.
-    """
+    """Return the names of the columns and the separator: that with all needed names, else with the most names."""
     with opened(path) as (file, _), text_lines(file) as lines:
         first = next(lines, "")
         headers = {sign: _split(first, sign) for sign in SEPARATORS}
@@ -130,10 +127,7 @@ def _split(line: str, separator: str) -> list[str]:
 
 
 def refuse_csv(path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool) -> None:
-    """Raise a ValueError that names the line and the column of the first value that cannot be read, if there is any.
-
-    `missing` says whether a value may be missing.
-    """
+    """Raise a ValueError with line and column of the first value that cannot be read, or must not be missing."""
     names, separator = _header(path, columns.all)
     label, query, *features = (names.index(name) for name in columns.all)
     finished: set[str] = set()
@@ -207,13 +201,7 @@ LEFT_OUT = "or leave the column out: --exclude, exclude= in Python, or exclude =
 
 
 def kind_of(*texts: str) -> str:
-    """Return which of `KINDS` all these texts are.
-
-    Examples
-    --------
-    >>> kind_of("1", "2.5"), kind_of("1,5"), kind_of("1", "true"), kind_of("2024-02-29"), kind_of("TRUE", "false")
-    ('numbers', 'decimal commas', 'texts', 'dates', 'switches')
-    """
+    """Return which of `KINDS` all these texts are."""
     return next(kind for kind, pattern in KINDS.items() if all(map(pattern.fullmatch, texts)))
 
 

@@ -370,13 +370,10 @@ class TextChunks:
 
 
 def _whole_lines(buffer: bytearray, begin: int, end: int) -> int:
-    """Return how many of the bytes up to `end` are whole lines; those before `begin` hold no line end.
-
-    A carriage return at the very end may be half a line end.
-    """
+    """Return how many bytes up to `end` are whole lines; no line ends before `begin`."""
     first = max(begin - 1, 0)
     place = buffer.rfind(b"\n", first, end)
-    return max(place, buffer.rfind(b"\r", max(place, first), end - 1)) + 1
+    return max(place, buffer.rfind(b"\r", max(place, first), end - 1)) + 1  # a CR at the end may be half a line end
 
 
 class _XzStream:

@@ -195,10 +195,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 def _ids_in_comments(path: Path, state: tuple[int, int]) -> Array | None:
-    """Return the first word of the comment of each document, behind ``docid =``; None if a document has none.
-
-    A file that has changed since it was in this state, and so may have other documents, is a ValueError.
-    """
+    """Return the first word of each comment, behind ``docid =``, None if one has none; refuse a changed file."""
     if _state(path) != state:
         raise ValueError(f"{path}: it changed after it was read; read it again for the ids of its documents")
     ids: list[bytes] = []
@@ -253,10 +250,7 @@ class _RefusedError(ValueError):
 
 
 def _wrong_document(line: bytes, n_features: int | None, nulls: bool, side_file: str | None) -> str | None:
-    """Say what is wrong with the first part of a line that does not have the form of a document; None if all have it.
-
-    `side_file` names the file that has the queries, if one has.
-    """
+    """Say what is wrong with the form of a document, if anything; `side_file` names the file of the queries, if any."""
     document = line.partition(b"#")[0]
     label, *rest = re.split(rb"[ \t]+", document.strip(b" \t"))
     if not re.fullmatch(_LABEL, label):

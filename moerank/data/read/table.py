@@ -287,10 +287,7 @@ def _check_chosen(
 
 
 def table_shard(path: Path, number: int, n_shards: int, **reading: Any) -> RankingData:
-    """Read a shard of a table, counted from 0; `reading` are arguments of `load_table`.
-
-    A columnar file is cut by the rows of its queries; others are read as a whole before they are cut.
-    """
+    """Read a shard, cut by rows from a columnar file; `reading` are arguments of `load_table`."""
     options = {name: reading[name] for name in ("missing", "dtype") if name in reading}
     columns = table_columns(path, **{role: name for role, name in reading.items() if role not in options})
     reader = reader_of(path)
@@ -382,10 +379,7 @@ def _table_reader(path: Path) -> Reader:
 def read_table(
     path: Path, columns: Columns, *, dtype: DTypeLike, missing: bool, rows: tuple[int, int] | None = None
 ) -> Table:
-    """Read a table, or the rows from ``rows[0]`` to before ``rows[1]`` of a columnar file.
-
-    `missing` says whether a value may be missing.
-    """
+    """Read a table, or the rows from ``rows[0]`` to before ``rows[1]`` of a columnar file."""
     reader = _table_reader(path)
     try:
         return _read(reader, path, columns, np.dtype(dtype), missing, rows)
@@ -410,11 +404,11 @@ def _read(
     with part_of_reading(*shares[:2]):
         for batch in reader.batches(path, [*columns.all[:2], *columns.further.values()], texts, rows):
             row = first + queries.n_rows
-            labels.append(_checked(batch.column(columns.label), path, columns.label, row, *_LABEL).astype(np.int64))
+            labels.append(_labels(batch.column(columns.label), path, columns.label, row))
             queries.add(_ids(batch.column(columns.query), path, columns.query, row))
             for array, name in columns.further.items():
                 told = batch.column(name), path, name, row
-                further[array].append(_ids(*told, "document") if array == "documents" else _checked(*told, *_WEIGHT))
+                further[array].append(_ids(*told, "document") if array == "documents" else _weights(*told))
             n_rows, n_bytes = queries.n_rows, n_features * dtype.itemsize + 16  # with label and query
             check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * n_bytes)
     if not queries.n_rows:
@@ -441,42 +435,42 @@ def _read(
     if "documents" in found:
         found["documents"] = found["documents"].astype(np.str_)
     if (weights := found.get("query_weights")) is not None:
-        same = weights == np.repeat(weights[offsets[:-1]], np.diff(offsets))
-        if not same.all():
-            name, wrong = columns.further["query_weights"], first + int(same.argmin()) + 1
-            raise WrongValueError(
-                f"{path}, row {wrong:,}: another weight in the column {name!r} than in the first row of the query; "
-                "give all rows of a query its weight"
-            )
         found["query_weights"] = weights[offsets[:-1]]
+        same = weights == np.repeat(found["query_weights"], np.diff(offsets))
+        other = f"another weight in the column {columns.further['query_weights']!r} than in the first row of the query"
+        _require(same, path, first, lambda i: f"{other}; give all rows of a query its weight")
     return Table(X, y, np.repeat(queries.ids(), np.diff(offsets)), columns.features, **found)
 
 
-_LABEL = (
-    "label",
-    lambda values: (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values)),
-    f"an integer from 0 (irrelevant) to {MOST_LABEL:,}",
-)
-_WEIGHT = (
-    "weight",
-    lambda values: (values > 0) & np.isfinite(values),
-    "a positive number; leave the row out, or give it a weight",
-)
+def _require(right: Mask, path: Path, row: int, reason: Callable[[int], str]) -> None:
+    """Raise the error of the first of the rows from `row` on that is not right."""
+    if not right.all():
+        wrong = int(right.argmin())
+        raise WrongValueError(f"{path}, row {row + wrong + 1:,}: {reason(wrong)}")
 
 
-def _checked(
-    column: pa.Array, path: Path, name: str, row: int, what: str, are_right: Callable[[Vector], Mask], right: str
-) -> Vector:
-    """Return the labels or weights of the rows from `row` on."""
-    _check_type(path, name, column.type, remedy="make numbers of it")
-    values = np.asarray(arrow_numbers(column), np.float64)
+def _labels(column: pa.Array, path: Path, name: str, row: int) -> Integers:
+    """Return the relevance labels of the rows from `row` on."""
+    values = _plain_numbers(column, path, name)
     with np.errstate(invalid="ignore"):
-        fit = are_right(values)
-    if not fit.all():
-        wrong = int(fit.argmin())
-        where = f"{path}, row {row + wrong + 1:,}"
-        raise WrongValueError(f"{where}: the {what} {values[wrong]:g} in the column {name!r} is not {right}")
+        right = (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))
+    whole = f"an integer from 0 (irrelevant) to {MOST_LABEL:,}"
+    _require(right, path, row, lambda i: f"the label {values[i]:g} in the column {name!r} is not {whole}")
+    return values.astype(np.int64)
+
+
+def _weights(column: pa.Array, path: Path, name: str, row: int) -> Vector:
+    """Return the weights of the rows from `row` on."""
+    values = _plain_numbers(column, path, name)
+    right = "a positive number; leave the row out, or give it a weight"
+    positive = (values > 0) & np.isfinite(values)
+    _require(positive, path, row, lambda i: f"the weight {values[i]:g} in the column {name!r} is not {right}")
     return values
+
+
+def _plain_numbers(column: pa.Array, path: Path, name: str) -> Vector:
+    _check_type(path, name, column.type, remedy="make numbers of it")
+    return np.asarray(arrow_numbers(column), np.float64)
 
 
 def _ids(column: pa.Array, path: Path, name: str, row: int, what: str = "query") -> Array:
@@ -487,16 +481,13 @@ def _ids(column: pa.Array, path: Path, name: str, row: int, what: str = "query")
         plural = {"query": "queries"}.get(what, "documents")
         raise ValueError(f"{path}: the column {name!r} holds {column.type}, which are no ids of {plural}; make texts")
     if column.null_count:
-        wrong = row + column.is_null().to_numpy(zero_copy_only=False).argmax() + 1
-        raise WrongValueError(f"{path}, row {wrong:,}: no {what} id in the column {name!r}; every row needs one")
+        there = column.is_valid().to_numpy(zero_copy_only=False)
+        _require(there, path, row, lambda i: f"no {what} id in the column {name!r}; every row needs one")
     if pa.types.is_floating(column.type):
         numbers = column.to_numpy(zero_copy_only=False)
-        if not (exact := np.abs(numbers) < LARGEST_EXACT).all():
-            wrong = int(exact.argmin())
-            raise WrongValueError(
-                f"{path}, row {row + wrong + 1:,}: the {what} id {numbers[wrong]:g} in the column {name!r} is NaN, or "
-                "a float that stands for several integers; make integers or texts"
-            )
+        inexact = f"in the column {name!r} is NaN, or a float that stands for several integers; make integers or texts"
+        exact = np.abs(numbers) < LARGEST_EXACT
+        _require(exact, path, row, lambda i: f"the {what} id {numbers[i]:g} {inexact}")
     if not pa.types.is_integer(column.type):
         column = column.cast(pa.string())
     ids: Array = column.to_numpy(zero_copy_only=False)
@@ -517,15 +508,14 @@ def _fill(block: Floats, batch: pa.RecordBatch, names: Sequence[str], path: Path
             target[...] = values
         if np.isfinite(target).all():
             continue
-        absent = np.isnan(target)
-        if absent.any() and not missing:
-            wrong = row + int(absent.argmax()) + 1
-            raise WrongValueError(f"{path}, row {wrong:,}: the value of {name!r} is missing; {MISSING_REMEDY}")
-        if (infinite := np.isinf(target)).any():
-            wrong = int(infinite.argmax())
-            reason = "not finite" if np.isinf(values[wrong]) else "too large for the precision of the features"
-            where = f"{path}, row {row + wrong + 1:,}"
-            raise WrongValueError(f"{where}: the value {values[wrong]:g} of {name!r} is {reason}")
+        absent, infinite = np.flatnonzero(np.isnan(target)), np.flatnonzero(np.isinf(target))
+        if len(absent) and not missing:
+            where = f"{path}, row {row + absent[0] + 1:,}"
+            raise WrongValueError(f"{where}: the value of {name!r} is missing; {MISSING_REMEDY}")
+        if len(infinite):
+            value = values[infinite[0]]
+            reason = "not finite" if np.isinf(value) else "too large for the precision of the features"
+            raise WrongValueError(f"{path}, row {row + infinite[0] + 1:,}: the value {value:g} of {name!r} is {reason}")
 
 
 class QueryRuns:
