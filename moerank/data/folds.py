@@ -16,10 +16,10 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers
 from moerank.checks import check_at_least, check_share
-from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData, in_one_piece
 from moerank.data.read.files import part_paths
 from moerank.data.read.letor import load_letor, widened
+from moerank.data.scaling import MissingRule
 from moerank.data.shards import AnyData
 
 

@@ -21,8 +21,7 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
 from moerank.data.blocks import add_up, shares
 from moerank.data.costs import FeatureCosts
-from moerank.data.missing import MissingRule
-from moerank.data.scaling import FittedScaling, PerQuery, Scaling
+from moerank.data.scaling import FittedScaling, MissingRule, PerQuery, Scaling
 
 if TYPE_CHECKING:
     from moerank.data.dask import DaskShards

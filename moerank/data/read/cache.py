@@ -33,8 +33,8 @@ import numpy as np
 from moerank.arrays import Array, Integers, Vector
 from moerank.checks import gibibytes
 from moerank.data.inputs import LaterIds
-from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData
+from moerank.data.scaling import MissingRule
 from moerank.files import is_private
 
 FORMAT = 6

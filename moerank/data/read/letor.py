@@ -23,7 +23,6 @@ from moerank.arrays import Array, Floats, Integers
 from moerank.checks import check_room, memory_limit
 from moerank.data.blocks import empty_table
 from moerank.data.inputs import LaterIds
-from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.cache import Table, remembered
 from moerank.data.read.files import (
@@ -35,6 +34,7 @@ from moerank.data.read.files import (
     report_reading,
 )
 from moerank.data.read.table import MISSING_REMEDY, Precision, as_precision
+from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.data.shards import parts_of
 from moerank.kernels.letor_text import count_ends, read_lines
 

@@ -16,7 +16,6 @@ from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import check_room, unknown
 from moerank.data.blocks import empty_table
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
-from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.cache import Table, remembered
 from moerank.data.read.files import (
@@ -29,6 +28,7 @@ from moerank.data.read.files import (
     report_reading,
     table_endings,
 )
+from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.data.shards import parts_of, shard_ends
 
 Precision = type[np.float64] | type[np.float32]
