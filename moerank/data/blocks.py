@@ -55,18 +55,15 @@ class ByQuery:
     values: Array
 
 
-@dataclass(frozen=True, eq=False)
-class ByDocument:
+class ByDocument(ByQuery):
     """An array with a value for each document along its last axis."""
-
-    values: Array
 
 
 def shares(argument: object, queries: Integers, documents: Integers) -> Sequence[object]:
     """Return the value of an argument for each shard: its part of a `ByQuery` or `ByDocument`, all of anything else."""
-    if not isinstance(argument, ByQuery | ByDocument):
+    if not isinstance(argument, ByQuery):
         return [argument] * (len(queries) - 1)
-    ends = queries if isinstance(argument, ByQuery) else documents
+    ends = documents if isinstance(argument, ByDocument) else queries
     if argument.values.shape[-1] != ends[-1]:
         raise ValueError(f"{argument.values.shape[-1]} values are not one for each of {ends[-1]}")
     return np.split(argument.values, ends[1:-1], axis=-1)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -269,20 +269,15 @@ class DaskShards:
 
     def _gathered(self, tasks: Mapping[Future[Any], str]) -> list[Any]:
         """Return the values of all tasks."""
-        client = self._cluster.client
-        loop: Any = client.loop
-
-        async def gather() -> list[Any]:
-            values: list[Any] = await client.gather(list(tasks), asynchronous=True)
-            return values
-
-        gathering = asyncio.run_coroutine_threadsafe(gather(), loop.asyncio_loop)
+        client: Any = self._cluster.client
+        values = client.gather(list(tasks), asynchronous=True)
+        gathering = asyncio.run_coroutine_threadsafe(values, client.loop.asyncio_loop)
         try:
             while not concurrent.futures.wait([gathering], POLL).done:
                 self._cluster.refuse_paused()
                 if not set(tasks.values()) <= set(self._cluster.look()):
                     raise _WorkerDiedError
-            return gathering.result()
+            return cast("list[Any]", gathering.result())
         except BaseException as error:
             gathering.cancel()
             failed = next((worker for task, worker in tasks.items() if task.status == "error"), None)

@@ -96,23 +96,6 @@ def without_mask(values: np.ma.MaskedArray[Any, Any]) -> Array:
     return objects
 
 
-def as_labels(y: Any) -> Vector:
-    """Return relevance labels as numbers, NaN where one is missing; refuse other values with the remedy."""
-    if isinstance(y, np.ma.MaskedArray):
-        y = without_mask(y)
-    categories = getattr(getattr(y, "dtype", None), "categories", None)
-    if categories is not None and getattr(categories, "dtype", None) is not None and categories.dtype.kind not in "iuf":
-        raise ValueError(
-            "its categories are no numbers; give the grade of each document as an integer, for instance by "
-            "y.map({'irrelevant': 0, 'relevant': 1})"
-        )
-    if getattr(getattr(y, "dtype", None), "kind", "") in ("c", "M", "m"):
-        raise ValueError(f"its values are of type {y.dtype}")
-    if hasattr(y, "iloc"):
-        y = y.to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.asarray(y, dtype=np.float64)
-
-
 def require_same_index(X: object, values: object, name: str) -> None:
     """Raise a ValueError if a pandas Series belongs to other rows than those of a DataFrame, by their indices."""
     if not isinstance(X, pd.DataFrame | pd.Series) or not isinstance(values, pd.DataFrame | pd.Series):
@@ -237,10 +220,9 @@ def extremes_of(X: Array) -> Extremes:
 def refuse_large_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) beyond 1e30 in size."""
     if not extremes_of(X).moderate:
-        row, column = np.argwhere(np.abs(X) > LARGEST_VALUE)[0]
         raise ValueError(
-            f"{where}X[{row}, {column}] is {X[row, column]:g} ({_place(row, column, names)}); values beyond "
-            f"{LARGEST_VALUE:g} cannot be computed with, so scale the feature, for instance by query_level_norm"
+            f"{where}{_first(X, np.abs(X) > LARGEST_VALUE, names)}; values beyond {LARGEST_VALUE:g} cannot be computed "
+            "with, so scale the feature, for instance by query_level_norm"
         )
 
 
@@ -248,10 +230,9 @@ def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "
     """Return the extremes of X (n_documents, n_features); an infinite value is a ValueError with row and feature."""
     found = extremes_of(X)
     if not found.finite:
-        row, column = np.argwhere(np.isinf(X))[0]
         raise ValueError(
-            f"{where}X[{row}, {column}] is {X[row, column]} ({_place(row, column, names)}); a value must be finite: "
-            "replace it by a large number, or by NaN where nothing is known"
+            f"{where}{_first(X, np.isinf(X), names)}; a value must be finite: replace it by a large number, or by NaN "
+            "where nothing is known"
         )
     return found
 
@@ -264,8 +245,15 @@ def refuse_missing_values(
 ) -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is NaN."""
     if not extremes_of(X).complete:
-        row, column = np.argwhere(np.isnan(X))[0]
-        raise ValueError(f"{where}X[{row}, {column}] is NaN ({_place(row, column, names)}); {remedy}")
+        raise ValueError(f"{where}{_first(X, np.isnan(X), names)}; {remedy}")
+
+
+def _first(X: Array, wrong: Mask, names: Sequence[str] | None) -> str:
+    """Return place and value of the first wrong entry of a table."""
+    row, column = np.argwhere(wrong)[0]
+    value = f"{X[row, column]:g}".replace("nan", "NaN")
+    feature = column + 1 if names is None else repr(str(names[column]))
+    return f"X[{row}, {column}] is {value} (row {row}, feature {feature})"
 
 
 def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tuple[Array, Extremes]:
@@ -291,8 +279,20 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tu
 
 def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     """Return one relevance label per document."""
+    given: Any = without_mask(y) if isinstance(y, np.ma.MaskedArray) else y
+    dtype = getattr(given, "dtype", None)
+    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
     try:
-        values = as_labels(y)
+        if categories is not None and categories.kind not in "iuf":
+            raise ValueError(
+                "its categories are no numbers; give the grade of each document as an integer, for instance by "
+                "y.map({'irrelevant': 0, 'relevant': 1})"
+            )
+        if getattr(dtype, "kind", "") in ("c", "M", "m"):
+            raise ValueError(f"its values are of type {dtype}")
+        if hasattr(given, "iloc"):
+            given = given.to_numpy(dtype=np.float64, na_value=np.nan)
+        values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: y must hold one relevance label per document ({error})") from None
     if values.shape != (n_documents,):
@@ -417,10 +417,6 @@ def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tu
     if len(set(texts)) != n_features:
         raise ValueError(f"{name}: feature_names must be distinct")
     return texts
-
-
-def _place(row: int, column: int, names: Sequence[str] | None) -> str:
-    return f"row {row}, feature {column + 1 if names is None else repr(str(names[column]))}"
 
 
 def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:

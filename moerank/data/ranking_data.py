@@ -263,7 +263,7 @@ class RankingData(AnyData):
         self._extremes = inputs.extremes_of(self.X)
 
     @property
-    def _holder(self) -> LocalShards:
+    def _holder(self) -> LocalShards:  # type: ignore[override]
         return LocalShards((self,))
 
     @property
@@ -277,7 +277,7 @@ class RankingData(AnyData):
         return self._documents
 
     @property
-    def n_pairs(self) -> int:
+    def n_pairs(self) -> int:  # type: ignore[override]
         """Number of preference pairs."""
         return self.label_runs.n_pairs
 

@@ -95,12 +95,11 @@ class AnyData(ABC):
     query_weights: Vector | None
     is_weighted: bool  # some queries or documents count more than others
     _ends: tuple[Integers, Integers]  # the queries, and the documents, at which shards begin and end
+    n_pairs: int
+    """Number of preference pairs."""
+    _holder: ShardHolder
     _memory: dict[Hashable, Any]
     _lock: threading.RLock
-
-    @property
-    @abstractmethod
-    def _holder(self) -> ShardHolder: ...
 
     @property
     def n_documents(self) -> int:
@@ -116,11 +115,6 @@ class AnyData(ABC):
     def n_queries(self) -> int:
         """Number of queries."""
         return int(self._ends[0][-1])
-
-    @property
-    @abstractmethod
-    def n_pairs(self) -> int:
-        """Number of preference pairs."""
 
     @property
     def total_weight(self) -> float:
@@ -270,7 +264,7 @@ class ShardedData(AnyData):
 
     Attributes
     ----------
-    n_shards : int
+    n_shards, n_pairs : int
 
     Raises
     ------
@@ -290,7 +284,7 @@ class ShardedData(AnyData):
 
     def __init__(self, holder: ShardHolder, name: str = "data") -> None:
         self.name = name
-        self._shards = holder
+        self._holder = holder
         facts = zip(*holder.map(FACTS, []), strict=True)
         documents, queries, pairs, names, given_names, missing, scalings, n_missing, costs, moderate, *weights = facts
         for what, values in (("names", names), ("missing", missing), ("scaling", scalings)):
@@ -303,28 +297,19 @@ class ShardedData(AnyData):
         self.feature_names, self.given_names = names[0], given_names[0]
         self.missing, self.scaling, self.costs = missing[0], scalings[0], costs[0]
         self.n_missing = np.sum(n_missing, axis=0)
-        self._n_pairs, self._moderate = sum(pairs), all(moderate)
+        self.n_pairs, self._moderate = sum(pairs), all(moderate)
         self._ends = np.append(0, np.cumsum(queries)), np.append(0, np.cumsum(documents))
         of_queries, weighted = weights
         self.is_weighted = any(weighted)
         self.query_weights = None if of_queries[0] is None else np.concatenate(of_queries)
         self._memory, self._lock = {}, threading.RLock()
 
-    @property
-    def _holder(self) -> ShardHolder:
-        return self._shards
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of preference pairs in all shards."""
-        return self._n_pairs
-
     def _some(self, mask: Mask) -> Self:
         costs = None if self.costs is None else self.costs.of_features(mask)
         return self._after(methodcaller("with_features", mask))._changed(costs=costs)
 
     def _after(self, step: Callable[[Any], Any]) -> Self:
-        return type(self)(self._shards.changed(step), self.name)._changed(costs=self.costs)
+        return type(self)(self._holder.changed(step), self.name)._changed(costs=self.costs)
 
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value that rankers cannot compute with."""

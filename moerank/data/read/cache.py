@@ -20,10 +20,11 @@ import shlex
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import attrgetter
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
@@ -56,7 +57,7 @@ class Table:
 
     X: Array
     y: Integers
-    qid: Array | None = None
+    qid: Array
     feature_names: tuple[str, ...] | None = None
     documents: Array | LaterIds | None = None
     query_weights: Vector | None = None
@@ -95,7 +96,7 @@ def cache_limit() -> int:
 def cache_entries() -> list[CacheEntry]:
     """Return all entries in the order of their last use."""
     folder = cache_folder()
-    return sorted(_entries(folder), key=lambda entry: entry.used) if folder else []
+    return _entries(folder) if folder else []
 
 
 def clear_cache() -> tuple[int, int]:
@@ -123,9 +124,8 @@ def remembered(path: Path, reading: str, read: Callable[[], Table]) -> Table:
             os.utime(entry)
         return table
     table = read()
-    arrays = {name: array for name, array in vars(table).items() if array is not None}
-    if table.feature_names is not None:
-        arrays["feature_names"] = np.frombuffer(json.dumps(table.feature_names).encode(), np.uint8)
+    names = np.frombuffer(json.dumps(table.feature_names).encode(), np.uint8)
+    arrays = {name: array for name, array in vars(table).items() if array is not None} | {"feature_names": names}
     n_bytes = sum(array.nbytes for array in arrays.values())
     if _state(path.stat()) == _state(before) and n_bytes <= limit:
         with suppress(OSError):
@@ -157,15 +157,14 @@ def _loaded(entry: Path, key: str) -> Table:
         path.stem: np.load(path, mmap_mode="r" if path.stem == "X" else None, allow_pickle=False)
         for path in entry.glob("*.npy")
     }
-    names = json.loads(arrays.pop("feature_names").tobytes()) if "feature_names" in arrays else None
-    X, y, qid = arrays["X"], arrays["y"], arrays.get("qid", arrays["y"])
-    kinds = X.dtype in (np.float64, np.float32) and y.dtype == np.int64 and qid.dtype.kind in "iU"
-    n_queries = 1 + np.count_nonzero(qid[1:] != qid[:-1])
-    sizes = {name: (n_queries,) if name == "query_weights" else X.shape[:1] for name in arrays if name != "X"}
-    whole = X.ndim == 2 and all(
-        arrays[name].shape == size and arrays[name].dtype.isnative for name, size in sizes.items()
-    )
-    if not kinds or not whole or (names is not None and len(names) != X.shape[1]):
+    names = json.loads(arrays.pop("feature_names").tobytes())
+    X, qid = arrays["X"], arrays["qid"]
+    kinds = X.dtype in (np.float64, np.float32) and arrays["y"].dtype == np.int64 and qid.dtype.kind in "iU"
+    sizes = {name: X.shape[:1] for name in arrays if name != "X"}
+    if "query_weights" in arrays:
+        sizes["query_weights"] = (1 + np.count_nonzero(qid[1:] != qid[:-1]),)
+    fits = all(arrays[name].shape == size and arrays[name].dtype.isnative for name, size in sizes.items())
+    if not kinds or X.ndim != 2 or not fits or (names is not None and len(names) != X.shape[1]):
         raise ValueError
     return Table(**arrays, feature_names=None if names is None else tuple(names))
 
@@ -192,25 +191,25 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _entries(folder: Path) -> Iterator[CacheEntry]:
-    """Yield the entries of a folder, which may hold other files, too."""
+def _entries(folder: Path) -> list[CacheEntry]:
+    """Return the entries of a folder, which may hold other files, too, in the order of their last use."""
+    found = []
     with suppress(OSError):
         for path in folder.iterdir():
             if _NAME.fullmatch(path.name):
                 with suppress(OSError):  # another process was faster
                     status = path.lstat()
                     files = path.iterdir() if S_ISDIR(status.st_mode) else [path]
-                    yield CacheEntry(path, sum(file.lstat().st_size for file in files), status.st_mtime)
+                    found.append(CacheEntry(path, sum(file.lstat().st_size for file in files), status.st_mtime))
+    return sorted(found, key=attrgetter("used"))
 
 
 def _make_room(folder: Path, limit: int) -> None:
     """Remove the entries that were not used for longest until the others take no more than `limit` bytes."""
-    entries = sorted(_entries(folder), key=lambda entry: entry.used)
+    entries = _entries(folder)
     total = sum(entry.n_bytes for entry in entries)
     for entry in entries:
-        if total <= limit:
-            return
-        if _remove(entry.path):
+        if total > limit and _remove(entry.path):
             total -= entry.n_bytes
 
 

@@ -161,6 +161,7 @@ _ENDINGS = {
     "validation": (".vali", ".valid", ".vali.txt", ".valid.txt"),
     "test": (".test", ".test.txt"),
 }
+_DRAWN = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it from training"
 
 
 def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
@@ -172,31 +173,26 @@ def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
     """
     check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
     files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
-    paths = [_part_path(folder, part, files, drawn and part == "validation") for part in _SPELLINGS]
-    return [path for path in paths if path is not None]
-
-
-def _part_path(folder: Path, part: str, files: list[Path], optional: bool) -> Path | None:
-    spelt = [spelling + compression for spelling in _SPELLINGS[part] for compression in ("", *_LETOR.compressions)]
-    for name in spelt:
-        found = [file for file in files if file.name.lower() == name]
+    paths = []
+    for part, spellings in _SPELLINGS.items():
+        spelt = [name + end for name in spellings for end in ("", *_LETOR.compressions)]
+        endings = tuple(name + end for name in _ENDINGS[part] for end in ("", *_LETOR.compressions))
+        found = [file for name in spelt for file in files if file.name.lower() == name]
         if found:
-            return next((file for file in found if file.name == name), found[0])
-    endings = tuple(ending + compression for ending in _ENDINGS[part] for compression in ("", *_LETOR.compressions))
-    found = [file for file in files if file.name.lower().endswith(endings)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = ", ".join(file.name for file in found)
-        raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
-    if optional:
-        return None
-    drawn = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it from training"
-    raise FileNotFoundError(
-        f"{folder}: no {part} part; looked for {' and '.join(_SPELLINGS[part])} (also .gz and .xz, and in capital "
-        f"letters) and for one file *{_ENDINGS[part][0]}, and found {names_in(folder)}"
-        f"{drawn if part == 'validation' else ''}"
-    )
+            paths.append(next((file for file in found if file.name == found[0].name.lower()), found[0]))
+            continue
+        found = [file for file in files if file.name.lower().endswith(endings)]
+        if len(found) > 1:
+            listed = ", ".join(file.name for file in found)
+            raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
+        if not found and not (drawn and part == "validation"):
+            raise FileNotFoundError(
+                f"{folder}: no {part} part; looked for {' and '.join(spellings)} (also .gz and .xz, and in capital "
+                f"letters) and for one file *{_ENDINGS[part][0]}, and found {names_in(folder)}"
+                f"{_DRAWN if part == 'validation' else ''}"
+            )
+        paths += found
+    return paths
 
 
 def check_folder(folder: Path, advice: str) -> None:

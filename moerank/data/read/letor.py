@@ -395,7 +395,7 @@ class _Parser:
             self._runs = np.empty((2 * n_lines, 4), np.int64)
             self._hard = np.empty((end // 6 + 1, 5), np.int64)
         while True:
-            values = _zeros(n_lines, width, self.dtype, mapped=bool(self._pieces))
+            values = np.zeros((n_lines, width), self.dtype) if not self._pieces else _mapped(n_lines, width, self.dtype)
             lines = (text, end, values, labels, self._limit, self._largest)
             at, n_rows, line, widest, n_runs, n_hard = read_lines(
                 *lines, self.side_file is None, self.nulls, self._runs, self._hard
@@ -409,7 +409,9 @@ class _Parser:
         self._check_room(self._n_rows + n_rows, max(widest, self._width), self.n_lines + line)  # with the queries
         if found or at < end:
             line, at, reason = min(found, default=(line, at, None))
-            wrong = _line_around(text[:end].tobytes(), at)
+            raw = text[:end].tobytes()
+            begin = max(raw.rfind(b"\n", 0, at), raw.rfind(b"\r", 0, at)) + 1
+            wrong = re.split(rb"[\r\n]", raw[begin:], maxsplit=1)[0]
             reason = reason or _wrong_document(wrong, self.n_features, self.nulls, self.side_file)
             assert reason is not None, f"{self.path}: the reader stopped at {wrong!r}"
             where = f"{self.path}, line {self.n_lines + line + 1}"
@@ -434,7 +436,7 @@ class _Parser:
             end = begin
         y = np.concatenate([np.zeros(0, np.int64), *self._labels])
         if self.side_file is not None:
-            return Table(X, y)
+            return Table(X, y, np.zeros(len(y), np.int64))
         sizes = np.diff([*self._first.values(), len(y)])
         return Table(X, y, np.repeat(_as_ids(self._ids, self.path), sizes))
 
@@ -478,10 +480,8 @@ class _Parser:
         check_room(f"{self.path}, line {line + 1}: {table}", self._bytes(n_rows, width))
 
 
-def _zeros(n_rows: int, width: int, dtype: np.dtype[Any], *, mapped: bool) -> Floats:
-    """Return a table of zeros; the memory of a mapped one goes back to the system as soon as it is freed."""
-    if not mapped:
-        return np.zeros((n_rows, width), dtype)
+def _mapped(n_rows: int, width: int, dtype: np.dtype[Any]) -> Floats:
+    """Return a table of zeros whose memory goes back to the system as soon as it is freed."""
     memory = mmap.mmap(-1, max(1, n_rows * width * dtype.itemsize))
     return np.frombuffer(memory, dtype, n_rows * width).reshape(n_rows, width)
 
@@ -503,9 +503,3 @@ def _as_ids(texts: list[str], path: Path) -> Array:
     longest = max(map(len, texts))
     check_room(f"{path}: {len(texts):,} query ids of up to {longest} characters", 4 * longest * len(texts))
     return np.array(texts, np.str_)
-
-
-def _line_around(raw: bytes, at: int) -> bytes:
-    """Return the line of which the byte at a place is part, without its end."""
-    begin = max(raw.rfind(b"\n", 0, at), raw.rfind(b"\r", 0, at)) + 1
-    return re.match(rb"[^\r\n]*", raw[begin:])[0]  # type: ignore[index]
