@@ -188,14 +188,11 @@ class _WorkerDiedError(Exception):
 
 
 class DaskShards:
-    """Shards on the workers of a cluster; a `ShardHolder`.
+    """Shards on the workers of a cluster, with the methods of `LocalShards`.
 
     Every shard has a home worker: Dask would move calls, and copies of the shards with them, to workers that are idle.
     If a worker dies, its shards are read on others and the call begins again. Dask would not do so by itself: a task
     whose home is gone waits for it, even if others may take it, when all workers were gone for a moment.
-
-    Each source of a shard is sent to the worker that will hold it, or called there if it is a function. Then the steps
-    are applied. A shard takes about so many bytes.
     """
 
     def __init__(
@@ -220,7 +217,7 @@ class DaskShards:
         return f"{len(self)} shard{'s' * (len(self) != 1)} on {n} worker{'s' * (n != 1)}"
 
     def map(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> list[T]:
-        """Let each worker work on its shards; see `ShardHolder`."""
+        """Let each worker work on its shards; see `LocalShards`."""
         found = self._run(function, arguments, lambda shards: [(shard, shard + 1) for shard in shards])
         return [found[shard, shard + 1] for shard in range(len(self))]
 

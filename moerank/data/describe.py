@@ -266,11 +266,7 @@ BLOCK = 2048
 
 
 def feature_correlations(data: AnyData | Matrix) -> Matrix:
-    """Return |Pearson correlation| of each pair of features, shape (n_features, n_features).
-
-    `data` may be a table (n_documents, n_features), too. A constant feature correlates with nothing, not even with
-    itself. O(n_documents · n_features²).
-    """
+    """Return |Pearson correlation| of each two features of data or a table; a constant one has 0 with all."""
     if isinstance(data, AnyData):
         scatter = data.total(_scatter, *_centre_of(data.map(_seen)))
     else:
@@ -281,10 +277,7 @@ def feature_correlations(data: AnyData | Matrix) -> Matrix:
 
 
 def label_correlations(data: AnyData) -> Vector:
-    """Return |Pearson correlation| of each feature with the relevance label over all documents, shape (n_features,).
-
-    0 for a constant feature. The labels must not all be equal. O(n_documents · n_features).
-    """
+    """Return |Pearson correlation| of each feature with the labels, which must differ; 0 for a constant feature."""
     mean_label = sum(data.map(_sum_of_labels)) / data.n_documents  # of integers, and so exact
     product, length, label_length = data.total(_label_products, *_centre_of(data.map(_seen)), mean_label)
     return np.asarray(np.abs(product) / _or_one(np.sqrt(length)) / np.sqrt(label_length))

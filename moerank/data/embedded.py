@@ -377,10 +377,7 @@ def _documents(offsets: Integers, queries: Integers, seed: int, dtype: DTypeLike
 
 
 def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
-    """Draw the documents of the first queries of a block; return features (n_documents, 136) and labels.
-
-    Every step is one operation of IEEE 754 on single precision, so that the bits are the same everywhere.
-    """
+    """Draw features and labels of a block by single operations of IEEE 754, so that bits are the same everywhere."""
     of_query = _uniform(seed, 2 * block + 2, len(lengths), (N_OF_QUERY + 2) // 2)
     uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS_PER_DOCUMENT)
     values, noise = uniform[:, :N_FEATURES], uniform[:, N_FEATURES:]

@@ -352,8 +352,10 @@ LARGEST_EXACT = 2.0**53
 """From here on a float stands for several integers."""
 
 
-def checked_weights(weights: ArrayLike, size: int, what: str, name: str) -> Vector | None:
+def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) -> Vector | None:
     """Return positive finite weights (size,) divided by their mean, and None for equal ones, which weigh nothing."""
+    if weights is None:
+        return None
     try:
         found = np.asarray(weights, np.float64)
     except (TypeError, ValueError):
@@ -383,9 +385,9 @@ class LaterIds:
         return found if found is None or self.rows is None else found[self.rows]
 
 
-def checked_documents(documents: ArrayLike | LaterIds, size: int, name: str) -> Array | LaterIds:
+def checked_documents(documents: ArrayLike | LaterIds | None, size: int, name: str) -> Array | LaterIds | None:
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
-    if isinstance(documents, LaterIds):
+    if documents is None or isinstance(documents, LaterIds):
         return documents
     found = np.asarray(documents).astype(np.str_)
     if found.shape != (size,):
@@ -456,11 +458,7 @@ def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str],
 
 
 def in_column_order(values: object, names: Sequence[str], where: str, *, complete: bool = False) -> Any:
-    """Return the values of the features in their order; a mapping or a Series gives them by name or column.
-
-    Features that a mapping leaves out get None, or are asked for by a ValueError if it has to be complete. Anything
-    else is in order already.
-    """
+    """Return values in the order of the features, which a mapping or a Series names, all if it must be `complete`."""
     if not isinstance(values, Mapping | pd.Series):
         return values
     given = {_column(feature, names, where): value for feature, value in values.items()}

@@ -229,12 +229,9 @@ class RankingData(AnyData):
         self.missing = missing
         self.scaling = UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
-        self._documents = None if documents is None else inputs.checked_documents(documents, n_documents, name)
-        self.query_weights = self.document_weights = None
-        if query_weights is not None:
-            self.query_weights = inputs.checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
-        if document_weights is not None:
-            self.document_weights = inputs.checked_weights(document_weights, n_documents, "document_weights", name)
+        self._documents = inputs.checked_documents(documents, n_documents, name)
+        self.query_weights = inputs.checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
+        self.document_weights = inputs.checked_weights(document_weights, n_documents, "document_weights", name)
         self.is_weighted = self.query_weights is not None or self.document_weights is not None
         self._fill()
         self._of_labels: dict[Hashable, Any] = {}

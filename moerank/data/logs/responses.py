@@ -264,10 +264,7 @@ def read_definitions(path: str | Path) -> dict[str, Json]:
 
 
 class FeatureList:
-    """The features of a log in the order of their first appearance, and their values as bytes of one precision.
-
-    In a `dense` log every hit has the same features; in others a feature that a hit does not list is `absent`.
-    """
+    """The features of a log and their values as bytes; one that a hit of a log not `dense` lacks is `absent`."""
 
     def __init__(self, options: LogOptions, precision: Literal["f", "d"], *, dense: bool, absent: float) -> None:
         self._options, self._precision, self._dense = options, precision, dense

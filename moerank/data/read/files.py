@@ -156,7 +156,7 @@ _SPELLINGS = {
     "validation": ("vali.txt", "validationset.txt"),
     "test": ("test.txt", "testset.txt"),
 }
-_ENDINGS = {
+_ENDINGS = {  # also as in Yahoo's set1.train.txt
     "training": (".train", ".train.txt"),
     "validation": (".vali", ".valid", ".vali.txt", ".valid.txt"),
     "test": (".test", ".test.txt"),
@@ -165,12 +165,7 @@ _DRAWN = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a p
 
 
 def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
-    """Return the training, validation and test file of the folder of a fold; the second may lack where it is `drawn`.
-
-    Each is the first found of ``train.txt`` and ``trainingset.txt`` (``vali.txt`` …), plain or with ``.gz`` or ``.xz``
-    appended, in letters of any size; else the only file whose name ends in ``.train`` (``.vali`` or ``.valid``,
-    ``.test``), as in ``rank.train``, or in ``.train.txt``, as in Yahoo's ``set1.train.txt``.
-    """
+    """Return training, validation and test file of a fold, see `load_fold`; the second may lack if it is `drawn`."""
     check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
     files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
     paths = []
@@ -213,23 +208,16 @@ _LARGEST_QUERY_FILE = 2**28
 
 
 def find_query_file(path: Path) -> Path | None:
-    """Return the file with the counts of `path`; None if there is none.
-
-    For ``x.txt`` it is the first of ``x.txt.query``, ``x.txt.group``, ``x.query`` and ``x.group``; for another ending
-    only the first two, as ``x.train`` and ``x.test`` would share the others. ``.gz`` and ``.xz`` are put aside first.
-    """
+    """Return the file with the counts of `path`, see `load_letor`; None if there is none."""
     plain = path.with_suffix("") if path.suffix.lower() in _LETOR.compressions else path
+    # For another ending only the whole name counts, as x.train and x.test would share the others.
     stems = [plain.name, plain.stem] if plain.suffix.lower() == ".txt" else [plain.name]
     candidates = [path.with_name(stem + ending) for stem in stems for ending in (".query", ".group")]
     return next((candidate for candidate in candidates if candidate != path and candidate.is_file()), None)
 
 
 def read_query_file(path: Path, beside: Path, n_documents: int) -> Integers:
-    """Return the number of documents of each query in a query file, shape (n_queries,).
-
-    The file has one positive number per line; blank lines at its end are skipped. A line that is no count, and counts
-    that do not add up to the `n_documents` of the file `beside`, are ValueErrors.
-    """
+    """Return the documents of each query in a file of counts, which must add up to those of the file `beside`."""
     with path.open("rb") as file:
         content = file.read(_LARGEST_QUERY_FILE + 1)
     if len(content) > _LARGEST_QUERY_FILE:

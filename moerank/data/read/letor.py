@@ -336,11 +336,7 @@ QUERY_BYTES = 250
 
 
 def parse_letor(path: Path, file: BinaryIO, dtype: Precision, *, end: int | None = None, **options: Any) -> Table:
-    """Read the documents of a LETOR file that is opened without a buffer, or those up to the byte `end`.
-
-    Other arguments are those of `_Parser`. The first line that is not a document is a ValueError with its number and
-    text, and so is a table beyond the limit of memory, before that memory is taken. O(bytes of the file) time.
-    """
+    """Read the documents of a file opened without a buffer, or those up to `end`; `options` are of `_Parser`."""
     chunk = options.pop("chunk", CHUNK)
     parser, chunks = _Parser(path, np.dtype(dtype), **options), TextChunks(path, file, chunk, end)
     try:
@@ -360,10 +356,7 @@ def parse_letor(path: Path, file: BinaryIO, dtype: Precision, *, end: int | None
 
 @dataclass
 class _Parser:
-    """One pass over a file, of which each piece becomes a table of its own.
-
-    With a `side_file`, which gives the queries, the lines have no query id. `nulls` says whether values may be missing.
-    """
+    """One pass over a file, of which each piece becomes a table; lines have no query id if a `side_file` has it."""
 
     path: Path
     dtype: np.dtype[Any]

@@ -224,11 +224,7 @@ def table_columns(
     exclude: Iterable[str] = (),
     **further: str | None,
 ) -> Columns:
-    """Return the columns that are read: those given, else those that the file tells.
-
-    Without features all other columns are features. `further` has document, query_weight and document_weight. A name
-    that is not there, or there twice, is a ValueError.
-    """
+    """Return the columns that are read: those given, else those that the file tells, and all others as features."""
     reader = _table_reader(path)
     told = reader.roles_in(path)
     own: dict[str, Any] = {"label": label or told.get("label"), "query": query or told.get("query")}
@@ -366,8 +362,8 @@ def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]
             break
     if not size:
         raise ValueError(f"{path}: the table has no row")
-    table = pa.Table.from_batches(batches)
-    return {name: table.column(name).slice(0, n_rows) for name in names}
+    table = pa.Table.from_batches(batches).select(names).slice(0, n_rows)
+    return dict(zip(names, table.itercolumns(), strict=True))
 
 
 def _table_reader(path: Path) -> Reader:
