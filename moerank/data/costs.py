@@ -129,48 +129,36 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
     the line of other columns, of a cost that is no number from 0 on, of a feature that is unknown or there twice, and
     of a group with two costs.
     """
-    heads, lines = read_rows(text, name)
+    reader = csv.DictReader(io.StringIO(text), strict=True, skipinitialspace=True)
+    heads = list(reader.fieldnames or [])
     if heads[:2] != list(COLUMNS[:2]) or not set(heads) <= set(COLUMNS) or len(set(heads)) < len(heads):
         raise ValueError(f"{name}: line 1: the columns must be {', '.join(COLUMNS)}, of which the last two may be left")
     rows: dict[str, tuple[float, str | None]] = {}
     shared: dict[str, float] = {}
-    for place, line in lines:
-        if not line:
-            continue
-        row = in_columns(heads, line, place)
-        feature, group = row["name"].strip(), row.get("group", "").strip() or None
-        if feature not in feature_names:
-            raise ValueError(f"{place}: {unknown('feature', feature, feature_names)}")
-        if feature in rows:
-            raise ValueError(f"{place}: feature {feature} has a row already")
-        rows[feature] = not_negative(row["cost"], f"{place}: cost"), group
-        if price := row.get("group_cost", "").strip():
-            if group is None:
-                raise ValueError(f"{place}: group_cost is {price}, but the feature is in no group")
-            if shared.setdefault(group, not_negative(price, f"{place}: group_cost")) != float(price):
-                raise ValueError(f"{place}: group {group} costs {price} here, and {shared[group]:g} before")
+    try:
+        for row in reader:
+            place = f"{name}: line {reader.line_num}"
+            if None in row or None in row.values():
+                raise ValueError(f"{place}: {len(heads)} values are needed, as many as there are columns")
+            feature, group = row["name"].strip(), (row.get("group") or "").strip() or None
+            if feature not in feature_names:
+                raise ValueError(f"{place}: {unknown('feature', feature, feature_names)}")
+            if feature in rows:
+                raise ValueError(f"{place}: feature {feature} has a row already")
+            rows[feature] = not_negative(row["cost"], f"{place}: cost"), group
+            if price := (row.get("group_cost") or "").strip():
+                if group is None:
+                    raise ValueError(f"{place}: group_cost is {price}, but the feature is in no group")
+                if shared.setdefault(group, not_negative(price, f"{place}: group_cost")) != float(price):
+                    raise ValueError(f"{place}: group {group} costs {price} here, and {shared[group]:g} before")
+    except csv.Error as error:
+        raise ValueError(f"{name}: line {reader.line_num}: {error}") from None
     lacking = [feature for feature in feature_names if feature not in rows]
     if lacking:
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
         raise ValueError(f"{name}: no row for feature {', '.join(lacking[:5])}{more}; every feature needs a cost")
     listed = [rows[feature] for feature in feature_names]
     return FeatureCosts.of([price for price, _ in listed], [group for _, group in listed], shared)
-
-
-def read_rows(text: str, name: str) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Return the header of CSV, and the fields of each row with its place; `name` is the name in messages."""
-    reader = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
-    try:
-        return next(reader, []), [(f"{name}: line {reader.line_num}", row) for row in reader]
-    except csv.Error as error:
-        raise ValueError(f"{name}: line {reader.line_num}: {error}") from None
-
-
-def in_columns(heads: Sequence[str], row: Sequence[str], place: str) -> dict[str, str]:
-    """Return the fields of a row by column; another number of them is a ValueError that begins with its `place`."""
-    if len(row) != len(heads):
-        raise ValueError(f"{place}: {len(heads)} values are needed, as many as there are columns")
-    return dict(zip(heads, row, strict=True))
 
 
 def not_negative(text: str, place: str) -> float:

@@ -13,6 +13,8 @@ Examples
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -25,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.data.costs import COLUMNS, FeatureCosts, in_columns, not_negative, numbered, read_rows
+from moerank.data.costs import COLUMNS, FeatureCosts, not_negative, numbered
 from moerank.files import Json, replace_file
 
 FEW = 10
@@ -114,13 +116,18 @@ class Measurements:
     @classmethod
     def read(cls, text: str, name: str) -> Measurements:
         """Read a table as `design_table` makes it, whose column time was filled in; `name` is for messages."""
-        head, lines = read_rows(text, name)
+        reader = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
+        try:
+            head, lines = next(reader, []), [(f"{name}: line {reader.line_num}", line) for line in reader]
+        except csv.Error as error:
+            raise ValueError(f"{name}: line {reader.line_num}: {error}") from None
         if head[:3] != ["run", "round", "time"] or len(set(head)) < len(head) or len(head) < 4:
             raise ValueError(f"{name}: line 1: the columns must be run, round, time, and one for each feature")
         rows, n_open = [], 0
         groups: list[str | None] = [None] * (len(head) - 3)
         for place, line in lines:
-            in_columns(head, line, place)
+            if len(line) != len(head):
+                raise ValueError(f"{place}: {len(head)} values are needed, as many as there are columns")
             if line[0] == "group":
                 groups = [group.strip() or None for group in line[3:]]
             elif not line[2].strip():
