@@ -354,11 +354,9 @@ class _Ingestion:
         """Return the number of a query."""
         name = logged.query if logged.id is None else logged.id
         if self._last is None or self._last[0] != name:
-            found = self._one("SELECT q FROM queries WHERE id = ?", name)
-            if found is None:
-                inserted = self._database.execute("INSERT INTO queries (id, query) VALUES (?, ?)", (name, logged.query))
-                found = (inserted.lastrowid,)
-            self._last = str(name), found[0]
+            known = "INSERT INTO queries (id, query) VALUES (?, ?) ON CONFLICT DO NOTHING"
+            self._database.execute(known, (name, logged.query))
+            self._last = str(name), self._one("SELECT q FROM queries WHERE id = ?", name)[0]
         return self._last[1]
 
     def _store(self, row: tuple[int, str, int | None, float | None, int, bytes]) -> None:

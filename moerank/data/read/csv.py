@@ -147,7 +147,8 @@ def refuse_csv(path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool)
                 )
             if any("\0" in field for field in fields):
                 raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
-            if not _is_label(fields[label]):
+            grade = float(fields[label]) if _NUMBER.fullmatch(fields[label]) else -1.0
+            if not 0 <= grade <= MOST_LABEL or not grade.is_integer():
                 raise ValueError(
                     f"{where}the label {_quoted(fields[label])} in the column {columns.label!r} is not an integer from "
                     f"0 (irrelevant) to {MOST_LABEL:,}"
@@ -164,10 +165,6 @@ def refuse_csv(path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool)
                     raise ValueError(where + mistake)
     if not finished:
         raise ValueError(f"{path}: the file holds no row below its header")
-
-
-def _is_label(text: str) -> bool:
-    return _NUMBER.fullmatch(text) is not None and 0 <= float(text) <= MOST_LABEL and float(text).is_integer()
 
 
 def _mistake(name: str, text: str, largest: float, *, missing: bool) -> str | None:
