@@ -288,7 +288,10 @@ def fit_scaling(train: AnyData, kind: Kind) -> Scaling:
     if kind == "minmax":
         offset, scale = least, extent
     else:
-        offset, scale = _moments(train, least, extent)
+        unit = np.where(extent == 0, 1.0, extent)  # sums are over values in [0, 1], whose squares are harmless
+        mean = train.total(_sum_of_powers, 1, least, unit, 0.0) / train.n_documents
+        offset = least + mean * unit
+        scale = np.sqrt(train.total(_sum_of_powers, 2, least, unit, mean) / train.n_documents) * unit
     constant = (extent == 0) | (scale == 0)  # the deviation of denormal numbers vanishes
     scale[constant] = 1.0
     return FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
@@ -310,13 +313,6 @@ def _below_zero(data: RankingData) -> Mask:
         block = data.X[begin : begin + ROWS]
         found |= ((block < zero) & (block != filled)).any(axis=0)
     return found
-
-
-def _moments(train: AnyData, least: Vector, extent: Vector) -> tuple[Vector, Vector]:
-    """Return mean and standard deviation of each column, summed over values in [0, 1], whose squares are harmless."""
-    unit = np.where(extent == 0, 1.0, extent)
-    mean = train.total(_sum_of_powers, 1, least, unit, 0.0) / train.n_documents
-    return least + mean * unit, np.sqrt(train.total(_sum_of_powers, 2, least, unit, mean) / train.n_documents) * unit
 
 
 def _sum_of_powers(data: RankingData, power: int, least: Vector, unit: Vector, mean: Vector | float) -> Vector:

@@ -293,7 +293,13 @@ class FeatureList:
         """Return the values of a hit as bytes; values `absent` at the end are left out."""
         names = tuple(values)
         if names != self._last:
-            self._refuse_other(names)
+            self._known = names if self._known is None else self._known
+            for name in sorted(set(names) ^ set(self._known)) if self._dense else ():
+                here, there = ("lacks", "have") if name in self._known else ("has", "lack")
+                raise ValueError(
+                    f"this hit {here} the feature {name!r}, and the hits before {there} it; log the same features for "
+                    "all"
+                )
             for name in names:
                 self._add(name)
             self._last, self._at = names, [self._places.get(name) for name in names]
@@ -310,16 +316,6 @@ class FeatureList:
         while end and (row[end - 1] == self.absent or (isnan(row[end - 1]) and isnan(self.absent))):
             end -= 1
         return row[:end].tobytes()
-
-    def _refuse_other(self, names: tuple[str, ...]) -> None:
-        """Refuse a hit with other features than the first one had, where all must have the same."""
-        if self._known is None:
-            self._known = names
-        for name in sorted(set(names) ^ set(self._known)) if self._dense else ():
-            here, there = ("lacks", "have") if name in self._known else ("has", "lack")
-            raise ValueError(
-                f"this hit {here} the feature {name!r}, and the hits before {there} it; log the same features for all"
-            )
 
     def check(self) -> None:
         """Raise a ValueError for a feature that was asked for, or left out, and is in no hit."""

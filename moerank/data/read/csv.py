@@ -61,7 +61,10 @@ def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> I
         ) as reader:
             n_bytes = max(path.stat().st_size, 1)
             for batch in reader:
-                yield _without_empty_texts(batch, texts)
+                for name in texts:  # null in the place of empty ones
+                    place, column = batch.schema.get_field_index(name), batch.column(name)
+                    batch = batch.set_column(place, name, pc.if_else(pc.equal(column, ""), None, column))
+                yield batch
                 at = os.lseek(stored.fileno(), 0, os.SEEK_CUR)  # pyarrow's thread reads on; `tell` would go back
                 report_reading(path, min(at / n_bytes, 1.0))
     if watched.zero:
@@ -70,14 +73,6 @@ def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> I
         with opened(path) as (file, _), text_lines(file) as lines:
             for _ in csv.reader(lines, delimiter=separator, strict=True):
                 pass
-
-
-def _without_empty_texts(batch: pa.RecordBatch, texts: Iterable[str]) -> pa.RecordBatch:
-    """Return a batch with null in the place of empty texts."""
-    for name in texts:
-        place, column = batch.schema.get_field_index(name), batch.column(name)
-        batch = batch.set_column(place, name, pc.if_else(pc.equal(column, ""), None, column))
-    return batch
 
 
 def _skip_blank(row: pa.csv.InvalidRow) -> str:

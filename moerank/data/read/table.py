@@ -206,8 +206,13 @@ def load_table_fold(
     first = table_columns(paths[0], label=label, query=query, features=chosen, exclude=exclude, **roles)
     roles |= {"label": first.label, "query": first.query, "missing": missing, "dtype": dtype}
     if chosen is None and not exclude and not _table_reader(paths[0]).roles_in(paths[0]).get("features"):
+        expected = {*first.all, *first.further.values()}
         for path in paths[1:]:
-            _require_same_columns(path, paths[0], {*first.all, *first.further.values()})
+            present = set(_table_reader(path).names(path, sorted(expected)))
+            for here, there, names in (("lacks", "has", expected - present), ("has", "lacks", present - expected)):
+                if names:
+                    what = f"the column {min(names)!r}, which {paths[0].name} {there}"
+                    raise ValueError(f"{path} {here} {what}; list the columns that are features")
     else:
         chosen = first.features
     train = load_table(paths[0], features=chosen, **roles)
@@ -320,15 +325,6 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
             f"and found {names_in(folder)}"
         )
     return path
-
-
-def _require_same_columns(path: Path, first: Path, expected: set[str]) -> None:
-    """Refuse a part with other columns than the training table."""
-    present = set(_table_reader(path).names(path, sorted(expected)))
-    for here, there, names in (("lacks", "has", expected - present), ("has", "lacks", present - expected)):
-        if names:
-            other = f"which {first.name} {there}"
-            raise ValueError(f"{path} {here} the column {min(names)!r}, {other}; list the columns that are features")
 
 
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
