@@ -117,7 +117,11 @@ def split_fold(data: AnyData, fold: int = 1) -> tuple[RankingData, RankingData, 
     """
     if fold not in range(1, N_FOLDS + 1):
         raise ValueError(f"fold is {fold}; there are folds 1 to {N_FOLDS}")
-    return _dealt(data, np.arange(data.n_queries), fold, N_FOLDS)
+    train, vali, test = (
+        of_queries(data, queries, f"{data.name}, fold {fold}, {part}")
+        for part, queries in deal(np.arange(data.n_queries), fold, data.name).items()
+    )
+    return train, vali, test
 
 
 def split_queries(
@@ -161,11 +165,7 @@ def deal_queries(
     check_at_least(3, MOST_FOLDS, n_folds=n_folds)
     check_at_least(1, n_folds, fold=fold)
     check_at_least(0, seed=seed)
-    return _dealt(data, Draws(seed).order(data.n_queries), fold, n_folds)
-
-
-def _dealt(data: AnyData, order: Integers, fold: int, n_folds: int) -> tuple[RankingData, RankingData, RankingData]:
-    dealt = deal(order, fold, data.name, n_folds)
+    dealt = deal(Draws(seed).order(data.n_queries), fold, data.name, n_folds)
     train, vali, test = (
         of_queries(data, np.sort(queries), f"{data.name}, fold {fold}, {part}") for part, queries in dealt.items()
     )
