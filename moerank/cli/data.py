@@ -27,7 +27,7 @@ from moerank.cli.run import connected
 
 if TYPE_CHECKING:
     from moerank.data import AnyData
-    from moerank.data.missing import MissingRule
+    from moerank.data.scaling import MissingRule
     from moerank.metrics import Metric
     from moerank.studies.problem import Problem
 

@@ -11,9 +11,7 @@ from moerank.data.embedded import make_planted as make_planted
 from moerank.data.embedded import make_web as make_web
 from moerank.data.folds import load_fold as load_fold
 from moerank.data.folds import split_fold as split_fold
-from moerank.data.missing import MissingRule as MissingRule
-from moerank.data.missing import fill_missing as fill_missing
-from moerank.data.pairs import PreferencePairs as PreferencePairs
+from moerank.data.ranking_data import PreferencePairs as PreferencePairs
 from moerank.data.ranking_data import RankingData as RankingData
 from moerank.data.read.letor import load_letor as load_letor
 from moerank.data.read.table import load_table as load_table
@@ -21,8 +19,10 @@ from moerank.data.read.table import load_table_fold as load_table_fold
 from moerank.data.scaling import PER_QUERY as PER_QUERY
 from moerank.data.scaling import UNSCALED as UNSCALED
 from moerank.data.scaling import FittedScaling as FittedScaling
+from moerank.data.scaling import MissingRule as MissingRule
 from moerank.data.scaling import Scaling as Scaling
 from moerank.data.scaling import centre_in_queries as centre_in_queries
+from moerank.data.scaling import fill_missing as fill_missing
 from moerank.data.scaling import fit_scaling as fit_scaling
 from moerank.data.scaling import query_level_norm as query_level_norm
 from moerank.data.shards import AnyData as AnyData

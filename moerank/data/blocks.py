@@ -16,15 +16,7 @@ ROWS = 1 << 14
 
 
 def blocks(offsets: Integers, rows: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and last query (exclusive) of runs of at most `rows` documents, or of one query.
-
-    Query q holds the rows ``offsets[q]`` to ``offsets[q + 1]``.
-
-    Examples
-    --------
-    >>> list(blocks(np.array([0, 2, 4, 8, 9]), 4))
-    [(0, 2), (2, 3), (3, 4)]
-    """
+    """Yield the first and last query (exclusive) of runs of at most `rows` documents, or of one query."""
     begin = 0
     while begin < len(offsets) - 1:
         end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + rows, side="right")) - 1)
@@ -33,17 +25,7 @@ def blocks(offsets: Integers, rows: int) -> Iterator[tuple[int, int]]:
 
 
 def column_block(X: Array, begin: int, end: int) -> tuple[Array, int, int]:
-    """Return the features of the rows `begin` to `end` of X (n_documents, n_features) as kernels read columns.
-
-    The result is ``flat, stride, first``: the value of feature f in row ``begin + i`` is ``flat[f · stride + first +
-    i]``. The rows are copied unless X lies in memory by columns.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    >>> column_block(X, 1, 3), column_block(np.asfortranarray(X), 1, 3)[1:]
-    ((array([3., 5., 4., 6.]), 2, 0), (3, 1))
-    """
+    """Return ``flat, stride, first``: feature f of row ``begin + i`` of X is ``flat[f · stride + first + i]``."""
     by_columns = bool(X.flags.f_contiguous)
     flat = X.T.reshape(-1) if by_columns else np.ascontiguousarray(X[begin:end].T).reshape(-1)
     flat.setflags(write=False)  # kernels are compiled once, whether or not X can be written to
@@ -73,40 +55,22 @@ class ByQuery:
     values: Array
 
 
-@dataclass(frozen=True, eq=False)
-class ByDocument:
+class ByDocument(ByQuery):
     """An array with a value for each document along its last axis."""
-
-    values: Array
 
 
 def shares(argument: object, queries: Integers, documents: Integers) -> Sequence[object]:
-    """Return the value of an argument for each shard.
-
-    A `ByQuery` or `ByDocument` is split; every shard gets the whole of any other object. `queries` and `documents`
-    (n_shards + 1,) say where the shards begin.
-
-    Examples
-    --------
-    >>> shares(ByQuery(np.array([[1, 2, 3]])), np.array([0, 2, 3]), np.array([0, 10, 12]))
-    [array([[1, 2]]), array([[3]])]
-    """
-    if not isinstance(argument, ByQuery | ByDocument):
+    """Return the value of an argument for each shard: its part of a `ByQuery` or `ByDocument`, all of anything else."""
+    if not isinstance(argument, ByQuery):
         return [argument] * (len(queries) - 1)
-    ends = queries if isinstance(argument, ByQuery) else documents
+    ends = documents if isinstance(argument, ByDocument) else queries
     if argument.values.shape[-1] != ends[-1]:
         raise ValueError(f"{argument.values.shape[-1]} values are not one for each of {ends[-1]}")
     return np.split(argument.values, ends[1:-1], axis=-1)
 
 
 def runs_of(shards: Iterable[int], n_shards: int) -> list[Run]:
-    """Return the fewest runs of these shards that `add_up` adds up by themselves, in order.
-
-    Examples
-    --------
-    >>> runs_of([0, 1, 2, 3], 8), runs_of([3, 4, 5], 8)
-    ([(0, 4)], [(3, 4), (4, 6)])
-    """
+    """Return the fewest runs of these shards that `add_up` adds up by themselves, in order."""
     there = set(shards)
 
     def inside(begin: int, end: int) -> list[Run]:
@@ -121,10 +85,7 @@ def runs_of(shards: Iterable[int], n_shards: int) -> list[Run]:
 
 
 def add_up(run: Run, part: Callable[[int], T], known: Mapping[Run, T] | None = None) -> T:
-    """Return the sum of ``part(i)`` over a run of shards: arrays, numbers, or tuples of these.
-
-    `known` holds sums of runs that are known already.
-    """
+    """Return the sum of ``part(i)`` over a run: arrays, numbers, or tuples of these; `known` has sums of other runs."""
     if known is not None and run in known:
         return known[run]
     begin, end = run

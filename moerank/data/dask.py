@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,14 +188,11 @@ class _WorkerDiedError(Exception):
 
 
 class DaskShards:
-    """Shards on the workers of a cluster; a `ShardHolder`.
+    """Shards on the workers of a cluster, with the methods of `LocalShards`.
 
     Every shard has a home worker: Dask would move calls, and copies of the shards with them, to workers that are idle.
     If a worker dies, its shards are read on others and the call begins again. Dask would not do so by itself: a task
     whose home is gone waits for it, even if others may take it, when all workers were gone for a moment.
-
-    Each source of a shard is sent to the worker that will hold it, or called there if it is a function. Then the steps
-    are applied. A shard takes about so many bytes.
     """
 
     def __init__(
@@ -220,7 +217,7 @@ class DaskShards:
         return f"{len(self)} shard{'s' * (len(self) != 1)} on {n} worker{'s' * (n != 1)}"
 
     def map(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> list[T]:
-        """Let each worker work on its shards; see `ShardHolder`."""
+        """Let each worker work on its shards; see `LocalShards`."""
         found = self._run(function, arguments, lambda shards: [(shard, shard + 1) for shard in shards])
         return [found[shard, shard + 1] for shard in range(len(self))]
 
@@ -269,20 +266,15 @@ class DaskShards:
 
     def _gathered(self, tasks: Mapping[Future[Any], str]) -> list[Any]:
         """Return the values of all tasks."""
-        client = self._cluster.client
-        loop: Any = client.loop
-
-        async def gather() -> list[Any]:
-            values: list[Any] = await client.gather(list(tasks), asynchronous=True)
-            return values
-
-        gathering = asyncio.run_coroutine_threadsafe(gather(), loop.asyncio_loop)
+        client: Any = self._cluster.client
+        values = client.gather(list(tasks), asynchronous=True)
+        gathering = asyncio.run_coroutine_threadsafe(values, client.loop.asyncio_loop)
         try:
             while not concurrent.futures.wait([gathering], POLL).done:
                 self._cluster.refuse_paused()
                 if not set(tasks.values()) <= set(self._cluster.look()):
                     raise _WorkerDiedError
-            return gathering.result()
+            return cast("list[Any]", gathering.result())
         except BaseException as error:
             gathering.cancel()
             failed = next((worker for task, worker in tasks.items() if task.status == "error"), None)
@@ -353,15 +345,7 @@ class DaskShards:
 
 
 def placed(home: Mapping[int, str], n_shards: int, threads: Mapping[str, int]) -> list[str]:
-    """Return the worker of each shard; a shard stays at home unless its worker is gone or has more than its share.
-
-    `home` gives the workers that hold shards so far, `threads` the number of threads of each present worker.
-
-    Examples
-    --------
-    >>> placed({}, 4, {"a": 1, "b": 1}), placed({0: "a", 1: "a", 2: "b", 3: "b"}, 4, {"b": 1, "c": 1})
-    (['a', 'a', 'b', 'b'], ['c', 'c', 'b', 'b'])
-    """
+    """Return the worker of each shard: its home, unless that is gone or has more than its share by the threads."""
     left = {worker: -(-n_shards * n // sum(threads.values())) for worker, n in threads.items()}
     homes = dict[int, str]()
     for shard, worker in sorted(home.items()):
@@ -433,10 +417,7 @@ def _step_on(shard: RankingData | None, step: Callable[..., RankingData]) -> Ran
 def _work(
     shards: Mapping[int, RankingData], runs: Iterable[Run], function: Callable[..., T], arguments: list[list[object]]
 ) -> list[T]:
-    """Return the sum of `function` over the shards of each run, on their worker.
-
-    `arguments` has for each argument a list of values, one for each shard in order of number.
-    """
+    """Return the sum of `function` over the shards of each run; each argument has a value for each shard by number."""
     own = dict(zip(sorted(shards), zip(*(_once(_unpacked, values) for values in arguments), strict=True), strict=False))
     with one_blas_thread():
         return [add_up(run, lambda shard: function(shards[shard], *own.get(shard, ()))) for run in runs]

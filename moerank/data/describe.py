@@ -1,21 +1,26 @@
-"""Description of a data set by counts, and how far the values of features have moved between two data sets."""
+"""Numbers about data: counts, how far features have moved between two data sets, and absolute Pearson correlations."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from moerank.arrays import Integers, Vector
+from moerank.arrays import Integers, Matrix, Vector
+from moerank.checks import check_square
+from moerank.data.blocks import add_up, column_block
 from moerank.data.ranking_data import RankingData
 from moerank.data.shards import AnyData
 from moerank.files import Json
+from moerank.kernels.columns import columns_seen
+from moerank.kernels.lanes import lanes
+from moerank.kernels.products import product, square
 
 
 @dataclass(frozen=True)
@@ -172,30 +177,25 @@ def _counts(data: RankingData) -> tuple[Any, ...]:
     unknown = np.zeros(data.n_features, np.int64)
     if data.n_missing.any():
         unknown = np.logical_and.reduceat(data.is_missing, starts).sum(axis=0)
+    least, greatest = np.minimum.reduceat(data.X, starts), np.maximum.reduceat(data.X, starts)
+    varies = least != greatest
     return (
         np.diff(data.offsets),
         Counter(dict(zip(labels.tolist(), counts.tolist(), strict=True))),
         int((highest == 0).sum()),
         int((highest == lowest).sum()),
-        data.X.min(axis=0),
-        data.X.max(axis=0),
+        least.min(axis=0),
+        greatest.max(axis=0),
         unknown,
         list(_sizes_of_copies(data)),
-        *_comes_scaled(data),
+        bool(varies.any()),
+        bool((least[varies] == 0).all() and (greatest[varies] == 1).all()),
     )
 
 
 def _where_any(data: AnyData, counts: Integers) -> dict[str, int]:
     """Return the counts (n_features,) that are not 0, by the names of the features."""
     return {data.feature_names[f]: int(counts[f]) for f in np.flatnonzero(counts)}
-
-
-def _comes_scaled(data: RankingData) -> tuple[bool, bool]:
-    """Return whether some feature varies in a query, and whether each that does goes from 0 to 1 there."""
-    starts = data.offsets[:-1]
-    least, greatest = np.minimum.reduceat(data.X, starts), np.maximum.reduceat(data.X, starts)
-    varies = least != greatest
-    return bool(varies.any()), bool((least[varies] == 0).all() and (greatest[varies] == 1).all())
 
 
 def _sizes_of_copies(data: RankingData) -> Iterator[int]:
@@ -256,3 +256,100 @@ def _drift(name: str, *values: Vector) -> Drift:
     shares = [1.0 - len(column) / len(whole) for column, whole in zip(known, values, strict=True)]
     ranges = [(float(column.min()), float(column.max())) if len(column) else None for column in known]
     return Drift(name, float(np.sum((b - a) * np.log(b / a))), (shares[0], shares[1]), (ranges[0], ranges[1]))
+
+
+SMALLEST_SQUARED = 1e-140
+"""Features with smaller values are scaled up first, as their squares would lose digits or vanish."""
+
+BLOCK = 2048
+"""Documents that are centred at a time, in place of a copy of all."""
+
+
+def feature_correlations(data: AnyData | Matrix) -> Matrix:
+    """Return |Pearson correlation| of each two features of data or a table; a constant one has 0 with all."""
+    if isinstance(data, AnyData):
+        scatter = data.total(_scatter, *_centre_of(data.map(_seen)))
+    else:
+        scatter = _scatter(data, *_centre_of([_seen(data)]))
+    norm = _or_one(np.sqrt(np.diagonal(scatter)))
+    share = np.abs(scatter / norm / norm[:, None])
+    return 0.5 * (share + share.T)  # symmetric in spite of the order of the divisions
+
+
+def label_correlations(data: AnyData) -> Vector:
+    """Return |Pearson correlation| of each feature with the labels, which must differ; 0 for a constant feature."""
+    mean_label = sum(data.map(_sum_of_labels)) / data.n_documents  # of integers, and so exact
+    product, length, label_length = data.total(_label_products, *_centre_of(data.map(_seen)), mean_label)
+    return np.asarray(np.abs(product) / _or_one(np.sqrt(length)) / np.sqrt(label_length))
+
+
+_Seen: TypeAlias = tuple[Vector, Vector, Vector, int]
+"""Sum, least and largest value of each feature, and the number of documents."""
+
+
+def _seen(data: RankingData | Matrix) -> _Seen:
+    X = _table(data)
+    n, n_features = X.shape
+    total, least, largest = np.zeros(n_features), np.full(n_features, np.inf), np.full(n_features, -np.inf)
+    for begin, end in _places(n):
+        columns_seen(*column_block(X, begin, end), end - begin, lanes(X.dtype.type), total, least, largest)
+    return total, least, largest, n
+
+
+def _centre_of(seen: Sequence[_Seen]) -> tuple[Vector, Vector]:
+    """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares would vanish."""
+    totals, leasts, largests, sizes = zip(*seen, strict=True)
+    least, largest = np.min(leasts, axis=0), np.max(largests, axis=0)
+    size = np.maximum(np.abs(least), np.abs(largest))
+    divisor = np.where(size < SMALLEST_SQUARED, _or_one(size), 1.0)
+    divisor[least == largest] = 0.0
+    return add_up((0, len(seen)), totals.__getitem__) / sum(sizes), divisor
+
+
+def _table(data: RankingData | Matrix) -> Matrix:
+    return data.X if isinstance(data, RankingData) else data
+
+
+def _scatter(data: RankingData | Matrix, mean: Vector, divisor: Vector) -> Matrix:
+    """Return the sums of the products of each two features less their means, shape (n_features, n_features)."""
+    X = _table(data)
+    check_square(X.shape[1])
+    scatter = np.zeros((X.shape[1], X.shape[1]))
+    for _, _, centred in _centred_blocks(X, mean, divisor):
+        scatter += square(centred)
+    return scatter
+
+
+def _sum_of_labels(data: RankingData) -> int:
+    return int(data.y.sum())
+
+
+def _label_products(
+    data: RankingData, mean: Vector, divisor: Vector, mean_label: float
+) -> tuple[Vector, Vector, float]:
+    """Return the sums of feature times label, feature squared and label squared, each less its mean."""
+    centred = data.y.astype(np.float64) - mean_label
+    products, length = np.zeros((2, data.n_features))
+    for begin, end, Z in _centred_blocks(data.X, mean, divisor):
+        products += product(Z, centred[begin:end])
+        length += (Z * Z).sum(axis=1)
+    return products, length, float((centred * centred).sum())
+
+
+def _centred_blocks(X: Matrix, mean: Vector, divisor: Vector) -> Iterator[tuple[int, int, Matrix]]:
+    """Yield the rows of blocks of X, and their features less their means, a row each."""
+    unit = bool((divisor == 1.0).all())
+    for begin, end in _places(len(X)):
+        centred = X[begin:end].T.astype(np.float64, order="C")
+        centred -= mean[:, None]
+        if not unit:
+            centred = np.divide(centred, divisor[:, None], out=np.zeros_like(centred), where=divisor[:, None] != 0.0)
+        yield begin, end, centred
+
+
+def _places(n_documents: int) -> list[tuple[int, int]]:
+    return [(begin, min(begin + BLOCK, n_documents)) for begin in range(0, n_documents, BLOCK)]
+
+
+def _or_one(values: Vector) -> Vector:
+    return np.where(values > 0.0, values, 1.0)

@@ -14,7 +14,7 @@ from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_not_negative, check_room, size
 from moerank.data.folds import N_FOLDS, Draws, deal, split_fold
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.columns import as_precision
+from moerank.data.read.table import as_precision
 from moerank.data.shards import shard_ends
 
 SIDE = 8
@@ -325,13 +325,7 @@ def load_web_fold(
 def web_shard(
     fold: int, number: int, n_shards: int, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32
 ) -> RankingData:
-    """Make one of `n_shards` shards of the training part of `load_web_fold`; `number` counts them from 0.
-
-    Examples
-    --------
-    >>> web_shard(1, 1, 3, n_queries=10)
-    RankingData('web, fold 1, training, shard 2 of 3': 106 documents, 1 queries, 136 features)
-    """
+    """Make one of `n_shards` shards of the training part of `load_web_fold`; `number` counts them from 0."""
     check_at_least(1, N_FOLDS, fold=fold)
     offsets = _offsets(n_queries, seed, dtype, n_shards + 1)
     queries = deal(np.arange(n_queries), fold, "web")["training"]
@@ -346,10 +340,7 @@ def web_bytes(n_queries: int, dtype: DTypeLike) -> int:
 
 
 def _offsets(n_queries: int, seed: int, dtype: DTypeLike, n_parts: int = 1) -> Integers:
-    """Draw the number of documents of each query; return their first rows, shape (n_queries + 1,).
-
-    Refuse a table beyond the limit on memory, unless it is made in several parts.
-    """
+    """Draw the length of each query; return their first rows. A table beyond the limit is refused unless in parts."""
     check_at_least(1, n_queries=n_queries)
     check_at_least(0, MOST_SEED, seed=seed)
     as_precision(dtype)
@@ -386,10 +377,7 @@ def _documents(offsets: Integers, queries: Integers, seed: int, dtype: DTypeLike
 
 
 def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
-    """Draw the documents of the first queries of a block; return features (n_documents, 136) and labels.
-
-    Every step is one operation of IEEE 754 on single precision, so that the bits are the same everywhere.
-    """
+    """Draw features and labels of a block by single operations of IEEE 754, so that bits are the same everywhere."""
     of_query = _uniform(seed, 2 * block + 2, len(lengths), (N_OF_QUERY + 2) // 2)
     uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS_PER_DOCUMENT)
     values, noise = uniform[:, :N_FEATURES], uniform[:, N_FEATURES:]

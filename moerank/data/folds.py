@@ -16,10 +16,10 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers
 from moerank.checks import check_at_least, check_share
-from moerank.data.missing import MissingRule
 from moerank.data.ranking_data import RankingData, in_one_piece
 from moerank.data.read.files import part_paths
 from moerank.data.read.letor import load_letor, widened
+from moerank.data.scaling import MissingRule
 from moerank.data.shards import AnyData
 
 
@@ -161,12 +161,6 @@ def deal_queries(
     As in LETOR's folds the last part is the test part of fold 1, and the one before it the validation part; with each
     further fold both move on by one. Queries keep the order of `data`. The same seed gives the same parts with every
     version of NumPy.
-
-    Examples
-    --------
-    >>> data = RankingData([[0.5]] * 8, y=[0, 1] * 4, qid=[1, 1, 2, 2, 3, 3, 4, 4])
-    >>> [[part.qid[::2].tolist() for part in deal_queries(data, fold, 4)] for fold in (1, 2)]
-    [[[3, 4], [2], [1]], [[2, 3], [1], [4]]]
     """
     check_at_least(3, MOST_FOLDS, n_folds=n_folds)
     check_at_least(1, n_folds, fold=fold)

@@ -8,10 +8,11 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
@@ -19,9 +20,6 @@ from moerank.checks import unknown
 from moerank.data.blocks import empty_table
 from moerank.kernels.columns import extremes
 from moerank.kernels.lanes import lanes
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 ROWS = 4096
 """Rows of a table that are copied at once, so that they stay in the processor's cache."""
@@ -38,8 +36,6 @@ def column_names(X: object) -> tuple[str, ...] | None:
 
 
 def _arrow_table(X: object) -> pa.Table:
-    import pyarrow as pa
-
     return X if isinstance(X, pa.Table) else pa.RecordBatchReader.from_stream(X).read_all()
 
 
@@ -100,23 +96,6 @@ def without_mask(values: np.ma.MaskedArray[Any, Any]) -> Array:
     return objects
 
 
-def as_labels(y: Any) -> Vector:
-    """Return relevance labels as numbers, NaN where one is missing; refuse other values with the remedy."""
-    if isinstance(y, np.ma.MaskedArray):
-        y = without_mask(y)
-    categories = getattr(getattr(y, "dtype", None), "categories", None)
-    if categories is not None and getattr(categories, "dtype", None) is not None and categories.dtype.kind not in "iuf":
-        raise ValueError(
-            "its categories are no numbers; give the grade of each document as an integer, for instance by "
-            "y.map({'irrelevant': 0, 'relevant': 1})"
-        )
-    if getattr(getattr(y, "dtype", None), "kind", "") in ("c", "M", "m"):
-        raise ValueError(f"its values are of type {y.dtype}")
-    if hasattr(y, "iloc"):
-        y = y.to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.asarray(y, dtype=np.float64)
-
-
 def require_same_index(X: object, values: object, name: str) -> None:
     """Raise a ValueError if a pandas Series belongs to other rows than those of a DataFrame, by their indices."""
     if not isinstance(X, pd.DataFrame | pd.Series) or not isinstance(values, pd.DataFrame | pd.Series):
@@ -148,8 +127,6 @@ def _frame_table(X: object, names: Sequence[str] | None) -> Floats:
 
 def _arrow_feature(column: pa.ChunkedArray, name: str) -> Array:
     """Return a column of an Arrow table as numbers; refuse other values with the remedy."""
-    import pyarrow as pa
-
     kind, is_a = column.type, pa.types
     if is_a.is_decimal(kind) or is_a.is_null(kind):
         column = column.cast(pa.float64())
@@ -163,8 +140,6 @@ def _arrow_feature(column: pa.ChunkedArray, name: str) -> Array:
 
 def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
     """Return a column of numbers as Arrow has it: in the precision it has, NaN where a value is missing."""
-    import pyarrow as pa
-
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     numbers: Array = column.to_numpy(zero_copy_only=False)
@@ -245,24 +220,19 @@ def extremes_of(X: Array) -> Extremes:
 def refuse_large_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) beyond 1e30 in size."""
     if not extremes_of(X).moderate:
-        row, column = np.argwhere(np.abs(X) > LARGEST_VALUE)[0]
         raise ValueError(
-            f"{where}X[{row}, {column}] is {X[row, column]:g} ({_place(row, column, names)}); values beyond "
-            f"{LARGEST_VALUE:g} cannot be computed with, so scale the feature, for instance by query_level_norm"
+            f"{where}{_first(X, np.abs(X) > LARGEST_VALUE, names)}; values beyond {LARGEST_VALUE:g} cannot be computed "
+            "with, so scale the feature, for instance by query_level_norm"
         )
 
 
 def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "") -> Extremes:
-    """Raise a ValueError that names row and feature of an infinite value in X (n_documents, n_features).
-
-    Returns the extremes of X, if all values are finite or NaN.
-    """
+    """Return the extremes of X (n_documents, n_features); an infinite value is a ValueError with row and feature."""
     found = extremes_of(X)
     if not found.finite:
-        row, column = np.argwhere(np.isinf(X))[0]
         raise ValueError(
-            f"{where}X[{row}, {column}] is {X[row, column]} ({_place(row, column, names)}); a value must be finite: "
-            "replace it by a large number, or by NaN where nothing is known"
+            f"{where}{_first(X, np.isinf(X), names)}; a value must be finite: replace it by a large number, or by NaN "
+            "where nothing is known"
         )
     return found
 
@@ -275,8 +245,15 @@ def refuse_missing_values(
 ) -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is NaN."""
     if not extremes_of(X).complete:
-        row, column = np.argwhere(np.isnan(X))[0]
-        raise ValueError(f"{where}X[{row}, {column}] is NaN ({_place(row, column, names)}); {remedy}")
+        raise ValueError(f"{where}{_first(X, np.isnan(X), names)}; {remedy}")
+
+
+def _first(X: Array, wrong: Mask, names: Sequence[str] | None) -> str:
+    """Return place and value of the first wrong entry of a table."""
+    row, column = np.argwhere(wrong)[0]
+    value = f"{X[row, column]:g}".replace("nan", "NaN")
+    feature = column + 1 if names is None else repr(str(names[column]))
+    return f"X[{row}, {column}] is {value} (row {row}, feature {feature})"
 
 
 def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tuple[Array, Extremes]:
@@ -302,8 +279,20 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tu
 
 def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     """Return one relevance label per document."""
+    given: Any = without_mask(y) if isinstance(y, np.ma.MaskedArray) else y
+    dtype = getattr(given, "dtype", None)
+    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
     try:
-        values = as_labels(y)
+        if categories is not None and categories.kind not in "iuf":
+            raise ValueError(
+                "its categories are no numbers; give the grade of each document as an integer, for instance by "
+                "y.map({'irrelevant': 0, 'relevant': 1})"
+            )
+        if getattr(dtype, "kind", "") in ("c", "M", "m"):
+            raise ValueError(f"its values are of type {dtype}")
+        if hasattr(given, "iloc"):
+            given = given.to_numpy(dtype=np.float64, na_value=np.nan)
+        values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: y must hold one relevance label per document ({error})") from None
     if values.shape != (n_documents,):
@@ -363,8 +352,10 @@ LARGEST_EXACT = 2.0**53
 """From here on a float stands for several integers."""
 
 
-def checked_weights(weights: ArrayLike, size: int, what: str, name: str) -> Vector | None:
+def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) -> Vector | None:
     """Return positive finite weights (size,) divided by their mean, and None for equal ones, which weigh nothing."""
+    if weights is None:
+        return None
     try:
         found = np.asarray(weights, np.float64)
     except (TypeError, ValueError):
@@ -394,9 +385,9 @@ class LaterIds:
         return found if found is None or self.rows is None else found[self.rows]
 
 
-def checked_documents(documents: ArrayLike | LaterIds, size: int, name: str) -> Array | LaterIds:
+def checked_documents(documents: ArrayLike | LaterIds | None, size: int, name: str) -> Array | LaterIds | None:
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
-    if isinstance(documents, LaterIds):
+    if documents is None or isinstance(documents, LaterIds):
         return documents
     found = np.asarray(documents).astype(np.str_)
     if found.shape != (size,):
@@ -430,10 +421,6 @@ def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tu
     return texts
 
 
-def _place(row: int, column: int, names: Sequence[str] | None) -> str:
-    return f"row {row}, feature {column + 1 if names is None else repr(str(names[column]))}"
-
-
 def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
     """Return scores, of shape (n_documents,) or (n_documents, n_individuals), in double precision, all finite."""
     try:
@@ -463,10 +450,7 @@ def listed(features: Any) -> tuple[Any, ...]:
 
 
 def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> Mask:
-    """Return the mask (n_features,) of features that are given by column (from 0) or name.
-
-    A name or column that does not exist is a ValueError that begins with `where`.
-    """
+    """Return the mask of features given by column (from 0) or name; an error for another begins with `where`."""
     mask = np.zeros(len(names), np.bool_)
     for feature in listed(features):
         mask[_column(feature, names, where)] = True
@@ -474,11 +458,7 @@ def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str],
 
 
 def in_column_order(values: object, names: Sequence[str], where: str, *, complete: bool = False) -> Any:
-    """Return the values of the features in their order; a mapping or a Series gives them by name or column.
-
-    Features that a mapping leaves out get None, or are asked for by a ValueError if it has to be complete. Anything
-    else is in order already.
-    """
+    """Return values in the order of the features, which a mapping or a Series names, all if it must be `complete`."""
     if not isinstance(values, Mapping | pd.Series):
         return values
     given = {_column(feature, names, where): value for feature, value in values.items()}

@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data.costs import COLUMNS, FeatureCosts, not_negative, numbered
@@ -149,7 +150,7 @@ def design_table(names: Sequence[str], groups: Sequence[str | None], runs: Mask,
     rows: list[list[object]] = [["run", "round", "time", *names], ["group", "", "", *(group or "" for group in groups)]]
     for number in range(1, rounds + 1):
         rows += [[run + 1, number, "", *runs[run].astype(int)] for run in rng.permutation(len(runs))]
-    return _as_csv(rows)
+    return str(pd.DataFrame(rows, dtype=object).to_csv(header=False, index=False, lineterminator="\n"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,27 +195,20 @@ class MeasuredCosts:
 
     def write(self, path: Path) -> Path:
         """Write the table of costs, and the standard errors beside it to NAME-errors.csv, whose path is returned."""
-        costs, beside = self.costs, path.with_name(f"{path.stem}-errors.csv")
-        first = {int(group): place for place, group in reversed(list(enumerate(costs.group)))}
-        table: list[Sequence[object]] = [COLUMNS]
-        for place, (name, own, group) in enumerate(zip(self.names, costs.own, costs.group, strict=True)):
-            shared = f"{costs.shared[group]:.12g}" if group >= 0 and first[group] == place else ""
-            table.append([name, f"{own:.12g}", costs.names[group] if group >= 0 else "", shared])
-        rows = zip(self.labels, self.values, self.errors, self.low, self.high, self.resolved, strict=True)
-        replace_file(path, _as_csv(table).encode())
+        group, beside = self.costs.group, path.with_name(f"{path.stem}-errors.csv")
+        names = [self.costs.names[number] if number >= 0 else "" for number in group]
+        shared = np.append(self.costs.shared, np.nan)[group]
+        shared[pd.Series(group).duplicated()] = np.nan  # the first feature of a group tells its cost
+        resolved = np.where(self.resolved, "yes", "no")
+        table = (self.names, self.costs.own, names, shared)
+        errors = (self.labels, self.values, self.errors, self.low, self.high, resolved)
         head = ("name", "cost", "standard_error", "low", "high", "resolved")
-        written = [
-            head,
-            *([name, *(f"{value:.6g}" for value in row), ("no", "yes")[int(done)]] for name, *row, done in rows),
-        ]
-        replace_file(beside, _as_csv(written).encode())
+        files = (path, COLUMNS, table, "%.12g", ""), (beside, head, errors, "%.6g", "nan")
+        for file, columns, known, digits, nan in files:
+            frame = pd.DataFrame(dict(zip(columns, known, strict=True)))
+            text = frame.to_csv(index=False, float_format=digits, na_rep=nan, lineterminator="\n")
+            replace_file(file, text.encode())
         return beside
-
-
-def _as_csv(rows: Sequence[Sequence[object]]) -> str:
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(rows)
-    return file.getvalue()
 
 
 def estimate_costs(measured: Measurements, own: Vector | None = None) -> MeasuredCosts:

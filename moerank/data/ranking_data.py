@@ -1,40 +1,120 @@
-"""Documents with features and relevance labels, grouped by query."""
+"""Documents with features and relevance labels, grouped by query, and their preference pairs.
+
+A preference pair (i, j) joins two documents of one query with yᵢ > yⱼ. The pairs of a data set have one fixed
+order — by query, then better row, then worse row — and the columns of every ``pair_mask`` follow it.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import Any, Literal, Self
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix
-from moerank.data.blocks import blocks
+from moerank.checks import check_room
+from moerank.data import inputs
+from moerank.data.blocks import ByDocument, blocks
 from moerank.data.costs import FeatureCosts
-from moerank.data.inputs import (
-    LaterIds,
-    checked_documents,
-    checked_features,
-    checked_labels,
-    checked_names,
-    checked_queries,
-    checked_weights,
-    column_names,
-    extremes_of,
-    is_frozen,
-    query_offsets,
-    refuse_infinite_values,
-    refuse_large_values,
-    refuse_missing_values,
-    register_scaled_table,
-    require_same_index,
+from moerank.data.inputs import LaterIds
+from moerank.data.scaling import (
+    PER_QUERY,
+    UNSCALED,
+    FittedScaling,
+    MissingRule,
+    PerQuery,
+    check_missing_rule,
+    fill_in_place,
+    missing_bits,
 )
-from moerank.data.missing import MissingRule, check_missing_rule, fill_in_place, missing_bits
-from moerank.data.pairs import LabelledQueries, LabelRuns, PreferencePairs
-from moerank.data.scaling import PER_QUERY, UNSCALED, FittedScaling, PerQuery
 from moerank.data.shards import AnyData, LocalShards
+from moerank.kernels.pair_pass import enumerate_pairs
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRuns:
+    """The documents of each query by label. A run holds the documents of one label in one query."""
+
+    run: NDArray[np.int32]  # of each document; runs count by query, then by label, the least first
+    first: Integers  # query q has the runs first[q] to first[q + 1]
+    n_worse: Integers  # documents of the query that are worse than those of a run
+    n_better: Integers  # documents that are better
+    n_pairs_of: Integers  # of each query
+
+    @property
+    def n_pairs(self) -> int:
+        """Preference pairs of all queries."""
+        return int(self.n_pairs_of.sum())
+
+    def n_pairs_among(self, documents: Mask) -> int:
+        """Count the preference pairs whose documents are both in `documents`, shape (n_documents,); O(n_documents)."""
+        size = np.bincount(self.run[documents], minlength=len(self.n_worse))
+        together = np.add.reduceat(size, self.first[:-1])
+        return int((together @ together - size @ size) // 2)
+
+    @classmethod
+    def of(cls, y: Integers, offsets: Integers) -> LabelRuns:
+        """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
+        order = np.lexsort((y, np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))))
+        begins = np.append(True, np.diff(y[order]) != 0)
+        begins[offsets[:-1]] = True
+        run = np.empty(len(y), np.int32)
+        run[order] = np.cumsum(begins, dtype=np.int32)
+        run -= 1
+        begin = np.flatnonzero(begins)
+        first = np.searchsorted(begin, offsets)
+        size, n_runs = np.diff(begin, append=len(y)), np.diff(first)
+        n_worse = begin - np.repeat(offsets[:-1], n_runs)
+        n_better = np.repeat(offsets[1:], n_runs) - begin - size
+        return cls(run, first, n_worse, n_better, np.add.reduceat(n_worse * size, first[:-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class PreferencePairs:
+    """The preference pairs of a data set, grouped by their better document.
+
+    Attributes
+    ----------
+    better, worse : ndarray of int32, shape (n_pairs,)
+        Document rows of each pair: ``y[better] > y[worse]``, both in the same query.
+    first : ndarray of int64, shape (n_winners + 1,)
+        Where the pairs of each winner (each document that is better than some other) begin; the last entry is
+        ``n_pairs``.
+    winner : ndarray of int32, shape (n_winners,)
+        The document row of each winner, increasing.
+    """
+
+    better: NDArray[np.int32]
+    worse: NDArray[np.int32]
+    first: Integers
+    winner: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        for array in (self.better, self.worse, self.first, self.winner):
+            array.setflags(write=False)  # all of them, or kernels would be compiled twice
+
+    @classmethod
+    def of(cls, y: Integers, offsets: Integers) -> PreferencePairs:
+        """Enumerate the pairs of documents with labels `y` in queries that begin at `offsets`: O(n_pairs)."""
+        runs = LabelRuns.of(y, offsets)
+        beaten = runs.n_worse[runs.run]
+        first = np.concatenate(([0], np.cumsum(beaten[beaten > 0]))).astype(np.int64)
+        winner = np.flatnonzero(beaten).astype(np.int32)
+        better, worse = enumerate_pairs(y, offsets, int(first[-1]))
+        return cls(better, worse, first, winner)
+
+    def __len__(self) -> int:
+        return len(self.better)
+
+    def subset(self, keep: Mask) -> PreferencePairs:
+        """Return the pairs where `keep`, of shape (n_pairs,), is true, in the same order."""
+        better, worse = self.better[keep], self.worse[keep]
+        starts = np.flatnonzero(np.diff(better, prepend=-1))
+        return PreferencePairs(better, worse, np.append(starts, len(better)), better[starts])
 
 
 class RankingData(AnyData):
@@ -133,31 +213,28 @@ class RankingData(AnyData):
         if missing is not None:
             check_missing_rule(missing)
         self.name = name
-        names = column_names(X) if feature_names is None else feature_names
-        self.X, self._extremes = checked_features(X, names, name)
+        names = inputs.column_names(X) if feature_names is None else feature_names
+        self.X, self._extremes = inputs.checked_features(X, names, name)
         n_documents, n_features = self.X.shape
         try:
-            require_same_index(X, y, "y")
-            require_same_index(X, qid, "qid")
+            inputs.require_same_index(X, y, "y")
+            inputs.require_same_index(X, qid, "qid")
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-        self.y = checked_labels(y, n_documents, name)
-        self.qid = checked_queries(qid, n_documents, name)
-        self.offsets = query_offsets(self.qid, name)
-        self.given_names = checked_names(names, n_features, name)
+        self.y = inputs.checked_labels(y, n_documents, name)
+        self.qid = inputs.checked_queries(qid, n_documents, name)
+        self.offsets = inputs.query_offsets(self.qid, name)
+        self.given_names = inputs.checked_names(names, n_features, name)
         self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
         self.missing = missing
         self.scaling = UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
-        self._documents = None if documents is None else checked_documents(documents, n_documents, name)
-        self.query_weights = self.document_weights = None
-        if query_weights is not None:
-            self.query_weights = checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
-        if document_weights is not None:
-            self.document_weights = checked_weights(document_weights, n_documents, "document_weights", name)
+        self._documents = inputs.checked_documents(documents, n_documents, name)
+        self.query_weights = inputs.checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
+        self.document_weights = inputs.checked_weights(document_weights, n_documents, "document_weights", name)
         self.is_weighted = self.query_weights is not None or self.document_weights is not None
         self._fill()
-        self._queries = LabelledQueries(self.y, self.offsets)
+        self._of_labels: dict[Hashable, Any] = {}
         self._ends = np.array([0, len(self.offsets) - 1]), np.array([0, n_documents])
         self._memory = {}
         self._lock = threading.RLock()
@@ -171,19 +248,19 @@ class RankingData(AnyData):
         if self._extremes.complete:
             return
         if self.missing is None:
-            refuse_missing_values(self.X, self.given_names, f"{self.name}: ")
+            inputs.refuse_missing_values(self.X, self.given_names, f"{self.name}: ")
         rule: Any = self.missing
-        if is_frozen(self.X):
+        if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
         self._missing_bits = missing_bits(self.X)
         try:
             self.n_missing = fill_in_place(self.X, self.offsets, rule)
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
-        self._extremes = extremes_of(self.X)
+        self._extremes = inputs.extremes_of(self.X)
 
     @property
-    def _holder(self) -> LocalShards:
+    def _holder(self) -> LocalShards:  # type: ignore[override]
         return LocalShards((self,))
 
     @property
@@ -197,7 +274,7 @@ class RankingData(AnyData):
         return self._documents
 
     @property
-    def n_pairs(self) -> int:
+    def n_pairs(self) -> int:  # type: ignore[override]
         """Number of preference pairs."""
         return self.label_runs.n_pairs
 
@@ -208,15 +285,21 @@ class RankingData(AnyData):
 
     @property
     def pairs(self) -> PreferencePairs:
-        """All preference pairs, by query, then better row, then worse row."""
-        return self._queries.pairs
+        """All preference pairs, by query, then better row, then worse row; a ValueError beyond the limit on memory."""
+        return self.remember("pairs", self._list_pairs, self._of_labels)
 
-    @cached_property
+    def _list_pairs(self) -> PreferencePairs:
+        n_pairs = self.n_pairs
+        check_room(
+            f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)",
+            32 * n_pairs,  # for two rows, and the values that solvers keep for a pair
+        )
+        return PreferencePairs.of(self.y, self.offsets)
+
+    @property
     def X64(self) -> Matrix:
         """X in double precision and C order: X itself, or a copy that is made on first use."""
-        table = np.ascontiguousarray(self.X, np.float64)
-        table.setflags(write=False)
-        return table
+        return self.remember("X64", lambda: _read_only(np.ascontiguousarray(self.X, np.float64)))
 
     @property
     def is_missing(self) -> Mask:
@@ -228,7 +311,7 @@ class RankingData(AnyData):
     @property
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label, for sums over all pairs without a list of them."""
-        return self._queries.label_runs
+        return self.remember("label runs", lambda: LabelRuns.of(self.y, self.offsets), self._of_labels)
 
     def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
         """Yield the first and last query (exclusive) of blocks of at most `n_documents`, or of one query."""
@@ -240,13 +323,7 @@ class RankingData(AnyData):
 
         A view of X in Fortran order, else a copy that is made on first use.
         """
-
-        def make() -> Floats:
-            columns = np.ascontiguousarray(self.X.T)
-            columns.setflags(write=False)
-            return columns
-
-        return self.remember("columns", make)
+        return self.remember("columns", lambda: _read_only(np.ascontiguousarray(self.X.T)))
 
     def _some(self, mask: Mask) -> Self:
         names = tuple(name for name, kept in zip(self.feature_names, mask, strict=True) if kept)
@@ -271,8 +348,7 @@ class RankingData(AnyData):
             The name of the new data set in messages, by default the name of this one.
         """
         by_rows = self.X.flags.c_contiguous
-        X = self.X[rows] if by_rows else np.take(self.X.T, rows, axis=1)
-        X.setflags(write=False)  # so that it is not copied again
+        X = _read_only(self.X[rows] if by_rows else np.take(self.X.T, rows, axis=1))  # so that it is not copied again
         X = X if by_rows else X.T
         part = RankingData(X, self.y[rows], self.qid[rows], self.given_names, name=name or self.name)
         part.missing, part.scaling, part.costs = self.missing, self.scaling, self.costs
@@ -292,23 +368,23 @@ class RankingData(AnyData):
 
     def with_labels(self, y: ArrayLike) -> RankingData:
         """Return the same documents with other relevance labels y (n_documents,); errors as of the class."""
-        labels = checked_labels(y, self.n_documents, self.name)
-        labels.setflags(write=False)
-        return self._changed(y=labels, _queries=LabelledQueries(labels, self.offsets))
+        labels = _read_only(inputs.checked_labels(y, self.n_documents, self.name))
+        return self._changed(y=labels, _of_labels={})
 
-    def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
-        """Return the same documents with features scaled by a scaling; see `AnyData.scaled_by`."""
+    def _after(self, step: Callable[[Any], Any]) -> Self:
+        return step(self)
+
+    def _scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
         if self.scaling != UNSCALED and not self.scaling == scaling == PER_QUERY:
             raise ValueError(
                 f"{self.name}: the features are scaled already ({self.scaling.kind}), and cannot be scaled again "
                 f"({scaling.kind}); give raw values"
             )
         X = scaling.table(self.X, self.offsets)
-        found = refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
+        found = inputs.refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
         return self._changed(X=X, scaling=scaling, _extremes=found)
 
-    def declared(self, kind: Literal["query"]) -> Self:
-        """Return the same documents marked as scaled per query; see `AnyData.declared`."""
+    def _declared(self, kind: str) -> Self:
         if kind != "query":
             raise ValueError(f"data can come scaled per query, so kind must be 'query', not {kind!r}")
         if self.scaling not in (UNSCALED, PER_QUERY):
@@ -317,7 +393,6 @@ class RankingData(AnyData):
 
     def _changed(self, **attributes: object) -> Self:
         copy = super()._changed(**attributes)
-        copy.__dict__.pop("X64", None)
         copy.X.setflags(write=False)
         copy._register()
         return copy
@@ -325,24 +400,27 @@ class RankingData(AnyData):
     def _register(self) -> None:
         """Register X as a scaled table, which must not be taken for raw values."""
         if isinstance(self.scaling, FittedScaling):
-            register_scaled_table(self.X, self.name)
+            inputs.register_scaled_table(self.X, self.name)
 
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of the class."""
         if not self._extremes.moderate:
-            refuse_large_values(self.X, self.given_names, f"{self.name}: ")
+            inputs.refuse_large_values(self.X, self.given_names, f"{self.name}: ")
 
     def __getstate__(self) -> dict[str, object]:
-        state = self.__dict__.copy()
-        state["_memory"] = {}
+        state = self.__dict__ | {"_memory": {}, "_of_labels": {}}
         del state["_lock"]
-        state.pop("X64", None)
         return state
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
         self._register()
+
+
+def _read_only(array: Array) -> Array:
+    array.setflags(write=False)
+    return array
 
 
 def in_one_piece(data: AnyData) -> RankingData:
@@ -358,3 +436,18 @@ def in_one_piece(data: AnyData) -> RankingData:
 def labels_alone(y: ArrayLike, qid: ArrayLike | None) -> RankingData:
     """Return test data for a metric: labels and queries beside a feature that is 0."""
     return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name="test data")
+
+
+def n_pairs_of_queries(data: AnyData, masks: Mask) -> Integers:
+    """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,)."""
+    of_query = data.remember("pairs of queries", lambda: np.concatenate(data.map(attrgetter("label_runs.n_pairs_of"))))
+    return np.array([of_query[mask].sum() for mask in masks], np.int64)
+
+
+def n_pairs_of_documents(data: AnyData, masks: Mask) -> Integers:
+    """Count the preference pairs whose documents are both kept by each row of `masks` (n, n_documents), shape (n,)."""
+    return data.total(_pairs_of_documents, ByDocument(masks))
+
+
+def _pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
+    return np.array([data.label_runs.n_pairs_among(mask) for mask in masks], np.int64)

@@ -1,16 +1,18 @@
-"""Scaling and centring: query by query, or by values fitted to training data."""
+"""Values of features before anything is learnt: what missing ones become, scaling, and centring in queries."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+from numbers import Real
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import ConfigDict, Field
 
-from moerank.arrays import Array, Integers, Mask, Vector
+from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import check_choice
 from moerank.data.blocks import ROWS, blocks
 
@@ -18,46 +20,126 @@ if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
     from moerank.data.shards import AnyData, DataT
 
+QueryRule: TypeAlias = Literal["query-min", "query-mean", "query-worst"]
+MissingRule: TypeAlias = float | QueryRule
+"""A number, or a rule that looks at what the same query knows of the feature."""
+
+
+def check_missing_rule(rule: object) -> None:
+    """Raise a ValueError for what is neither a finite number nor the name of a rule, with the nearest of them."""
+    if isinstance(rule, Real) and not isinstance(rule, bool | np.bool_):
+        if not isfinite(rule):
+            raise ValueError(f"missing is {rule}; missing values can only become a finite number")
+        return
+    known = get_args(QueryRule)
+    if not isinstance(rule, str) or rule not in known:
+        nearest = get_close_matches(rule, known, n=1) if isinstance(rule, str) else []
+        advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        raise ValueError(f"missing must be a number, 'query-min', 'query-mean' or 'query-worst', not {rule!r}{advice}")
+
+
+def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> tuple[Floats, Integers]:
+    """Replace every NaN of X by a rule, and count them; X is copied if anything is missing.
+
+    A value becomes the number of the rule; the smallest value, or the mean, that the query knows of the feature; or a
+    value below that smallest one, by the gap between the two smallest distinct values of the feature in the query, or
+    by 1 where there is only one. A query that knows no value of a feature gets 0 in all its documents, so that the
+    feature orders nothing there. What is below the smallest value stays below it after rounding, and finite. Returns
+    the table and the counts (n_features,). O(n_documents · n_features).
+
+    Examples
+    --------
+    >>> X = np.array([[0.5], [np.nan], [0.75], [np.nan]])
+    >>> fill_missing(X, np.array([0, 3, 4]), "query-worst")[0].ravel().tolist()
+    [0.5, 0.25, 0.75, 0.0]
+    """
+    filled = X.copy(order="K") if np.isnan(X.min(initial=0.0)) else X
+    return filled, fill_in_place(filled, offsets, rule)
+
+
+def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> Integers:
+    """Do what `fill_missing` does without a copy, and return the counts; X is written to only where NaN stands."""
+    check_missing_rule(rule)
+    if not isinstance(rule, str) and not abs(rule) <= float(np.finfo(X.dtype).max):
+        raise ValueError(f"missing is {rule:g}, which is too large for a table in single precision")
+    counts = np.zeros(X.shape[1], np.int64)
+    for begin, end in blocks(offsets, ROWS):
+        block = X[offsets[begin] : offsets[end]]
+        unknown = np.isnan(block)
+        in_block = unknown.sum(axis=0)
+        columns = np.flatnonzero(in_block)
+        counts += in_block
+        if not len(columns):
+            continue
+        if isinstance(rule, str):
+            starts = offsets[begin:end] - offsets[begin]
+            lengths = np.diff(offsets[begin : end + 1])
+            known = np.ascontiguousarray(block[:, columns])  # of which means do not depend on the order in memory
+            values = np.repeat(_replacements(known, starts, lengths, rule), lengths, axis=0)
+            block[:, columns] = np.where(unknown[:, columns], values, block[:, columns])
+        else:
+            block[unknown] = rule
+    return counts
+
+
+def missing_bits(X: Floats) -> Array:
+    """Return where X (n_documents, n_features) is NaN, as the bits of each row."""
+    bits = np.empty((len(X), -(-X.shape[1] // 8)), np.uint8)
+    for begin in range(0, len(X), ROWS):
+        bits[begin : begin + ROWS] = np.packbits(np.isnan(X[begin : begin + ROWS]), axis=1)
+    return bits
+
+
+def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRule) -> Floats:
+    """Return what a missing value becomes in each query, shape (n_queries, n_columns), in the precision of X."""
+    least = np.fmin.reduceat(X, starts)
+    nothing_known = np.isnan(least)
+    least[nothing_known] = 0.0
+    if rule == "query-min":
+        return least
+    with np.errstate(over="ignore"):
+        if rule == "query-mean":
+            known = lengths[:, None] - np.add.reduceat(np.isnan(X), starts, dtype=np.int64)
+            small = np.where(np.isnan(X), 0.0, X.astype(np.float64) * 2.0**-40)  # whose sum is finite
+            mean = np.add.reduceat(small, starts) / np.maximum(known, 1) * 2.0**40
+            greatest = np.fmax.reduceat(X, starts)
+            greatest[nothing_known] = 0.0
+            return np.clip(mean, least, greatest).astype(X.dtype)  # equal values have this value for their mean
+        second = np.fmin.reduceat(np.where(np.repeat(least, lengths, axis=0) < X, X, np.nan), starts)
+        gap = np.where(np.isnan(second), 1.0, second.astype(np.float64) - least)
+        worst = np.minimum((least - gap).astype(X.dtype), np.nextafter(least, X.dtype.type(-np.inf)))
+    worst = np.maximum(worst, np.finfo(X.dtype).min)
+    return np.where(nothing_known, X.dtype.type(0), worst)
+
+
 FittedKind: TypeAlias = Literal["minmax", "standard"]
 Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 
 
-STORED = ConfigDict(extra="forbid", strict=True)
-"""How pydantic reads a scaling from JSON."""
-
-
-@dataclass(frozen=True)
-class Unscaled:
-    """Values as they were given."""
-
-    __pydantic_config__ = STORED
-
-    kind: Literal["none"] = "none"
-
-    def apply(self, data: DataT) -> DataT:
-        """Return the data themselves."""
-        return data
-
-    def of_features(self, mask: Mask) -> Unscaled:
-        """Return the scaling of some features."""
-        return self
-
-
-@dataclass(frozen=True)
-class PerQuery:
-    """Every feature scaled to [0, 1] in every query; see `query_level_norm`."""
-
-    __pydantic_config__ = STORED
-
-    kind: Literal["query"] = "query"
+class _Scaling:
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # of reading from JSON
 
     def apply(self, data: DataT) -> DataT:
         """Return the same documents with scaled features."""
-        return data.scaled_by(self)
+        return data if isinstance(self, Unscaled) else data.scaled_by(self)  # type: ignore[arg-type]
 
-    def of_features(self, mask: Mask) -> PerQuery:
-        """Return the scaling of some features."""
+    def of_features(self, mask: Mask) -> Self:
+        """Return the scaling of the features in `mask`, shape (n_features,)."""
         return self
+
+
+@dataclass(frozen=True)
+class Unscaled(_Scaling):
+    """Values as they were given."""
+
+    kind: Literal["none"] = "none"
+
+
+@dataclass(frozen=True)
+class PerQuery(_Scaling):
+    """Every feature scaled to [0, 1] in every query; see `query_level_norm`."""
+
+    kind: Literal["query"] = "query"
 
     def table(self, X: Array, offsets: Integers) -> Array:
         """Return x′ = (x − min) / (max − min) in each query, and 0 where a feature is constant there."""
@@ -76,7 +158,7 @@ class PerQuery:
 
 
 @dataclass(frozen=True)
-class FittedScaling:
+class FittedScaling(_Scaling):
     """Every feature moved and stretched by two values fitted to training data: x′ = (x − offset) / scale.
 
     Attributes
@@ -86,8 +168,6 @@ class FittedScaling:
     offset, scale : tuple of float, shape (n_features,)
         A feature that is constant in training has scale 1.
     """
-
-    __pydantic_config__ = STORED
 
     kind: FittedKind
     offset: tuple[float, ...]
@@ -102,14 +182,10 @@ class FittedScaling:
             if not isfinite(offset) or not 0 < scale < float("inf"):
                 raise ValueError(f"offset {offset} and scale {scale} of feature {place} cannot be applied")
 
-    def apply(self, data: DataT) -> DataT:
-        """Return the same documents with scaled features."""
-        return data.scaled_by(self)
-
-    def of_features(self, mask: Mask) -> FittedScaling:
+    def of_features(self, mask: Mask) -> Self:
         """Return the scaling of the features in `mask`, shape (n_features,)."""
         offset, scale = (tuple(np.array(values)[mask].tolist()) for values in (self.offset, self.scale))
-        return FittedScaling(self.kind, offset, scale)
+        return replace(self, offset=offset, scale=scale)
 
     def table(self, X: Array, offsets: Integers | None = None) -> Array:
         """Return the scaled values of a table (n_documents, n_features), computed in double precision.
@@ -212,17 +288,17 @@ def fit_scaling(train: AnyData, kind: Kind) -> Scaling:
     if kind == "minmax":
         offset, scale = least, extent
     else:
-        offset, scale = _moments(train, least, extent)
+        unit = np.where(extent == 0, 1.0, extent)  # sums are over values in [0, 1], whose squares are harmless
+        mean = train.total(_sum_of_powers, 1, least, unit, 0.0) / train.n_documents
+        offset = least + mean * unit
+        scale = np.sqrt(train.total(_sum_of_powers, 2, least, unit, mean) / train.n_documents) * unit
     constant = (extent == 0) | (scale == 0)  # the deviation of denormal numbers vanishes
     scale[constant] = 1.0
     return FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
 
 
 def negative_features(data: AnyData) -> Mask:
-    """Return which features have raw values below 0, beside the number for missing ones, shape (n_features,).
-
-    None where each query is scaled by itself, as raw values are unknown then. O(n_documents · n_features), remembered.
-    """
+    """Return which features have raw values below 0, beside the number for missing ones; none if scaled per query."""
     return data.remember("features below 0", lambda: np.any(data.map(_below_zero), axis=0))
 
 
@@ -237,13 +313,6 @@ def _below_zero(data: RankingData) -> Mask:
         block = data.X[begin : begin + ROWS]
         found |= ((block < zero) & (block != filled)).any(axis=0)
     return found
-
-
-def _moments(train: AnyData, least: Vector, extent: Vector) -> tuple[Vector, Vector]:
-    """Return mean and standard deviation of each column, summed over values in [0, 1], whose squares are harmless."""
-    unit = np.where(extent == 0, 1.0, extent)
-    mean = train.total(_sum_of_powers, 1, least, unit, 0.0) / train.n_documents
-    return least + mean * unit, np.sqrt(train.total(_sum_of_powers, 2, least, unit, mean) / train.n_documents) * unit
 
 
 def _sum_of_powers(data: RankingData, power: int, least: Vector, unit: Vector, mean: Vector | float) -> Vector:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from operator import attrgetter, methodcaller
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -21,10 +21,10 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
 from moerank.data.blocks import add_up, shares
 from moerank.data.costs import FeatureCosts
-from moerank.data.missing import MissingRule
-from moerank.data.scaling import FittedScaling, PerQuery, Scaling
+from moerank.data.scaling import FittedScaling, MissingRule, PerQuery, Scaling
 
 if TYPE_CHECKING:
+    from moerank.data.dask import DaskShards
     from moerank.data.ranking_data import RankingData
 
 T = TypeVar("T")
@@ -45,28 +45,8 @@ NOT_ON_SHARDS = (
 """The end of messages about rankers and solvers that need more than sums."""
 
 
-class ShardHolder(Protocol):
-    """A place where shards are held and worked on."""
-
-    def __len__(self) -> int:
-        """Return the number of shards."""
-
-    @property
-    def where(self) -> str:
-        """The shards and their place, in words for progress and messages."""
-
-    def map(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> list[T]:
-        """Return ``function(shard, *own)`` of each shard; `arguments` has for each argument the value of each shard."""
-
-    def total(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> T:
-        """Return the sum of the same in the order of `moerank.data.blocks.add_up`."""
-
-    def changed(self, step: Step) -> ShardHolder:
-        """Return the results of a step on the shards, held in the same place."""
-
-
 class LocalShards:
-    """Shards in the memory of this process; a `ShardHolder`."""
+    """Shards in the memory of this process; `DaskShards` has the same methods for shards elsewhere."""
 
     def __init__(self, shards: Sequence[RankingData]) -> None:
         self._shards = shards
@@ -76,20 +56,23 @@ class LocalShards:
 
     @property
     def where(self) -> str:
-        """The number of shards, in words."""
+        """The shards and their place, in words for progress and messages."""
         return f"{len(self)} shard{'s' * (len(self) != 1)}"
 
     def map(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> list[T]:
-        """Work on one shard after the other; see `ShardHolder`."""
+        """Return ``function(shard, *own)`` of each shard; `arguments` has for each argument the value of each shard."""
         return [function(shard, *(own[i] for own in arguments)) for i, shard in enumerate(self._shards)]
 
     def total(self, function: Callable[..., T], arguments: Sequence[Sequence[object]]) -> T:
-        """Work on one shard after the other, and add up."""
+        """Return the sum of the same in the order of `moerank.data.blocks.add_up`."""
         return add_up((0, len(self)), lambda i: function(self._shards[i], *(own[i] for own in arguments)))
 
     def changed(self, step: Step) -> LocalShards:
-        """Return the results of a step on the shards."""
+        """Return the results of a step on the shards, held in the same place."""
         return LocalShards([step(shard) for shard in self._shards])
+
+
+ShardHolder: TypeAlias = "LocalShards | DaskShards"
 
 
 class AnyData(ABC):
@@ -112,12 +95,11 @@ class AnyData(ABC):
     query_weights: Vector | None
     is_weighted: bool  # some queries or documents count more than others
     _ends: tuple[Integers, Integers]  # the queries, and the documents, at which shards begin and end
+    n_pairs: int
+    """Number of preference pairs."""
+    _holder: ShardHolder
     _memory: dict[Hashable, Any]
     _lock: threading.RLock
-
-    @property
-    @abstractmethod
-    def _holder(self) -> ShardHolder: ...
 
     @property
     def n_documents(self) -> int:
@@ -135,20 +117,12 @@ class AnyData(ABC):
         return int(self._ends[0][-1])
 
     @property
-    @abstractmethod
-    def n_pairs(self) -> int:
-        """Number of preference pairs."""
-
-    @property
     def total_weight(self) -> float:
         """Sum of the weights of the queries, by default their number."""
         return self.n_queries if self.query_weights is None else float(self.query_weights.sum())
 
     def weighed(self, values: Matrix) -> Matrix:
-        """Return values (n_queries, …) of the queries times their weights, so that the plain mean is the weighted one.
-
-        Data without weights return `values` itself.
-        """
+        """Return values (n_queries, …) times the weights of the queries, so that the plain mean is the weighted one."""
         if self.query_weights is None:
             return values
         weights = self.query_weights / self.query_weights.mean()
@@ -200,6 +174,8 @@ class AnyData(ABC):
         return self._changed(costs=self._checked_costs(costs))
 
     @abstractmethod
+    def _after(self, step: Callable[[Any], Any]) -> Self: ...
+
     def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
         """Return the same documents with features scaled by a scaling; see `fit_scaling`.
 
@@ -209,8 +185,8 @@ class AnyData(ABC):
             If the features are scaled already, the scaling has another number of features, or a scaled value is
             infinite.
         """
+        return self._after(methodcaller("_scaled_by", scaling))
 
-    @abstractmethod
     def declared(self, kind: Literal["query"]) -> Self:
         """Return the same documents marked as scaled per query, with the same values.
 
@@ -219,6 +195,7 @@ class AnyData(ABC):
         ValueError
             For another kind, and for data that something else has scaled.
         """
+        return self._after(methodcaller("_declared", kind))
 
     @abstractmethod
     def require_moderate_values(self) -> None:
@@ -233,16 +210,16 @@ class AnyData(ABC):
                 "is nothing to learn an order from; check the labels and the query ids"
             )
 
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+    def remember(self, key: Hashable, make: Callable[[], T], memory: dict[Hashable, Any] | None = None) -> T:
         """Return the value that `make` returned when `key` was first asked for; safe to call from several threads.
 
-        Keeps values that depend on this data set alone and are expensive to compute.
+        Keeps values that depend on this data set alone and are expensive to compute, or in another `memory`.
         """
+        memory = self._memory if memory is None else memory
         with self._lock:
-            if key not in self._memory:
-                self._memory[key] = make()
-            value: T = self._memory[key]
-            return value
+            if key not in memory:
+                memory[key] = make()
+            return cast("T", memory[key])
 
     def _changed(self, **attributes: object) -> Self:
         """Return the same documents with other attributes, which are checked already."""
@@ -287,7 +264,7 @@ class ShardedData(AnyData):
 
     Attributes
     ----------
-    n_shards : int
+    n_shards, n_pairs : int
 
     Raises
     ------
@@ -307,7 +284,7 @@ class ShardedData(AnyData):
 
     def __init__(self, holder: ShardHolder, name: str = "data") -> None:
         self.name = name
-        self._shards = holder
+        self._holder = holder
         facts = zip(*holder.map(FACTS, []), strict=True)
         documents, queries, pairs, names, given_names, missing, scalings, n_missing, costs, moderate, *weights = facts
         for what, values in (("names", names), ("missing", missing), ("scaling", scalings)):
@@ -320,37 +297,19 @@ class ShardedData(AnyData):
         self.feature_names, self.given_names = names[0], given_names[0]
         self.missing, self.scaling, self.costs = missing[0], scalings[0], costs[0]
         self.n_missing = np.sum(n_missing, axis=0)
-        self._n_pairs, self._moderate = sum(pairs), all(moderate)
+        self.n_pairs, self._moderate = sum(pairs), all(moderate)
         self._ends = np.append(0, np.cumsum(queries)), np.append(0, np.cumsum(documents))
         of_queries, weighted = weights
         self.is_weighted = any(weighted)
         self.query_weights = None if of_queries[0] is None else np.concatenate(of_queries)
         self._memory, self._lock = {}, threading.RLock()
 
-    @property
-    def _holder(self) -> ShardHolder:
-        return self._shards
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of preference pairs in all shards."""
-        return self._n_pairs
-
     def _some(self, mask: Mask) -> Self:
         costs = None if self.costs is None else self.costs.of_features(mask)
         return self._after(methodcaller("with_features", mask))._changed(costs=costs)
 
-    def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
-        """Return the same documents with features scaled by a scaling."""
-        return self._after(methodcaller("scaled_by", scaling))._changed(costs=self.costs)
-
-    def declared(self, kind: Literal["query"]) -> Self:
-        """Return the same documents marked as scaled per query."""
-        return self._after(methodcaller("declared", kind))._changed(costs=self.costs)
-
-    def _after(self, step: Step) -> Self:
-        """Return the data set after a step on every shard."""
-        return type(self)(self._shards.changed(step), self.name)
+    def _after(self, step: Callable[[Any], Any]) -> Self:
+        return type(self)(self._holder.changed(step), self.name)._changed(costs=self.costs)
 
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value that rankers cannot compute with."""
@@ -386,10 +345,7 @@ def parts_of(data: RankingData, n_shards: int) -> list[RankingData]:
 
 
 def shard_ends(offsets: Integers, n_shards: int) -> Integers:
-    """Return the first query of each shard, and the number of queries, shape (n_shards + 1,).
-
-    Shards have about as many documents each, and at least one query.
-    """
+    """Return the first query of each shard, and the number of queries; shards have about as many documents each."""
     n_queries = len(offsets) - 1
     check_at_least(1, n_queries, shards=n_shards)
     goals = offsets[-1] * np.arange(1, n_shards) / n_shards

@@ -25,7 +25,7 @@ from pymoo.core.problem import Problem
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data import AnyData
-from moerank.data.correlation import feature_correlations
+from moerank.data.describe import feature_correlations
 from moerank.evolution.operators import own_stream
 
 Form: TypeAlias = Literal["additive", "convex", "product"]

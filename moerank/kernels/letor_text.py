@@ -1,7 +1,7 @@
 """Strict reader of LETOR lines, which stops at the first line it does not understand.
 
 It knows one form, ``label qid:Q 1:v … n:v # comment``, without the query id if another file has the queries.
-`moerank.data.read.letor_parser` describes the error in any other line. A decimal of at most 2^53 times a power of ten
+`moerank.data.read.letor` describes the error in any other line. A decimal of at most 2^53 times a power of ten
 from 10^-22 to 10^22 is one exact product or quotient of two doubles, hence correctly rounded (Clinger, How to read
 floating point numbers accurately, 1990). The places of all other values are left to the caller.
 """

@@ -10,8 +10,7 @@ import numpy as np
 from moerank.arrays import Array, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_choice, check_room
 from moerank.data import AnyData
-from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
-from moerank.data.ranking_data import in_one_piece
+from moerank.data.ranking_data import in_one_piece, n_pairs_of_documents, n_pairs_of_queries
 from moerank.evolution import (
     CROSSOVER,
     DENSITY,

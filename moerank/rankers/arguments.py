@@ -30,8 +30,8 @@ from moerank.data.inputs import (
     refuse_large_values,
     refuse_missing_values,
 )
-from moerank.data.missing import fill_missing
 from moerank.data.ranking_data import in_one_piece, labels_alone
+from moerank.data.scaling import fill_missing
 from moerank.data.shards import NOT_ON_SHARDS
 from moerank.kernels.columns import add_extents
 from moerank.kernels.lanes import lanes

@@ -14,7 +14,7 @@ from scipy.stats import kendalltau, rankdata
 from moerank.arrays import Array, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data import AnyData, RankingData
-from moerank.data.correlation import feature_correlations, label_correlations
+from moerank.data.describe import feature_correlations, label_correlations
 from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import Metric, as_metric, make_metric

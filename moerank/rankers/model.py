@@ -17,7 +17,7 @@ from moerank.arrays import Integers, Matrix
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.data.inputs import as_table, column_names, name_of_scaled_table
-from moerank.data.missing import QueryRule, check_missing_rule
+from moerank.data.scaling import QueryRule, check_missing_rule
 from moerank.files import read_json
 from moerank.kernels.scores import linear_scores
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from moerank.arrays import Matrix, Vector
 from moerank.data import RankingData
-from moerank.data.correlation import SMALLEST_SQUARED
+from moerank.data.describe import SMALLEST_SQUARED
 from moerank.kernels.similarity import gaussian_density
 from moerank.metrics import NDCG, as_metric
 from moerank.rankers.cutting_plane import RankSVMStruct

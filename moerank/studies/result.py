@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, FittedScaling, Scaling
 from moerank.data.folds import MOST_FOLDS
-from moerank.data.missing import QueryRule
-from moerank.data.scaling import FittedKind
+from moerank.data.scaling import FittedKind, QueryRule
 from moerank.files import Json, read_json
 from moerank.mofsrank.objectives import FRONT
 from moerank.mofsrank.settings import (

@@ -33,12 +33,11 @@ from moerank.data import (
 )
 from moerank.data.embedded import MOST_LABELS, MOST_SEED, web_bytes, web_shard
 from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
-from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import in_one_piece
 from moerank.data.read.files import part_paths
-from moerank.data.read.letor import widened
-from moerank.data.read.shards import letor_shard, table_shard
-from moerank.data.read.table import table_paths
+from moerank.data.read.letor import letor_shard, widened
+from moerank.data.read.table import table_paths, table_shard
+from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.data.shards import LocalShards, ShardedData, ShardHolder, parts_of
 from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import data_digest

@@ -19,7 +19,7 @@ from scipy.spatial.distance import squareform
 from moerank.arrays import Integers, Mask
 from moerank.checks import check_at_least, check_share
 from moerank.data import RankingData
-from moerank.data.correlation import feature_correlations
+from moerank.data.describe import feature_correlations
 from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
 from moerank.data.ranking_data import in_one_piece

@@ -16,7 +16,7 @@ from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_square
 from moerank.data import AnyData, RankingData
 from moerank.data.blocks import ByDocument, ByQuery
-from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
+from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
 from moerank.kernels import newton
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes, word_type

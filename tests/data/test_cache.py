@@ -140,6 +140,8 @@ def test_an_entry_of_another_file_is_not_believed(path, parsed, cache):
         {"offsets": np.array([0, 3])},
         {"y": np.zeros(2, np.int64)},
         {"ids": np.zeros(2)},
+        {"qid": np.zeros(3)},
+        {"qid": np.zeros(2, np.int64)},
         {"X": np.array([[None]])},
     ],
 )

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import pearsonr
 
 from moerank.data import RankingData
-from moerank.data.correlation import feature_correlations, label_correlations
+from moerank.data.describe import feature_correlations, label_correlations
 
 
 @pytest.fixture

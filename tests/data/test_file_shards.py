@@ -8,8 +8,8 @@ import pytest
 
 from moerank.data import load_letor, load_table, load_web_fold
 from moerank.data.embedded import web_shard
-from moerank.data.read.letor import widened
-from moerank.data.read.shards import letor_shard, table_shard
+from moerank.data.read.letor import letor_shard, widened
+from moerank.data.read.table import table_shard
 
 
 def assert_whole(shards, whole):
@@ -28,7 +28,7 @@ def letor_text(rng, lengths):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_letor_files_are_cut_between_queries(tmp_path, monkeypatch, seed):
-    monkeypatch.setattr("moerank.data.read.shards.BYTES_BEFORE_CUT", 200)
+    monkeypatch.setattr("moerank.data.read.letor.BYTES_BEFORE_CUT", 200)
     rng = np.random.default_rng(seed)
     path = tmp_path / "train.txt"
     path.write_text(letor_text(rng, rng.integers(1, 12, 40)))

@@ -8,7 +8,7 @@ import pytest
 from helpers.slow_letor import assert_same_documents
 
 from moerank.data import load_letor
-from moerank.data.read.letor_parser import LARGEST_FEATURE
+from moerank.data.read.letor import LARGEST_FEATURE
 
 TINY = b"""# a comment line, and a blank one
 

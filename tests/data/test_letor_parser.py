@@ -11,8 +11,7 @@ from helpers.slow_letor import read_slowly
 
 from moerank.data import blocks as table_order
 from moerank.data import load_letor
-from moerank.data.read.letor import widened
-from moerank.data.read.letor_parser import parse_letor
+from moerank.data.read.letor import parse_letor, widened
 
 LINES = [
     f"{row % 3} qid:{row // 7} " + " ".join(f"{j}:{row / (j + 1)!r}" for j in range(1, row % 9 + 2))

@@ -15,7 +15,7 @@ from moerank.data import load_table
 from moerank.data.logs.ingest import ingest
 from moerank.data.logs.responses import LogOptions
 from moerank.data.read.files import reading_progress
-from moerank.data.read.shards import table_shard
+from moerank.data.read.table import table_shard
 from moerank.exports.deployable import read_features
 
 RANKED = [["q1", 3, "p7"], ["q1", 1, "p3"], ["q1", 0, "p9"], ["q2", 2, "k1"]]

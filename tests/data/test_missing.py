@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from moerank.data import RankingData, fill_missing
 from moerank.data.blocks import ROWS
-from moerank.data.missing import check_missing_rule
+from moerank.data.scaling import check_missing_rule
 
 RULES = ("query-min", "query-mean", "query-worst")
 

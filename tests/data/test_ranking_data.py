@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from moerank.data import RankingData, query_level_norm, split_fold
-from moerank.data.pairs import LabelRuns, PreferencePairs
+from moerank.data.ranking_data import LabelRuns, PreferencePairs
 
 
 def small(n_documents=40, n_queries=6, n_labels=3, seed=0):

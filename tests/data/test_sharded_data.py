@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from moerank.data import RankingData, describe, fit_scaling, make_web
 from moerank.data.blocks import ByDocument, ByQuery, add_up, runs_of
-from moerank.data.correlation import feature_correlations, label_correlations
+from moerank.data.describe import feature_correlations, label_correlations
 from moerank.data.folds import split_queries
-from moerank.data.pairs import n_pairs_of_documents, n_pairs_of_queries
-from moerank.data.ranking_data import in_one_piece
+from moerank.data.ranking_data import in_one_piece, n_pairs_of_documents, n_pairs_of_queries
 from moerank.data.shards import LocalShards, ShardedData, cut_into_shards, shard_ends
 from moerank.metrics import NDCG
 from moerank.rankers import AdaRank, RankRLS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.read_only import read_only
 
-from moerank.data.pairs import LabelRuns
+from moerank.data.ranking_data import LabelRuns
 from moerank.kernels.lanes import lanes
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
 from moerank.kernels.tiles import BLOCK

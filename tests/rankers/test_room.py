@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData, make_planted
-from moerank.data.correlation import feature_correlations
+from moerank.data.describe import feature_correlations
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import FSMRank, RankRLS, RankSVM, nested_masks

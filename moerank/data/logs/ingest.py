@@ -25,17 +25,21 @@ import pyarrow.parquet as pq
 
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, check_choice, plain_name, toml_value
-from moerank.data.logs.engines import ENGINES, Engine, Reading, engine_of, trouble
 from moerank.data.logs.judgments import labels_by, read_judgments
 from moerank.data.logs.responses import (
+    ENGINES,
+    Engine,
     FeatureList,
     Logged,
     LogOptions,
+    Reading,
+    engine_of,
     log_files,
     read_definitions,
     read_names,
     responses,
     text_of,
+    trouble,
 )
 from moerank.data.measured_costs import Profiles
 from moerank.data.read.files import report_reading
@@ -73,7 +77,7 @@ class Ingested:
     ----------
     table : Path
     engine : str
-        A key of `moerank.data.logs.engines.ENGINES`.
+        A key of `moerank.data.logs.responses.ENGINES`.
     features : tuple of str
     n_queries, n_documents : int
     lines : tuple of str
@@ -186,8 +190,7 @@ def ingest(
     paths = log_files([logs] if isinstance(logs, str | Path) else logs)
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         try:
-            job = _Ingestion(database, options, repeats=repeats, ranked=positions, unjudged=unjudged)
-            job.weigh_queries = weigh_queries
+            job = _Ingestion(database, options, repeats, positions, unjudged, weigh_queries)
             job.definitions = {} if definitions is None else read_definitions(definitions)
             job.profiles = None if costs is None else Profiles(tuple(read_names(options.names)))
             if judgments is not None:
@@ -203,34 +206,32 @@ def ingest(
         return job.done(path)
 
 
+@dataclass
 class _Ingestion:
     """The hits and judgments of one call, in a database."""
 
-    def __init__(
-        self,
-        database: sqlite3.Connection,
-        options: LogOptions,
-        *,
-        repeats: Literal["first", "last"] | None,
-        ranked: bool,
-        unjudged: int | None,
-    ) -> None:
-        self._database, self._options, self._repeats, self._ranked = database, options, repeats, ranked
-        self._reading = Reading(options, Counter())
-        self._kind = options.engine
+    _database: sqlite3.Connection
+    _options: LogOptions
+    _repeats: Literal["first", "last"] | None
+    _ranked: bool
+    _unjudged: int | None
+    _weigh_queries: bool
+
+    def __post_init__(self) -> None:
         self.profiles: Profiles | None = None
-        self.weigh_queries = False
         self.definitions: dict[str, Json] = {}
+        self._reading = Reading(self._options, Counter())
+        self._kind = self._options.engine
         self._features: FeatureList | None = None
         self._paths: list[Path] = []
         self._last: tuple[str, int] | None = None
         self._whole_ids = True
-        self._grade, self._judged, self._unjudged = "h.label", "", unjudged
+        self._grade, self._judged = "h.label", ""
         self._labels: dict[float | str, int] = {}
         self._counts = Counter[str]()
         self._said: list[str] = []
         self._missing = np.zeros(0, np.int64)
-        database.executescript(TABLES)
+        self._database.executescript(TABLES)
 
     def _one(self, question: str, *values: object) -> Any:
         """Return the first row of an answer; None without one."""
@@ -265,7 +266,7 @@ class _Ingestion:
             raise ValueError(f"{paths[0]}: no response has a hit with features; --from names the kind of log")
         self._features.check()
         for name in self._features.names:
-            if name in (*OWN, *([WEIGHT] if self.weigh_queries else [])):
+            if name in (*OWN, *([WEIGHT] if self._weigh_queries else [])):
                 raise ValueError(f"the feature {name!r} has the name of another column; leave it out by --exclude")
 
     def _responses(self, path: Path, lines: TextIO) -> Iterator[Logged]:
@@ -317,7 +318,7 @@ class _Ingestion:
             return
         assert self._features is not None
         query, place = self._query(logged), logged.line * len(self._paths) + index
-        if self.weigh_queries:
+        if self._weigh_queries:
             if engine.lines is not None:
                 raise ValueError(f"--weigh-queries counts responses, and {engine.title} has lines of documents")
             self._database.execute("UPDATE queries SET n = n + 1 WHERE q = ?", (query,))
@@ -353,11 +354,9 @@ class _Ingestion:
         """Return the number of a query."""
         name = logged.query if logged.id is None else logged.id
         if self._last is None or self._last[0] != name:
-            found = self._one("SELECT q FROM queries WHERE id = ?", name)
-            if found is None:
-                inserted = self._database.execute("INSERT INTO queries (id, query) VALUES (?, ?)", (name, logged.query))
-                found = (inserted.lastrowid,)
-            self._last = str(name), found[0]
+            known = "INSERT INTO queries (id, query) VALUES (?, ?) ON CONFLICT DO NOTHING"
+            self._database.execute(known, (name, logged.query))
+            self._last = str(name), self._one("SELECT q FROM queries WHERE id = ?", name)[0]
         return self._last[1]
 
     def _store(self, row: tuple[int, str, int | None, float | None, int, bytes]) -> None:
@@ -493,13 +492,13 @@ class _Ingestion:
         number = pa.float32() if single and path.suffix == ".parquet" else pa.float64()
         about = {
             "roles": {"label": "label", "query": "qid", "document": "doc", "features": names}
-            | ({WEIGHT: WEIGHT} if self.weigh_queries else {}),
+            | ({WEIGHT: WEIGHT} if self._weigh_queries else {}),
             "engine": self._kind,
             "options": {key: value for key, value in (asdict(self._options) | rules).items() if value},
             "sha256": {str(source): _digest(source) for source in inputs if str(source) != "-"},
         }
         kinds = dict(zip(OWN, (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64()), strict=True))
-        if self.weigh_queries:
+        if self._weigh_queries:
             kinds[WEIGHT] = pa.int64()
         schema = pa.schema(
             [*kinds.items(), *((name, number) for name in names)], {ROLES: json.dumps(about, default=str)}

@@ -20,21 +20,25 @@ import shlex
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import blake2b
+from operator import attrgetter
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
 import numpy as np
 
-from moerank.arrays import Array
+from moerank.arrays import Array, Integers, Vector
 from moerank.checks import gibibytes
-from moerank.data.read.columns import Table
+from moerank.data.inputs import LaterIds
+from moerank.data.ranking_data import RankingData
+from moerank.data.scaling import MissingRule
 from moerank.files import is_private
 
-FORMAT = 5
+FORMAT = 6
 """Raised whenever the same file would be read as other arrays."""
 
 LIMIT = 20.0
@@ -45,6 +49,24 @@ SETTLED = 2.0
 
 _NAME = re.compile(r"\.?[0-9a-f]{32}\.arrays(?:\.[0-9a-f]{16}\.tmp)?")
 """Names of entries, and of entries under way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The documents of a file, as `RankingData` takes them; NaN is a missing value."""
+
+    X: Array
+    y: Integers
+    qid: Array
+    feature_names: tuple[str, ...] | None = None
+    documents: Array | LaterIds | None = None
+    query_weights: Vector | None = None
+    document_weights: Vector | None = None
+
+    def as_data(self, name: str, missing: MissingRule | None) -> RankingData:
+        """Return the documents as ranking data without a copy of the features."""
+        self.X.setflags(write=False)
+        return RankingData(**vars(self), name=name, missing=missing)
 
 
 class CacheEntry(NamedTuple):
@@ -74,7 +96,7 @@ def cache_limit() -> int:
 def cache_entries() -> list[CacheEntry]:
     """Return all entries in the order of their last use."""
     folder = cache_folder()
-    return sorted(_entries(folder), key=lambda entry: entry.used) if folder else []
+    return _entries(folder) if folder else []
 
 
 def clear_cache() -> tuple[int, int]:
@@ -97,12 +119,13 @@ def remembered(path: Path, reading: str, read: Callable[[], Table]) -> Table:
     key = json.dumps([FORMAT, str(path.resolve()), *_state(before), reading])
     entry = folder / f"{blake2b(key.encode(), digest_size=16).hexdigest()}.arrays"
     with suppress(Exception):  # a damaged entry raises nearly anything, and the remedy is always the same
-        table = Table.from_arrays(_loaded(entry, key))
+        table = _loaded(entry, key)
         with suppress(OSError):
             os.utime(entry)
         return table
     table = read()
-    arrays = table.as_arrays()
+    names = np.frombuffer(json.dumps(table.feature_names).encode(), np.uint8)
+    arrays = {name: array for name, array in vars(table).items() if array is not None} | {"feature_names": names}
     n_bytes = sum(array.nbytes for array in arrays.values())
     if _state(path.stat()) == _state(before) and n_bytes <= limit:
         with suppress(OSError):
@@ -126,14 +149,24 @@ def _is_safe(folder: Path) -> bool:
     return False
 
 
-def _loaded(entry: Path, key: str) -> dict[str, Array]:
-    """Return the arrays of an entry, the features mapped; refuse an entry with another key."""
+def _loaded(entry: Path, key: str) -> Table:
+    """Return the table of an entry, the features mapped; refuse another key, and arrays that do not fit together."""
     if (entry / "key.json").read_text(encoding="utf-8") != key:
         raise ValueError
-    files = {path.stem: path for path in entry.glob("*.npy")}
-    return {
-        name: np.load(path, mmap_mode="r" if name == "X" else None, allow_pickle=False) for name, path in files.items()
+    arrays = {
+        path.stem: np.load(path, mmap_mode="r" if path.stem == "X" else None, allow_pickle=False)
+        for path in entry.glob("*.npy")
     }
+    names = json.loads(arrays.pop("feature_names").tobytes())
+    X, qid = arrays["X"], arrays["qid"]
+    kinds = X.dtype in (np.float64, np.float32) and arrays["y"].dtype == np.int64 and qid.dtype.kind in "iU"
+    sizes = {name: X.shape[:1] for name in arrays if name != "X"}
+    if "query_weights" in arrays:
+        sizes["query_weights"] = (1 + np.count_nonzero(qid[1:] != qid[:-1]),)
+    fits = all(arrays[name].shape == size and arrays[name].dtype.isnative for name, size in sizes.items())
+    if not kinds or X.ndim != 2 or not fits or (names is not None and len(names) != X.shape[1]):
+        raise ValueError
+    return Table(**arrays, feature_names=None if names is None else tuple(names))
 
 
 def _store(entry: Path, key: str, arrays: dict[str, Array]) -> None:
@@ -158,25 +191,25 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _entries(folder: Path) -> Iterator[CacheEntry]:
-    """Yield the entries of a folder, which may hold other files, too."""
+def _entries(folder: Path) -> list[CacheEntry]:
+    """Return the entries of a folder, which may hold other files, too, in the order of their last use."""
+    found = []
     with suppress(OSError):
         for path in folder.iterdir():
             if _NAME.fullmatch(path.name):
                 with suppress(OSError):  # another process was faster
                     status = path.lstat()
                     files = path.iterdir() if S_ISDIR(status.st_mode) else [path]
-                    yield CacheEntry(path, sum(file.lstat().st_size for file in files), status.st_mtime)
+                    found.append(CacheEntry(path, sum(file.lstat().st_size for file in files), status.st_mtime))
+    return sorted(found, key=attrgetter("used"))
 
 
 def _make_room(folder: Path, limit: int) -> None:
     """Remove the entries that were not used for longest until the others take no more than `limit` bytes."""
-    entries = sorted(_entries(folder), key=lambda entry: entry.used)
+    entries = _entries(folder)
     total = sum(entry.n_bytes for entry in entries)
     for entry in entries:
-        if total <= limit:
-            return
-        if _remove(entry.path):
+        if total > limit and _remove(entry.path):
             total -= entry.n_bytes
 
 

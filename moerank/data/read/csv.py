@@ -23,8 +23,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import DTypeLike
 
-from moerank.data.read.columns import MISSING_REMEDY, MOST_LABEL, Columns, begins_again
 from moerank.data.read.files import report_reading
+from moerank.data.read.table import MISSING_REMEDY, MOST_LABEL, Columns, begins_again
 from moerank.files import open_regular
 
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
@@ -61,7 +61,10 @@ def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> I
         ) as reader:
             n_bytes = max(path.stat().st_size, 1)
             for batch in reader:
-                yield _without_empty_texts(batch, texts)
+                for name in texts:  # null in the place of empty ones
+                    place, column = batch.schema.get_field_index(name), batch.column(name)
+                    batch = batch.set_column(place, name, pc.if_else(pc.equal(column, ""), None, column))
+                yield batch
                 at = os.lseek(stored.fileno(), 0, os.SEEK_CUR)  # pyarrow's thread reads on; `tell` would go back
                 report_reading(path, min(at / n_bytes, 1.0))
     if watched.zero:
@@ -70,14 +73,6 @@ def read_csv(path: Path, columns: Sequence[str], texts: Iterable[str] = ()) -> I
         with opened(path) as (file, _), text_lines(file) as lines:
             for _ in csv.reader(lines, delimiter=separator, strict=True):
                 pass
-
-
-def _without_empty_texts(batch: pa.RecordBatch, texts: Iterable[str]) -> pa.RecordBatch:
-    """Return a batch with null in the place of empty texts."""
-    for name in texts:
-        place, column = batch.schema.get_field_index(name), batch.column(name)
-        batch = batch.set_column(place, name, pc.if_else(pc.equal(column, ""), None, column))
-    return batch
 
 
 def _skip_blank(row: pa.csv.InvalidRow) -> str:
@@ -107,10 +102,7 @@ class _Watched(RawIOBase):
 
 
 def _header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
-    """Return the names of the columns and the separator.
-
-    The separator is the comma, semicolon or tab at which the first line holds all needed names, else the most names.
-    """
+    """Return the names of the columns and the separator: that with all needed names, else with the most names."""
     with opened(path) as (file, _), text_lines(file) as lines:
         first = next(lines, "")
         headers = {sign: _split(first, sign) for sign in SEPARATORS}
@@ -130,10 +122,7 @@ def _split(line: str, separator: str) -> list[str]:
 
 
 def refuse_csv(path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool) -> None:
-    """Raise a ValueError that names the line and the column of the first value that cannot be read, if there is any.
-
-    `missing` says whether a value may be missing.
-    """
+    """Raise a ValueError with line and column of the first value that cannot be read, or must not be missing."""
     names, separator = _header(path, columns.all)
     label, query, *features = (names.index(name) for name in columns.all)
     finished: set[str] = set()
@@ -153,7 +142,8 @@ def refuse_csv(path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool)
                 )
             if any("\0" in field for field in fields):
                 raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
-            if not _is_label(fields[label]):
+            grade = float(fields[label]) if _NUMBER.fullmatch(fields[label]) else -1.0
+            if not 0 <= grade <= MOST_LABEL or not grade.is_integer():
                 raise ValueError(
                     f"{where}the label {_quoted(fields[label])} in the column {columns.label!r} is not an integer from "
                     f"0 (irrelevant) to {MOST_LABEL:,}"
@@ -170,10 +160,6 @@ def refuse_csv(path: Path, columns: Columns, dtype: DTypeLike, *, missing: bool)
                     raise ValueError(where + mistake)
     if not finished:
         raise ValueError(f"{path}: the file holds no row below its header")
-
-
-def _is_label(text: str) -> bool:
-    return _NUMBER.fullmatch(text) is not None and 0 <= float(text) <= MOST_LABEL and float(text).is_integer()
 
 
 def _mistake(name: str, text: str, largest: float, *, missing: bool) -> str | None:
@@ -207,13 +193,7 @@ LEFT_OUT = "or leave the column out: --exclude, exclude= in Python, or exclude =
 
 
 def kind_of(*texts: str) -> str:
-    """Return which of `KINDS` all these texts are.
-
-    Examples
-    --------
-    >>> kind_of("1", "2.5"), kind_of("1,5"), kind_of("1", "true"), kind_of("2024-02-29"), kind_of("TRUE", "false")
-    ('numbers', 'decimal commas', 'texts', 'dates', 'switches')
-    """
+    """Return which of `KINDS` all these texts are."""
     return next(kind for kind, pattern in KINDS.items() if all(map(pattern.fullmatch, texts)))
 
 

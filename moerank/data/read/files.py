@@ -15,11 +15,12 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from gzip import GzipFile
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
 from moerank.arrays import Integers
@@ -27,9 +28,7 @@ from moerank.files import open_regular
 from moerank.solvers import plugins
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from moerank.data.read.columns import Columns
+    from moerank.data.read.table import Columns
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,6 @@ class Reader:
         """Return the names of the columns of a file."""
         if self.columns_of:
             return list(_imported(self.columns_of)(path, needed))
-        import pyarrow as pa
-
         return list(pa.RecordBatchReader.from_stream(_imported(self.read)(path, None)).schema.names)
 
     def batches(
@@ -89,8 +86,6 @@ class Reader:
             options["texts"] = texts
         found = _imported(self.read)(path, columns, **options)
         if hasattr(found, "__arrow_c_stream__"):
-            import pyarrow as pa
-
             found = pa.RecordBatchReader.from_stream(found)
         return cast("Iterator[pa.RecordBatch]", iter(found))
 
@@ -101,10 +96,7 @@ class Reader:
 
 
 def _imported(function: Callable[..., Any] | str) -> Callable[..., Any]:
-    if not isinstance(function, str):
-        return function
-    module, _, name = function.partition(":")
-    return cast("Callable[..., Any]", getattr(import_module(module), name))
+    return cast("Callable[..., Any]", resolve_name(function)) if isinstance(function, str) else function
 
 
 _PARQUET = Reader(
@@ -164,47 +156,38 @@ _SPELLINGS = {
     "validation": ("vali.txt", "validationset.txt"),
     "test": ("test.txt", "testset.txt"),
 }
-_ENDINGS = {
+_ENDINGS = {  # also as in Yahoo's set1.train.txt
     "training": (".train", ".train.txt"),
     "validation": (".vali", ".valid", ".vali.txt", ".valid.txt"),
     "test": (".test", ".test.txt"),
 }
+_DRAWN = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it from training"
 
 
 def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
-    """Return the training, validation and test file of the folder of a fold; the second may lack where it is `drawn`.
-
-    Each is the first found of ``train.txt`` and ``trainingset.txt`` (``vali.txt`` …), plain or with ``.gz`` or ``.xz``
-    appended, in letters of any size; else the only file whose name ends in ``.train`` (``.vali`` or ``.valid``,
-    ``.test``), as in ``rank.train``, or in ``.train.txt``, as in Yahoo's ``set1.train.txt``.
-    """
+    """Return training, validation and test file of a fold, see `load_fold`; the second may lack if it is `drawn`."""
     check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
     files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
-    paths = [_part_path(folder, part, files, drawn and part == "validation") for part in _SPELLINGS]
-    return [path for path in paths if path is not None]
-
-
-def _part_path(folder: Path, part: str, files: list[Path], optional: bool) -> Path | None:
-    spelt = [spelling + compression for spelling in _SPELLINGS[part] for compression in ("", *_LETOR.compressions)]
-    for name in spelt:
-        found = [file for file in files if file.name.lower() == name]
+    paths = []
+    for part, spellings in _SPELLINGS.items():
+        spelt = [name + end for name in spellings for end in ("", *_LETOR.compressions)]
+        endings = tuple(name + end for name in _ENDINGS[part] for end in ("", *_LETOR.compressions))
+        found = [file for name in spelt for file in files if file.name.lower() == name]
         if found:
-            return next((file for file in found if file.name == name), found[0])
-    endings = tuple(ending + compression for ending in _ENDINGS[part] for compression in ("", *_LETOR.compressions))
-    found = [file for file in files if file.name.lower().endswith(endings)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        listed = ", ".join(file.name for file in found)
-        raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
-    if optional:
-        return None
-    drawn = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it from training"
-    raise FileNotFoundError(
-        f"{folder}: no {part} part; looked for {' and '.join(_SPELLINGS[part])} (also .gz and .xz, and in capital "
-        f"letters) and for one file *{_ENDINGS[part][0]}, and found {names_in(folder)}"
-        f"{drawn if part == 'validation' else ''}"
-    )
+            paths.append(next((file for file in found if file.name == found[0].name.lower()), found[0]))
+            continue
+        found = [file for file in files if file.name.lower().endswith(endings)]
+        if len(found) > 1:
+            listed = ", ".join(file.name for file in found)
+            raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
+        if not found and not (drawn and part == "validation"):
+            raise FileNotFoundError(
+                f"{folder}: no {part} part; looked for {' and '.join(spellings)} (also .gz and .xz, and in capital "
+                f"letters) and for one file *{_ENDINGS[part][0]}, and found {names_in(folder)}"
+                f"{_DRAWN if part == 'validation' else ''}"
+            )
+        paths += found
+    return paths
 
 
 def check_folder(folder: Path, advice: str) -> None:
@@ -225,23 +208,16 @@ _LARGEST_QUERY_FILE = 2**28
 
 
 def find_query_file(path: Path) -> Path | None:
-    """Return the file with the counts of `path`; None if there is none.
-
-    For ``x.txt`` it is the first of ``x.txt.query``, ``x.txt.group``, ``x.query`` and ``x.group``; for another ending
-    only the first two, as ``x.train`` and ``x.test`` would share the others. ``.gz`` and ``.xz`` are put aside first.
-    """
+    """Return the file with the counts of `path`, see `load_letor`; None if there is none."""
     plain = path.with_suffix("") if path.suffix.lower() in _LETOR.compressions else path
+    # For another ending only the whole name counts, as x.train and x.test would share the others.
     stems = [plain.name, plain.stem] if plain.suffix.lower() == ".txt" else [plain.name]
     candidates = [path.with_name(stem + ending) for stem in stems for ending in (".query", ".group")]
     return next((candidate for candidate in candidates if candidate != path and candidate.is_file()), None)
 
 
 def read_query_file(path: Path, beside: Path, n_documents: int) -> Integers:
-    """Return the number of documents of each query in a query file, shape (n_queries,).
-
-    The file has one positive number per line; blank lines at its end are skipped. A line that is no count, and counts
-    that do not add up to the `n_documents` of the file `beside`, are ValueErrors.
-    """
+    """Return the documents of each query in a file of counts, which must add up to those of the file `beside`."""
     with path.open("rb") as file:
         content = file.read(_LARGEST_QUERY_FILE + 1)
     if len(content) > _LARGEST_QUERY_FILE:
@@ -308,11 +284,12 @@ LF, CR = 10, 13
 class TextChunks:
     """The text of a file (plain, ``.gz`` or ``.xz``) as pieces of about `size` bytes that end with a line.
 
-    `share` is how much of the file has been read, from 0 to 1; 0 where its size is not known.
+    `share` is how much of the file has been read, from 0 to 1; 0 where its size is not known. A plain file may be read
+    up to the byte `end`.
     """
 
-    def __init__(self, path: Path, file: BinaryIO, size: int = CHUNK) -> None:
-        self._path, self._file, self._size = path, file, size
+    def __init__(self, path: Path, file: BinaryIO, size: int = CHUNK, end: int | None = None) -> None:
+        self._path, self._file, self._size, self._end = path, file, size, end
         self._n_bytes = os.fstat(file.fileno()).st_size
         self._suffix = path.suffix.lower()
         self._stream: Any = file
@@ -361,6 +338,8 @@ class TextChunks:
                 return
 
     def _read(self, buffer: memoryview) -> int:
+        if self._end is not None:
+            buffer = buffer[: self._end - self._file.tell()]
         try:
             n_read: int = self._stream.readinto(buffer) or 0
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
@@ -375,13 +354,10 @@ class TextChunks:
 
 
 def _whole_lines(buffer: bytearray, begin: int, end: int) -> int:
-    """Return how many of the bytes up to `end` are whole lines; those before `begin` hold no line end.
-
-    A carriage return at the very end may be half a line end.
-    """
+    """Return how many bytes up to `end` are whole lines; no line ends before `begin`."""
     first = max(begin - 1, 0)
     place = buffer.rfind(b"\n", first, end)
-    return max(place, buffer.rfind(b"\r", max(place, first), end - 1)) + 1
+    return max(place, buffer.rfind(b"\r", max(place, first), end - 1)) + 1  # a CR at the end may be half a line end
 
 
 class _XzStream:
@@ -392,25 +368,18 @@ class _XzStream:
         self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
 
     def readinto(self, buffer: memoryview) -> int:
-        while True:
+        content = b""
+        while not content:
             stored = b""
-            if self._decompressor.eof:
-                stored = self._next_stream()
+            if self._decompressor.eof:  # zeros may follow a stream
+                stored = self._decompressor.unused_data.lstrip(b"\0")
+                while not stored and (piece := self._file.read(PIECE)):
+                    stored = piece.lstrip(b"\0")
                 if not stored:
                     return 0
                 self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
-            elif self._decompressor.needs_input:
-                stored = self._file.read(PIECE)
-                if not stored:
-                    raise EOFError("the stream does not end")
+            elif self._decompressor.needs_input and not (stored := self._file.read(PIECE)):
+                raise EOFError("the stream does not end")
             content = self._decompressor.decompress(stored, len(buffer))
-            if content:
-                buffer[: len(content)] = content
-                return len(content)
-
-    def _next_stream(self) -> bytes:
-        """Return the begin of what follows a stream and zeros; nothing at the end of the file."""
-        stored = self._decompressor.unused_data.lstrip(b"\0")
-        while not stored and (piece := self._file.read(PIECE)):
-            stored = piece.lstrip(b"\0")
-        return stored
+        buffer[: len(content)] = content
+        return len(content)

@@ -38,10 +38,7 @@ def parquet_roles(path: Path) -> Json:
 
 
 def read_parquet(path: Path, columns: Sequence[str], rows: tuple[int, int] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield some columns block by block, of all rows or of those from ``rows[0]`` to before ``rows[1]``.
-
-    Groups of rows outside of `rows` are not read.
-    """
+    """Yield columns block by block, of all rows or from ``rows[0]`` to before ``rows[1]``, without other row groups."""
     with _opened(path) as file:
         sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
         starts = np.cumsum([0, *sizes])

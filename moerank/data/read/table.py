@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import DTypeLike
 
-from moerank.arrays import Array, Floats, Integers, Vector
+from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import check_room, unknown
 from moerank.data.blocks import empty_table
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
-from moerank.data.missing import MissingRule, check_missing_rule
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.cache import remembered
-from moerank.data.read.columns import (
-    FURTHER,
-    MISSING_REMEDY,
-    MOST_LABEL,
-    Columns,
-    QueryRuns,
-    Table,
-    WrongValueError,
-    as_precision,
-    choose_columns,
-)
+from moerank.data.read.cache import Table, remembered
 from moerank.data.read.files import (
     READERS,
     Reader,
@@ -38,9 +28,53 @@ from moerank.data.read.files import (
     report_reading,
     table_endings,
 )
+from moerank.data.scaling import MissingRule, check_missing_rule
+from moerank.data.shards import parts_of, shard_ends
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+Precision = type[np.float64] | type[np.float32]
+
+
+def as_precision(dtype: DTypeLike) -> Precision:
+    """Return a precision of features as one of the two types there are, or raise a ValueError."""
+    for precision in (np.float64, np.float32):
+        if np.dtype(dtype) == precision:
+            return precision
+    raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
+
+
+MOST_LABEL = 2**31 - 1
+
+MISSING_REMEDY = (
+    "say what missing values become: a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, "
+    "--missing, or missing = in [data] of a problem file"
+)
+
+
+class WrongValueError(ValueError):
+    """A value of a table that cannot be used; the reader of its format may know the line."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that are read."""
+
+    label: str
+    query: str
+    features: tuple[str, ...]
+    remedy: str = "make numbers of it"
+    """For a feature that holds no numbers."""
+    further: Mapping[str, str] = field(default_factory=dict)
+    """The columns of `FURTHER` arrays, by their names."""
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Label, query and features."""
+        return (self.label, self.query, *self.features)
+
+
+FURTHER = ("documents", "query_weights", "document_weights")
+"""Arrays that a table may have beside features, labels and queries, by the names of arguments of `RankingData`."""
+
 
 PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
@@ -172,8 +206,13 @@ def load_table_fold(
     first = table_columns(paths[0], label=label, query=query, features=chosen, exclude=exclude, **roles)
     roles |= {"label": first.label, "query": first.query, "missing": missing, "dtype": dtype}
     if chosen is None and not exclude and not _table_reader(paths[0]).roles_in(paths[0]).get("features"):
+        expected = {*first.all, *first.further.values()}
         for path in paths[1:]:
-            _require_same_columns(path, paths[0], {*first.all, *first.further.values()})
+            present = set(_table_reader(path).names(path, sorted(expected)))
+            for here, there, names in (("lacks", "has", expected - present), ("has", "lacks", present - expected)):
+                if names:
+                    what = f"the column {min(names)!r}, which {paths[0].name} {there}"
+                    raise ValueError(f"{path} {here} {what}; list the columns that are features")
     else:
         chosen = first.features
     train = load_table(paths[0], features=chosen, **roles)
@@ -190,28 +229,79 @@ def table_columns(
     exclude: Iterable[str] = (),
     **further: str | None,
 ) -> Columns:
-    """Return the columns that are read: those given, else those that the file tells; refuse names that are not there.
-
-    Without features all other columns are features. `further` has document, query_weight and document_weight.
-    """
+    """Return the columns that are read: those given, else those that the file tells, and all others as features."""
     reader = _table_reader(path)
     told = reader.roles_in(path)
-    label, query = label or told.get("label"), query or told.get("query")
-    if label is None or query is None:
-        what = "label" if label is None else "query"
-        raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
-    roles = {array: array.removesuffix("s") for array in FURTHER}
-    arrays = {array: name for array, role in roles.items() if (name := further.get(role) or told.get(role))}
-    left_out = set(exclude)
-    present = reader.names(path, [label, query, *left_out, *arrays.values()])
-    used = {label, query, *arrays.values()}
+    own: dict[str, Any] = {"label": label or told.get("label"), "query": query or told.get("query")}
+    for what, column in own.items():
+        if column is None:
+            raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
+    roles = [array.removesuffix("s") for array in FURTHER]
+    own |= {role: name for role in roles if (name := further.get(role) or told.get(role))}
+    used, left_out = set(own.values()), set(exclude)
+    present = reader.names(path, [*own.values(), *left_out])
     if features is None:
         features = [name for name in told.get("features", ()) if name not in used] or None
     if left_out:
         if absent := sorted(left_out - set(present)):
             raise ValueError(f"{path}: {unknown('column', absent[0], present)}; exclude= names columns to leave out")
         features = [name for name in features or present if name not in left_out | used]
-    return choose_columns(path, present, label, query, features, arrays)
+    if twice := [name for number, name in enumerate(present) if name in present[:number]]:
+        raise ValueError(f"{path}: two columns are called {twice[0]!r}; give the columns distinct names")
+    role_of: dict[str, str] = {}
+    for what, name in own.items():
+        if name not in present:
+            raise ValueError(f"{path}: {unknown('column', name, present)}; {what}= names the column of the {what}")
+        if name in role_of:
+            raise ValueError(f"{path}: the column {name!r} cannot be both {role_of[name]} and {what}")
+        role_of[name] = what
+    chosen = tuple(name for name in present if name not in used) if features is None else tuple(features)
+    _check_chosen(path, chosen, present, role_of, given=features is not None)
+    remedy = "make numbers of it" if features is not None else "leave it out (exclude), or make numbers of it"
+    arrays = {f"{role}s": name for name, role in role_of.items() if role in roles}
+    return Columns(own["label"], own["query"], chosen, remedy, arrays)
+
+
+def _check_chosen(
+    path: Path, chosen: tuple[str, ...], present: Sequence[str], roles: Mapping[str, str], *, given: bool
+) -> None:
+    """Refuse columns that cannot be features; `given` says whether they were named."""
+    if not given and (strange := [name for name in chosen if name in ("", "__index_level_0__")]):
+        raise ValueError(
+            f"{path}: the column {strange[0]!r} is an index that pandas wrote, no feature; write the table with "
+            "index=False, or list the columns that are features"
+        )
+    if not chosen:
+        label, query, *_ = roles
+        lacking = f"there is no column beside {label!r} and {query!r}; at least one feature is needed"
+        raise ValueError(f"{path}: {'features is empty; at least one column is needed' if given else lacking}")
+    for number, name in enumerate(chosen if given else ()):
+        if name not in present:
+            wrong = f"{unknown('column', str(name), present)}; features= names the columns of features"
+        elif name in roles:
+            wrong = f"the column {name!r} is the {roles[name]}, no feature"
+        elif name in chosen[:number]:
+            wrong = f"features names the column {name!r} twice"
+        else:
+            continue
+        raise ValueError(f"{path}: {wrong}")
+
+
+def table_shard(path: Path, number: int, n_shards: int, **reading: Any) -> RankingData:
+    """Read a shard, cut by rows from a columnar file; `reading` are arguments of `load_table`."""
+    options = {name: reading[name] for name in ("missing", "dtype") if name in reading}
+    columns = table_columns(path, **{role: name for role, name in reading.items() if role not in options})
+    reader = reader_of(path)
+    if reader is None or not reader.columnar or columns.further.keys() - {"documents"}:  # weights regard all rows
+        return parts_of(load_table(path, **reading), n_shards)[number]
+    queries = QueryRuns(path, columns.query)
+    for batch in reader.batches(path, [columns.query], [columns.query]):
+        queries.add(_ids(batch.column(columns.query), path, columns.query, queries.n_rows))
+    offsets = queries.offsets()
+    begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
+    missing, dtype = options.get("missing"), options.get("dtype", np.float64)
+    table = read_table(path, columns, dtype=dtype, missing=missing is not None, rows=(begin, end))
+    return table.as_data(f"{path}, rows {begin + 1:,} to {end:,}", missing)
 
 
 def table_paths(folder: Path) -> list[Path]:
@@ -237,22 +327,19 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
     return path
 
 
-def _require_same_columns(path: Path, first: Path, expected: set[str]) -> None:
-    """Refuse a part with other columns than the training table."""
-    present = set(_table_reader(path).names(path, sorted(expected)))
-    for here, there, names in (("lacks", "has", expected - present), ("has", "lacks", present - expected)):
-        if names:
-            other = f"which {first.name} {there}"
-            raise ValueError(f"{path} {here} the column {min(names)!r}, {other}; list the columns that are features")
-
-
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
     """Return the names of the label and the query column: given, told by the file, or else the first usual ones."""
     reader = _table_reader(path)
-    roles = reader.roles_in(path)
-    label, query = label or roles.get("label"), query or roles.get("query")
-    present = reader.names(path, [name for name in (label, query) if name is not None])
-    return _guessed(path, "label", label, LABELS, present), _guessed(path, "query", query, QUERIES, present)
+    told = reader.roles_in(path)
+    found: dict[str, Any] = {"label": label or told.get("label"), "query": query or told.get("query")}
+    present = reader.names(path, [name for name in found.values() if name is not None])
+    for what, usual in (("label", LABELS), ("query", QUERIES)):
+        if found[what] is None:
+            found[what] = next((column for name in usual for column in present if column.lower() == name), None)
+        if found[what] is None:
+            shown = ", ".join(present[:10]) + (", …" if len(present) > 10 else "")
+            raise ValueError(f"{path}: no column has a usual name of the {what}; name it by --{what}, one of {shown}")
+    return found["label"], found["query"]
 
 
 def told_roles(path: Path) -> Mapping[str, Any]:
@@ -262,8 +349,6 @@ def told_roles(path: Path) -> Mapping[str, Any]:
 
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
     """Return the first rows of all columns of a table, those of a CSV file as texts."""
-    import pyarrow as pa
-
     reader, batches, size = _table_reader(path), [], 0
     names = reader.names(path)
     for batch in reader.batches(path, names, names):
@@ -273,19 +358,8 @@ def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]
             break
     if not size:
         raise ValueError(f"{path}: the table has no row")
-    table = pa.Table.from_batches(batches)
-    return {name: table.column(name).slice(0, n_rows) for name in names}
-
-
-def _guessed(path: Path, what: str, given: str | None, usual: tuple[str, ...], present: list[str]) -> str:
-    if given is not None:
-        return given
-    for name in usual:
-        for column in present:
-            if column.lower() == name:
-                return column
-    shown = ", ".join(present[:10]) + (", …" if len(present) > 10 else "")
-    raise ValueError(f"{path}: no column has a usual name of the {what}; name it by --{what}, one of {shown}")
+    table = pa.Table.from_batches(batches).select(names).slice(0, n_rows)
+    return dict(zip(names, table.itercolumns(), strict=True))
 
 
 def _table_reader(path: Path) -> Reader:
@@ -297,12 +371,7 @@ def _table_reader(path: Path) -> Reader:
 def read_table(
     path: Path, columns: Columns, *, dtype: DTypeLike, missing: bool, rows: tuple[int, int] | None = None
 ) -> Table:
-    """Read a table, or the rows from ``rows[0]`` to before ``rows[1]`` of a columnar file.
-
-    `missing` says whether a value may be missing.
-    """
-    import pyarrow as pa
-
+    """Read a table, or the rows from ``rows[0]`` to before ``rows[1]`` of a columnar file."""
     reader = _table_reader(path)
     try:
         return _read(reader, path, columns, np.dtype(dtype), missing, rows)
@@ -310,14 +379,6 @@ def read_table(
         reader.refuse(path, columns, dtype, missing=missing)
         reason = str(error) if isinstance(error, WrongValueError) else f"{path}: cannot be read ({error})"
         raise ValueError(reason) from None
-
-
-def table_offsets(path: Path, query: str) -> Integers:
-    """Return the rows at which the queries of a table begin and end, shape (n_queries + 1,)."""
-    queries = QueryRuns(path, query)
-    for batch in _table_reader(path).batches(path, [query], [query]):
-        queries.add(_ids(batch.column(query), path, query, queries.n_rows))
-    return queries.offsets()
 
 
 def _read(
@@ -366,66 +427,59 @@ def _read(
     if "documents" in found:
         found["documents"] = found["documents"].astype(np.str_)
     if (weights := found.get("query_weights")) is not None:
-        same = weights == np.repeat(weights[offsets[:-1]], np.diff(offsets))
-        if not same.all():
-            name, wrong = columns.further["query_weights"], first + int(same.argmin()) + 1
-            raise WrongValueError(
-                f"{path}, row {wrong:,}: another weight in the column {name!r} than in the first row of the query; "
-                "give all rows of a query its weight"
-            )
         found["query_weights"] = weights[offsets[:-1]]
-    return Table(X, y, queries.ids(), offsets, columns.features, **found)
+        same = weights == np.repeat(found["query_weights"], np.diff(offsets))
+        other = f"another weight in the column {columns.further['query_weights']!r} than in the first row of the query"
+        _require(same, path, first, lambda i: f"{other}; give all rows of a query its weight")
+    return Table(X, y, np.repeat(queries.ids(), np.diff(offsets)), columns.features, **found)
+
+
+def _require(right: Mask, path: Path, row: int, reason: Callable[[int], str]) -> None:
+    """Raise the error of the first of the rows from `row` on that is not right."""
+    if not right.all():
+        wrong = int(right.argmin())
+        raise WrongValueError(f"{path}, row {row + wrong + 1:,}: {reason(wrong)}")
 
 
 def _labels(column: pa.Array, path: Path, name: str, row: int) -> Integers:
     """Return the relevance labels of the rows from `row` on."""
-    _check_type(path, name, column.type, remedy="make numbers of it")
-    values = np.asarray(arrow_numbers(column), np.float64)
+    values = _plain_numbers(column, path, name)
     with np.errstate(invalid="ignore"):
         right = (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))
-    if not right.all():
-        wrong = int(right.argmin())
-        raise WrongValueError(
-            f"{path}, row {row + wrong + 1:,}: the label {values[wrong]:g} in the column {name!r} is not an integer "
-            f"from 0 (irrelevant) to {MOST_LABEL:,}"
-        )
+    whole = f"an integer from 0 (irrelevant) to {MOST_LABEL:,}"
+    _require(right, path, row, lambda i: f"the label {values[i]:g} in the column {name!r} is not {whole}")
     return values.astype(np.int64)
 
 
 def _weights(column: pa.Array, path: Path, name: str, row: int) -> Vector:
     """Return the weights of the rows from `row` on."""
-    _check_type(path, name, column.type, remedy="make numbers of it")
-    values = np.asarray(arrow_numbers(column), np.float64)
-    right = (values > 0) & np.isfinite(values)
-    if not right.all():
-        wrong = int(right.argmin())
-        raise WrongValueError(
-            f"{path}, row {row + wrong + 1:,}: the weight {values[wrong]:g} in the column {name!r} is not a positive "
-            "number; leave the row out, or give it a weight"
-        )
+    values = _plain_numbers(column, path, name)
+    right = "a positive number; leave the row out, or give it a weight"
+    positive = (values > 0) & np.isfinite(values)
+    _require(positive, path, row, lambda i: f"the weight {values[i]:g} in the column {name!r} is not {right}")
     return values
+
+
+def _plain_numbers(column: pa.Array, path: Path, name: str) -> Vector:
+    _check_type(path, name, column.type, remedy="make numbers of it")
+    return np.asarray(arrow_numbers(column), np.float64)
 
 
 def _ids(column: pa.Array, path: Path, name: str, row: int, what: str = "query") -> Array:
     """Return the ids of queries or documents in the rows from `row` on: integers or texts."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
         plural = {"query": "queries"}.get(what, "documents")
         raise ValueError(f"{path}: the column {name!r} holds {column.type}, which are no ids of {plural}; make texts")
     if column.null_count:
-        wrong = row + column.is_null().to_numpy(zero_copy_only=False).argmax() + 1
-        raise WrongValueError(f"{path}, row {wrong:,}: no {what} id in the column {name!r}; every row needs one")
+        there = column.is_valid().to_numpy(zero_copy_only=False)
+        _require(there, path, row, lambda i: f"no {what} id in the column {name!r}; every row needs one")
     if pa.types.is_floating(column.type):
         numbers = column.to_numpy(zero_copy_only=False)
-        if not (exact := np.abs(numbers) < LARGEST_EXACT).all():
-            wrong = int(exact.argmin())
-            raise WrongValueError(
-                f"{path}, row {row + wrong + 1:,}: the {what} id {numbers[wrong]:g} in the column {name!r} is NaN, or "
-                "a float that stands for several integers; make integers or texts"
-            )
+        inexact = f"in the column {name!r} is NaN, or a float that stands for several integers; make integers or texts"
+        exact = np.abs(numbers) < LARGEST_EXACT
+        _require(exact, path, row, lambda i: f"the {what} id {numbers[i]:g} {inexact}")
     if not pa.types.is_integer(column.type):
         column = column.cast(pa.string())
     ids: Array = column.to_numpy(zero_copy_only=False)
@@ -434,8 +488,6 @@ def _ids(column: pa.Array, path: Path, name: str, row: int, what: str = "query")
 
 def _check_type(path: Path, name: str, kind: pa.DataType, remedy: str) -> None:
     """Refuse a column that does not hold plain numbers."""
-    import pyarrow as pa
-
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
 
@@ -448,12 +500,50 @@ def _fill(block: Floats, batch: pa.RecordBatch, names: Sequence[str], path: Path
             target[...] = values
         if np.isfinite(target).all():
             continue
-        absent = np.isnan(target)
-        if absent.any() and not missing:
-            wrong = row + int(absent.argmax()) + 1
-            raise WrongValueError(f"{path}, row {wrong:,}: the value of {name!r} is missing; {MISSING_REMEDY}")
-        if (infinite := np.isinf(target)).any():
-            wrong = int(infinite.argmax())
-            reason = "not finite" if np.isinf(values[wrong]) else "too large for the precision of the features"
-            where = f"{path}, row {row + wrong + 1:,}"
-            raise WrongValueError(f"{where}: the value {values[wrong]:g} of {name!r} is {reason}")
+        absent, infinite = np.flatnonzero(np.isnan(target)), np.flatnonzero(np.isinf(target))
+        if len(absent) and not missing:
+            where = f"{path}, row {row + absent[0] + 1:,}"
+            raise WrongValueError(f"{where}: the value of {name!r} is missing; {MISSING_REMEDY}")
+        if len(infinite):
+            value = values[infinite[0]]
+            reason = "not finite" if np.isinf(value) else "too large for the precision of the features"
+            raise WrongValueError(f"{path}, row {row + infinite[0] + 1:,}: the value {value:g} of {name!r} is {reason}")
+
+
+class QueryRuns:
+    """The queries of the rows of a table, gathered block by block; the rows of a query must be contiguous."""
+
+    def __init__(self, path: Path, column: str) -> None:
+        self._path, self._column = path, column
+        self._first: dict[object, int] = {}  # row of each query
+        self._last: object = None
+        self.n_rows = 0
+
+    def add(self, ids: Array) -> None:
+        """Add the ids of further rows, shape (n_rows,), integers or texts; refuse a query that begins again."""
+        starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else np.zeros(0, np.int64)
+        for query, row in zip(ids[starts].tolist(), (self.n_rows + starts).tolist(), strict=True):
+            if query == self._last:
+                continue
+            if query in self._first:
+                raise WrongValueError(f"{self._path}, row {row + 1:,}: query {query} {begins_again(self._column)}")
+            self._first[query], self._last = row, query
+        self.n_rows += len(ids)
+
+    def offsets(self) -> Integers:
+        """Return the rows at which the queries begin and end, shape (n_queries + 1,)."""
+        return np.array([*self._first.values(), self.n_rows], np.int64)
+
+    def ids(self) -> Array:
+        """Return the queries: 64-bit integers if all are written so, else texts."""
+        texts = [str(query) for query in self._first]
+        try:
+            numbers = np.array([int(text) for text in texts], np.int64)
+        except (ValueError, OverflowError):
+            return np.array(texts)
+        return numbers if numbers.astype(str).tolist() == texts else np.array(texts)  # 07 is not 7
+
+
+def begins_again(column: str) -> str:
+    """Return the refusal of a query whose rows are not contiguous."""
+    return f"begins again; sort the rows by the column {column!r}, so that those of a query are contiguous"
