@@ -190,10 +190,9 @@ def merge(
     --------
     moerank merge results/office results/cluster --out results/both
     """
-    with sentences():
-        from moerank.studies.study import merge_studies
+    from moerank.studies.study import merge_studies
 
-        merged = merge_studies(folders, out)
-        states = list(merged.states().values())
-        failed = f", {states.count('failed')} failed" * ("failed" in states)
-        typer.echo(printable(f"{states.count('finished')} of {len(states)} cells are finished{failed}, in {out}"))
+    merged = merge_studies(folders, out)
+    states = list(merged.states().values())
+    failed = f", {states.count('failed')} failed" * ("failed" in states)
+    typer.echo(printable(f"{states.count('finished')} of {len(states)} cells are finished{failed}, in {out}"))

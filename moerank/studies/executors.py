@@ -6,13 +6,14 @@ import os
 import signal
 import traceback
 import warnings
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -53,21 +54,35 @@ class Outcome(NamedTuple):
     """The texts of warnings of another process."""
 
 
-class Executor(Protocol):
-    """Runs cells. Leaving its context drops the cells that still run."""
+class Executor:
+    """Runs cells in this process, one after another, or elsewhere. Leaving its context drops those that still run.
 
-    def __enter__(self) -> Self: ...
+    A Dask cluster may hold the shards of the data.
+    """
 
-    def __exit__(self, *exception: object) -> None: ...
+    def __init__(self, data: str | Path | None, cluster: DaskCluster | None = None) -> None:
+        self._data, self._cluster = data, cluster
+        self._running: dict[Future[Outcome], Work[Stored]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._cluster is not None:
+            self._cluster.close()
 
     def room(self) -> int:
         """Return how many more cells may be started."""
+        return 1 - len(self._running)
 
     def start(self, cell: Work[Stored]) -> None:
         """Start a cell."""
+        self._running[Future()] = cell
 
     def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
         """Return finished cells with their outcomes; wait about so many seconds for the first."""
+        cells, self._running = self._running.values(), {}
+        return [(cell, run_cell(cell, self._data, self._cluster)) for cell in cells]
 
 
 def find_executor(
@@ -78,10 +93,10 @@ def find_executor(
     Where data are in `shards`, a cell takes all workers of a Dask scheduler, and the cells run one after another.
     """
     if dask is not None and shards:
-        return _Here(data, DaskCluster(dask))
+        return Executor(data, DaskCluster(dask))
     if dask is not None:
         return _Cluster(dask, data)
-    return _Here(data) if workers == 1 else _Processes(most_workers(workers), data)
+    return Executor(data) if workers == 1 else _Processes(most_workers(workers), data)
 
 
 def check_can_be_sent(objects: Mapping[str, object]) -> None:
@@ -121,38 +136,26 @@ def _run_elsewhere(cell: Work[Stored], data: str | Path | None, code_allowed: bo
     return outcome._replace(warned=tuple(str(warning.message) for warning in caught))
 
 
-class _Here:
-    """Run one cell after another in this process; a Dask cluster may hold the shards of the data."""
-
-    def __init__(self, data: str | Path | None, cluster: DaskCluster | None = None) -> None:
-        self._data, self._cluster = data, cluster
-        self._next: list[Work[Stored]] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._cluster is not None:
-            self._cluster.close()
-
-    def room(self) -> int:
-        return 1 - len(self._next)
-
-    def start(self, cell: Work[Stored]) -> None:
-        self._next.append(cell)
+class _Elsewhere(Executor):
+    """Runs cells as futures."""
 
     def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
-        cells, self._next = self._next, []
-        return [(cell, run_cell(cell, self._data, self._cluster)) for cell in cells]
+        done = wait(self._running, seconds, FIRST_COMPLETED).done
+        return [(self._running.pop(future), self._outcome(future)) for future in done]
+
+    @abstractmethod
+    def _outcome(self, future: Future[Outcome]) -> Outcome:
+        """Return the outcome of a cell that has ended."""
 
 
-class _Processes:
+class _Processes(_Elsewhere):
     """Processes of this machine, each a pool of its own, so that the cell of a process that dies is known."""
 
     def __init__(self, n_processes: int, data: str | Path | None) -> None:
-        self._n_processes, self._data = n_processes, data
+        super().__init__(data)
+        self._n_processes = n_processes
         self._pools: list[ProcessPoolExecutor] = []
-        self._running: dict[Future[Outcome], tuple[Work[Stored], ProcessPoolExecutor]] = {}
+        self._busy: dict[Future[Outcome], ProcessPoolExecutor] = {}
         self._warnings = warnings.catch_warnings()
 
     def __enter__(self) -> Self:
@@ -172,25 +175,22 @@ class _Processes:
     def start(self, cell: Work[Stored]) -> None:
         from loky import ProcessPoolExecutor
 
-        busy = [pool for _, pool in self._running.values()]
-        pool = next((pool for pool in self._pools if pool not in busy), None)
+        pool = next((pool for pool in self._pools if pool not in self._busy.values()), None)
         if pool is None:
             pool = ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),), env=ONE_THREAD)
             self._pools.append(pool)
         with without_interrupts():
-            self._running[pool.submit(_run_elsewhere, cell, self._data, code_is_allowed())] = cell, pool
+            future = pool.submit(_run_elsewhere, cell, self._data, code_is_allowed())
+        self._running[future], self._busy[future] = cell, pool
 
-    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
-        outcomes = []
-        for future in wait(self._running, seconds, FIRST_COMPLETED).done:
-            cell, pool = self._running.pop(future)
-            try:
-                outcomes.append((cell, future.result()))
-            except BrokenExecutor as error:
-                self._pools.remove(pool)
-                pool.shutdown()
-                outcomes.append((cell, Outcome(death=str(error))))
-        return outcomes
+    def _outcome(self, future: Future[Outcome]) -> Outcome:
+        pool = self._busy.pop(future)
+        try:
+            return future.result()
+        except BrokenExecutor as error:
+            self._pools.remove(pool)
+            pool.shutdown()
+            return Outcome(death=str(error))
 
 
 @contextmanager
@@ -206,16 +206,13 @@ def without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class _Cluster:
+class _Cluster(_Elsewhere):
     """The workers of a Dask scheduler; each thread of a worker takes a cell."""
 
     def __init__(self, address: str, data: str | Path | None) -> None:
-        self._address, self._data = address, data
-        self._client = connect(address)
-        self._running: dict[Any, Work[Stored]] = {}
-
-    def __enter__(self) -> Self:
-        return self
+        super().__init__(data)
+        self._address, self._client = address, connect(address)
+        self._workers = self._client.get_executor(pure=False)
 
     def __exit__(self, *exception: object) -> None:
         self._client.close()
@@ -227,32 +224,22 @@ class _Cluster:
             raise self._gone() from None
 
     def start(self, cell: Work[Stored]) -> None:
-        future = self._client.submit(_run_elsewhere, cell, self._data, code_is_allowed(), pure=False)
-        self._running[future] = cell
+        self._running[self._workers.submit(_run_elsewhere, cell, self._data, code_is_allowed())] = cell
 
-    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
+    def _outcome(self, future: Future[Outcome]) -> Outcome:
         from distributed import KilledWorker
-        from distributed import wait as wait_for
 
-        if not self._running:
-            return []
-        with suppress(TimeoutError, CancelledError), self._client.as_current():
-            wait_for(list(self._running), timeout=seconds, return_when="FIRST_COMPLETED")
-        outcomes = []
-        for future in [future for future in self._running if future.done()]:
-            cell = self._running.pop(future)
-            try:
-                outcomes.append((cell, future.result()))
-            except KilledWorker as error:
-                failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
-                outcomes.append((cell, Outcome(failure=failure)))
-            except CancelledError:
-                raise self._gone() from None
-            except (ImportError, AttributeError) as error:
-                raise OSError(
-                    f"the Dask workers at {self._address} cannot run a cell ({error}); they need the same moerank"
-                ) from None
-        return outcomes
+        try:
+            return future.result()
+        except KilledWorker as error:
+            failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
+            return Outcome(failure=failure)
+        except CancelledError:
+            raise self._gone() from None
+        except (ImportError, AttributeError) as error:
+            raise OSError(
+                f"the Dask workers at {self._address} cannot run a cell ({error}); they need the same moerank"
+            ) from None
 
     def _gone(self) -> OSError:
         return gone(self._address, "run the same command again: what is finished stays")
