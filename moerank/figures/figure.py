@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
@@ -47,14 +48,19 @@ class RunFigure:
 
     Attributes
     ----------
-    draw : callable
-        ``draw(result)`` returns the matplotlib figure.
+    make : callable
+        ``make(result)`` returns the matplotlib figure.
     shows : callable
         ``shows(result)`` tells whether the result has data for the figure.
     """
 
-    draw: Callable[[Result], Figure]
+    make: Callable[[Result], Figure]
     shows: Callable[[Result], bool] = lambda result: True
+
+    def draw(self, result: Result) -> Figure:
+        """Draw the figure in the style of all figures."""
+        with _in_style():
+            return self.make(result)
 
 
 Section = Literal["results", "tests", "features", "ablations"]
@@ -156,4 +162,11 @@ class StudyFigure:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)
         view = View(shown, problem, solvers, fold, shown.metric if metric is None else metric)
-        return self.make(view, **options)
+        with _in_style():
+            return self.make(view, **options)
+
+
+def _in_style() -> AbstractContextManager[None]:
+    from moerank.figures.style import in_style  # loads matplotlib, which moerank plot --help does not need
+
+    return in_style()

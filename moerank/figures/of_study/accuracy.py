@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import errors_noted, judged, named
 from moerank.figures.panels import Look, Panels, best_of_families
-from moerank.figures.style import GREY, Style, beyond, in_style, limits_of
+from moerank.figures.style import GREY, Style, beyond, limits_of
 from moerank.studies.comparison import verdicts
 from moerank.studies.external import External
 from moerank.studies.problem import Published
@@ -54,29 +54,28 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
         if not look.faint:
             axes.hlines(value, 1.0, size, color=look.colour, linewidth=0.5, linestyle=":")
 
-    with in_style():
-        panels = Panels(
-            list(found),
-            best_of_families(view.results, list(found)),
-            finding=_finding(view.results),
-            height=2.2,
-            xlabel="Number of features, at most",
-            ylabel=f"Test {metric}",
-            notes=[
-                errors_noted(view.results, metric),
-                _of_all_folds(entries, view.results),
-                named("Some values lie beyond the axis", beyond(values, limits)),
-            ],
-        )
-        (axes,) = panels.axes.values()
-        for (label, theirs), marker in zip(published.items(), cycle(PUBLISHED), strict=False):
-            style: Style = {"marker": marker, "markersize": 5, "color": GREY, "linewidth": 0.7, "zorder": 3}
-            line = "-" if len(theirs) > 1 else "none"
-            one_name = "published" if label == next(iter(published)) else "_published"
-            shown = label if len(published) <= MOST_PUBLISHED else one_name
-            axes.plot(*np.transpose(theirs), label=shown, linestyle=line, clip_on=False, **style)
-        axes.set_ylim(*limits)
-        return panels.draw(draw)
+    panels = Panels(
+        list(found),
+        best_of_families(view.results, list(found)),
+        finding=_finding(view.results),
+        height=2.2,
+        xlabel="Number of features, at most",
+        ylabel=f"Test {metric}",
+        notes=[
+            errors_noted(view.results, metric),
+            _of_all_folds(entries, view.results),
+            named("Some values lie beyond the axis", beyond(values, limits)),
+        ],
+    )
+    (axes,) = panels.axes.values()
+    for (label, theirs), marker in zip(published.items(), cycle(PUBLISHED), strict=False):
+        style: Style = {"marker": marker, "markersize": 5, "color": GREY, "linewidth": 0.7, "zorder": 3}
+        line = "-" if len(theirs) > 1 else "none"
+        one_name = "published" if label == next(iter(published)) else "_published"
+        shown = label if len(published) <= MOST_PUBLISHED else one_name
+        axes.plot(*np.transpose(theirs), label=shown, linestyle=line, clip_on=False, **style)
+    axes.set_ylim(*limits)
+    return panels.draw(draw)
 
 
 def _finding(results: Results) -> str:

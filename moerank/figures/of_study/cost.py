@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import errors_noted
 from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
-from moerank.figures.style import GREY, far_below, in_style, put_log_scale
+from moerank.figures.style import GREY, far_below, put_log_scale
 from moerank.studies.results import Runs
 
 LEAST = 1e-3
@@ -54,30 +54,27 @@ def cost_figure(view: View) -> Figure:
             changes = {} if filled else {"markerfacecolor": "white", "label": "_open"}
             look.plot(axes, x, y, linestyle="none", markersize=MARKER, markevery=1, **changes)
 
-    with in_style():
-        panels = Panels(
-            marked,
-            marked,
-            finding=f"{len(best)} of {len(found)} solvers are unbeaten in both test {metric} and training time",
-            height=2.4 if many else 2.0,
-            xlabel="Processor seconds of tuning and training",
-            ylabel=f"Test {metric}",
-            notes=[errors_noted(view.results, metric), f"↓ lies below the axis: {', '.join(below)}." if below else ""],
-        )
-        panels.draw(draw)
-        (axes,) = panels.axes.values()
-        put_log_scale(axes, [time for time, _ in places.values()])
-        stairs = np.array([places[solver] for solver in best])
-        axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
-        low, high = np.log10(axes.get_xlim())
-        axes.set_xlim(left=10.0 ** (low - 0.2 * (high - low)))  # for the names on the left of the fastest
-        if many:
-            _name(axes, best, places)
-            for solver in poor:
-                text = f"{solver} ↓"
-                axes.annotate(
-                    text, places[solver], (-GAP, 0), textcoords="offset points", ha="right", fontsize=NAME_SIZE
-                )
+    panels = Panels(
+        marked,
+        marked,
+        finding=f"{len(best)} of {len(found)} solvers are unbeaten in both test {metric} and training time",
+        height=2.4 if many else 2.0,
+        xlabel="Processor seconds of tuning and training",
+        ylabel=f"Test {metric}",
+        notes=[errors_noted(view.results, metric), f"↓ lies below the axis: {', '.join(below)}." if below else ""],
+    )
+    panels.draw(draw)
+    (axes,) = panels.axes.values()
+    put_log_scale(axes, [time for time, _ in places.values()])
+    stairs = np.array([places[solver] for solver in best])
+    axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
+    low, high = np.log10(axes.get_xlim())
+    axes.set_xlim(left=10.0 ** (low - 0.2 * (high - low)))  # for the names on the left of the fastest
+    if many:
+        _name(axes, best, places)
+        for solver in poor:
+            text = f"{solver} ↓"
+            axes.annotate(text, places[solver], (-GAP, 0), textcoords="offset points", ha="right", fontsize=NAME_SIZE)
     return panels.figure
 
 

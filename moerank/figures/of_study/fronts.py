@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import fronts_of_fold, named, two_of
 from moerank.figures.panels import Look, Panels, best_of_families
-from moerank.figures.style import beyond, in_style, limits_of
+from moerank.figures.style import beyond, limits_of
 from moerank.studies.result import PARTS, Result
 
 TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
@@ -43,18 +43,16 @@ def fronts_figure(view: View) -> Figure:
     outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
     cut = named("Some values lie beyond the axis", outside)
     leader = max(runs, key=lambda solver: float(np.max(values["train"][solver])))
-    with in_style():
-        panels = Panels(
-            list(runs),
-            list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
-            list(parts),
-            finding=_finding(runs, leader, metric),
-            height=1.1,
-            xlabel="Number of features",
-            ylabel=f"{metric}, fold {fold} (higher is better)",
-            notes=[*without_front, cut, two_of(view.results)],
-        )
-        return panels.draw(draw)
+    return Panels(
+        list(runs),
+        list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
+        list(parts),
+        finding=_finding(runs, leader, metric),
+        height=1.1,
+        xlabel="Number of features",
+        ylabel=f"{metric}, fold {fold} (higher is better)",
+        notes=[*without_front, cut, two_of(view.results)],
+    ).draw(draw)
 
 
 def _finding(runs: Mapping[str, Result], leader: str, metric: str) -> str:

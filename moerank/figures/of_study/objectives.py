@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import fronts_of_fold, non_dominated, title_of
 from moerank.figures.panels import Look, Panels, best_of_families
-from moerank.figures.style import CHOSEN, Style, in_style, put_log_scale
+from moerank.figures.style import RING, put_log_scale
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, front_points
 
@@ -42,8 +42,7 @@ def objectives_figure(view: View) -> Figure:
         best = points[non_dominated(points)]
         if not look.faint:
             look.plot(axes, *points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
-            ring: Style = {"linestyle": "none", "marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
-            axes.plot(*points[[runs[look.label].chosen]].T, label="_chosen" if look.number else "chosen", **ring)
+            axes.plot(*points[[runs[look.label].chosen]].T, label="_chosen" if look.number else "chosen", **RING)
         look.plot(axes, *best.T, drawstyle="steps-post", markevery=1)
 
     counts = _owners(runs)
@@ -52,23 +51,22 @@ def objectives_figure(view: View) -> Figure:
         finding = f"{leader} has {most} of the {counts.total()} members of the joint front in training"
     else:
         finding = f"{most} members, of which none dominates another in all {len(objectives)} objectives"
-    with in_style():
-        panels = Panels(
-            list(runs),
-            list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
-            list(titles),
-            finding=finding,
-            height=1.2 if len(pairs) > 1 else 2.2,
-            xlabel=xlabel,
-            ylabel=ylabel,
-            same_x=False,
-            of_metric=False,
-            notes=without_front,
-        )
-        for axes, (x, _) in zip(panels.axes.values(), titles.values(), strict=True):
-            if x == "cost":
-                put_log_scale(axes, [member.objectives[x] for run in runs.values() for member in run.front])
-        return panels.draw(draw)
+    panels = Panels(
+        list(runs),
+        list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
+        list(titles),
+        finding=finding,
+        height=1.2 if len(pairs) > 1 else 2.2,
+        xlabel=xlabel,
+        ylabel=ylabel,
+        same_x=False,
+        of_metric=False,
+        notes=without_front,
+    )
+    for axes, (x, _) in zip(panels.axes.values(), titles.values(), strict=True):
+        if x == "cost":
+            put_log_scale(axes, [member.objectives[x] for run in runs.values() for member in run.front])
+    return panels.draw(draw)
 
 
 def _owners(runs: Mapping[str, Result]) -> Counter[str]:
