@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import UNSCALED, RankingData
+from moerank.data.dask import DaskCluster
 from moerank.data.trec import read_run, write_qrels, write_run
 from moerank.files import Json, prepare_folder
 from moerank.metrics import Metric
@@ -23,9 +23,6 @@ from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver
 from moerank.verdict import judge
 from moerank.version import VERSION
-
-if TYPE_CHECKING:
-    from moerank.data.dask import DaskCluster
 
 
 @dataclass(frozen=True)

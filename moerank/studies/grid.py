@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Protocol, Self, TypeAlias, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
 
 from moerank.checks import check_at_least, first_mistake, size
 from moerank.data import AnyData
+from moerank.data.dask import DaskCluster
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json
 from moerank.mofsrank.settings import Section
@@ -22,9 +23,6 @@ from moerank.studies.result import FORMAT, Result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import PlainParameters, Solver, digest_of
 from moerank.studies.sources import InMemory
-
-if TYPE_CHECKING:
-    from moerank.data.dask import DaskCluster
 
 
 class Stored(Protocol):

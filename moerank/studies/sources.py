@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path, PureWindowsPath
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from pydantic import (
@@ -31,6 +31,7 @@ from moerank.data import (
     load_table_fold,
     load_web_fold,
 )
+from moerank.data.dask import DaskCluster, DaskShards
 from moerank.data.embedded import MOST_LABELS, MOST_SEED, web_bytes, web_shard
 from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
 from moerank.data.missing import MissingRule, check_missing_rule
@@ -42,9 +43,6 @@ from moerank.data.read.table import table_paths
 from moerank.data.shards import LocalShards, ShardedData, ShardHolder, parts_of
 from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import data_digest
-
-if TYPE_CHECKING:
-    from moerank.data.dask import DaskCluster
 
 
 def shipped_folder() -> Path:
@@ -544,8 +542,6 @@ def read_shards(data: Data, fold: int, places: Places, cluster: DaskCluster | No
     if cluster is None:
         holder = LocalShards([source() for source in sources])
     else:
-        from moerank.data.dask import DaskShards
-
         holder = DaskShards(cluster, sources, [data.n_bytes(fold, places)] * len(sources))
     names = holder.map(attrgetter("feature_names"), [])
     vali, test = data.held_out(fold, places, names[0])
