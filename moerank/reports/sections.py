@@ -256,12 +256,9 @@ def _have_the_same_folds(results: Results) -> bool:
 def _significant(report: Report, problem: Problem, metric: str) -> set[str]:
     """Return the solvers that differ from the reference; none by a metric without the values of queries."""
     mine = report.results.of(problem.name)
-    if metric not in mine.metrics:
+    if metric not in mine.metrics or report.reference not in mine.solvers:
         return set()
-    try:
-        table = against_reference(mine, report.reference, metric)
-    except NoResultsError:
-        return set()
+    table = against_reference(mine, report.reference, metric)
     return set(table.loc[table["holm"] <= ALPHA, "solver"])
 
 

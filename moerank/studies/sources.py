@@ -147,13 +147,7 @@ class DataSection(Section):
         return self.model_dump(mode="json", exclude=INDIFFERENT)
 
 
-def _checked_rule(rule: object) -> object:
-    check_missing_rule(rule)
-    return rule
-
-
-Missing = Annotated[MissingRule, BeforeValidator(_checked_rule)]
-
+Missing = Annotated[MissingRule, BeforeValidator(lambda rule: check_missing_rule(rule) or rule)]
 
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 DEFAULT_SHARE = 0.2

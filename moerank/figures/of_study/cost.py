@@ -13,7 +13,6 @@ from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import errors_noted
 from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
 from moerank.figures.style import GREY, far_below, put_log_scale
-from moerank.studies.results import Runs
 
 LEAST = 1e-3
 """Least processor seconds on the logarithmic scale; shorter times are not reliable."""
@@ -35,7 +34,11 @@ def cost_figure(view: View) -> Figure:
     """
     found, metric = view.results.by_solver(), view.metric
     means = view.results.means()
-    places = {solver: (_seconds(folds), means[solver].mean(f"test {metric}")[0]) for solver, folds in found.items()}
+    times = {
+        solver: [run.times.processor for runs in folds.values() for run in runs] for solver, folds in found.items()
+    }
+    seconds = {solver: float(np.mean([run.tuning + run.solver for run in runs])) for solver, runs in times.items()}
+    places = {solver: (max(LEAST, seconds[solver]), means[solver].mean(f"test {metric}")[0]) for solver in found}
     best = _unbeaten(places)
     poor = far_below({solver: value for solver, (_, value) in places.items()})
     values = [value for solver, (_, value) in places.items() if solver not in poor]
@@ -76,12 +79,6 @@ def cost_figure(view: View) -> Figure:
             text = f"{solver} ↓"
             axes.annotate(text, places[solver], (-GAP, 0), textcoords="offset points", ha="right", fontsize=NAME_SIZE)
     return panels.figure
-
-
-def _seconds(folds: Runs) -> float:
-    """Return the mean processor seconds of a run, at least `LEAST`."""
-    runs = [run for seeds in folds.values() for run in seeds]
-    return max(LEAST, float(np.mean([run.times.processor.tuning + run.times.processor.solver for run in runs])))
 
 
 def _unbeaten(places: Mapping[str, Place]) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,7 +10,7 @@ from moerank.figures.figure import StudyFigure, View
 from moerank.figures.notes import fronts_of_fold, named, two_of
 from moerank.figures.panels import Look, Panels, best_of_families
 from moerank.figures.style import beyond, limits_of
-from moerank.studies.result import PARTS, Result
+from moerank.studies.result import PARTS
 
 TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
 
@@ -43,23 +41,19 @@ def fronts_figure(view: View) -> Figure:
     outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
     cut = named("Some values lie beyond the axis", outside)
     leader = max(runs, key=lambda solver: float(np.max(values["train"][solver])))
+    test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}
+    place = 1 + sum(value > test[leader] for value in test.values())
+    chosen = f"on test queries its chosen member is number {place} of {len(runs)}"
     return Panels(
         list(runs),
         list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
         list(parts),
-        finding=_finding(runs, leader, metric),
+        finding=f"{leader} reaches most in training; {chosen}",
         height=1.1,
         xlabel="Number of features",
         ylabel=f"{metric}, fold {fold} (higher is better)",
         notes=[*without_front, cut, two_of(view.results)],
     ).draw(draw)
-
-
-def _finding(runs: Mapping[str, Result], leader: str, metric: str) -> str:
-    """Return the place among the chosen members on test queries of the solver that reaches most in training."""
-    test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}
-    place = 1 + sum(value > test[leader] for value in test.values())
-    return f"{leader} reaches most in training; on test queries its chosen member is number {place} of {len(runs)}"
 
 
 FIGURE = StudyFigure(
