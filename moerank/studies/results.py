@@ -339,15 +339,8 @@ def front_quality(results: Results) -> pd.DataFrame:
     targets = {fold: joint_front([front_points(run, objectives) for run in runs]) for fold, runs in folds.items()}
     rows = []
     for result in results:
-        ideal, reference = boxes[result.fold]
-        points = front_points(result, objectives)
-        rows.append(
-            {
-                "solver": result.solver,
-                "fold": result.fold,
-                "seed": result.seed,
-                "hypervolume": hypervolume(points, reference=reference.tolist(), ideal=ideal.tolist()),
-                "igd_plus": igd_plus(points, targets[result.fold], scale=(reference - ideal).tolist()),
-            }
-        )
+        points, (ideal, reference) = front_points(result, objectives), boxes[result.fold]
+        volume = hypervolume(points, reference=reference.tolist(), ideal=ideal.tolist())
+        distance = igd_plus(points, targets[result.fold], scale=(reference - ideal).tolist())
+        rows.append((result.solver, result.fold, result.seed, volume, distance))
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])
