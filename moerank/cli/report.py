@@ -108,10 +108,10 @@ def plot(
     from moerank.checks import unknown
     from moerank.figures import style
     from moerank.solvers import split
-    from moerank.studies.external import with_external
     from moerank.studies.results import Results
     from moerank.studies.solver import Solver
     from moerank.studies.study import Study
+    from moerank.studies.summary import with_external
 
     if name not in FIGURES:
         raise ValueError(unknown("figure", name, FIGURES))

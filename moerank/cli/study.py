@@ -137,8 +137,8 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
 def _show_results(study: Study, *, as_json: bool) -> bool:
     """Print the means over folds and seeds, then the failures; return whether there are any."""
     from moerank.cli.tables import output, say, study_table
-    from moerank.studies.external import with_external
     from moerank.studies.results import Results
+    from moerank.studies.summary import with_external
 
     failures = study.failures()
     if as_json:

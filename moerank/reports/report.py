@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import Section as Place
 from moerank.figures.of_study import FIGURES
 from moerank.studies.comparison import hypervolume_pairs, query_pairs
-from moerank.studies.external import with_external
 from moerank.studies.problem import Problem
 from moerank.studies.results import NoResultsError, Results, front_quality
 from moerank.studies.study import Study
+from moerank.studies.summary import with_external
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
 """Default references in order of preference."""

@@ -29,11 +29,10 @@ from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import holm, mean_and_error
 from moerank.studies.comparison import against_reference, compare_runs, fewest_cells, solver_ranks, standings, verdicts
-from moerank.studies.external import External
 from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem, shipped_problems
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
-from moerank.studies.summary import Choice, chosen_solver
+from moerank.studies.summary import Choice, External, chosen_solver
 from moerank.verdict import LEVEL, Verdict
 
 

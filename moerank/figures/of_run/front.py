@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import RunFigure
-from moerank.figures.notes import judged, title_of
+from moerank.figures.panels import judged, title_of
 from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put_log_scale
 from moerank.studies.result import PARTS, Member, Result
 

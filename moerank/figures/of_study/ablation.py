@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import errors_noted, two_of
-from moerank.figures.panels import Look, Panels
+from moerank.figures.panels import Look, Panels, errors_noted, two_of
 from moerank.solvers import BASES, ablations
 from moerank.studies.comparison import against_reference
 from moerank.studies.results import NoResultsError, Results, mean_by_size

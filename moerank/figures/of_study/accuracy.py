@@ -9,13 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import errors_noted, judged, named
-from moerank.figures.panels import Look, Panels, best_of_families
+from moerank.figures.panels import Look, Panels, best_of_families, errors_noted, judged, named
 from moerank.figures.style import GREY, Style, beyond, limits_of
 from moerank.studies.comparison import verdicts
-from moerank.studies.external import External
 from moerank.studies.results import Results, Runs, mean_by_size, offers_sizes
-from moerank.studies.summary import by_validation
+from moerank.studies.summary import External, by_validation
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, different from those of solvers."""

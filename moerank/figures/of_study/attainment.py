@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import beside_first, named
-from moerank.figures.panels import Look, Panels
+from moerank.figures.panels import Look, Panels, beside_first, named
 from moerank.mofsrank.objectives import FRONT
 from moerank.statistics import attainment_surfaces
 from moerank.studies.results import NoResultsError, front_points

@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import errors_noted
-from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
+from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, errors_noted, family_of
 from moerank.figures.style import GREY, far_below, put_log_scale
 
 LEAST = 1e-3

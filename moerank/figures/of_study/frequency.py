@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import named
-from moerank.figures.panels import best_of_families
+from moerank.figures.panels import best_of_families, named
 from moerank.figures.style import WIDTH, finished
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 

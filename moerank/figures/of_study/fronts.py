@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import fronts_of_fold, named, two_of
-from moerank.figures.panels import Look, Panels, best_of_families
+from moerank.figures.panels import Look, Panels, best_of_families, fronts_of_fold, named, two_of
 from moerank.figures.style import beyond, limits_of
 from moerank.studies.result import PARTS
 

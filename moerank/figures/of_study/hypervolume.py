@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import beside_first, named
-from moerank.figures.panels import Look, Panels
+from moerank.figures.panels import Look, Panels, beside_first, named
 from moerank.studies.result import Convergence
 from moerank.studies.results import NoResultsError
 

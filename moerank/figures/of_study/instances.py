@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import named
-from moerank.figures.panels import rows_figure
+from moerank.figures.panels import named, rows_figure
 from moerank.figures.style import finished
 from moerank.studies.results import NoResultsError
 

@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import fronts_of_fold, non_dominated, title_of
-from moerank.figures.panels import Look, Panels, best_of_families
+from moerank.figures.panels import Look, Panels, best_of_families, fronts_of_fold, non_dominated, title_of
 from moerank.figures.style import RING, put_log_scale
 from moerank.studies.results import NoResultsError, front_points
 

@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import named
-from moerank.figures.panels import rows_figure
+from moerank.figures.panels import named, rows_figure
 from moerank.figures.style import GREY, WIDTH, Style, finished
 from moerank.studies.comparison import SolverRanks, solver_ranks
 
