@@ -38,23 +38,17 @@ from moerank.verdict import LEVEL, Verdict
 
 def question(report: Report) -> Section:
     """Return the question of the study, and the missing and failed runs."""
-    cells, failures = report.study.cells(), report.study.failures()
+    states, failures = report.study.states(), report.study.failures()
     n_solvers = len(report.results.solvers)
     asked = "does 1 solver" if n_solvers == 1 else f"do {n_solvers} solvers"
     paragraphs = [
         f"How well {asked} rank on {enumeration([p.name for p in report.problems])}, with how many features, and which "
-        f"differences are more than chance? {len(report.results)} of {len(cells)} runs are finished. Validation data "
+        f"differences are more than chance? {len(report.results)} of {len(states)} runs are finished. Validation data "
         "choose the parameters that are not given. Unless noted otherwise, values are those of test queries, and means "
         "are taken over seeds and then over folds, with the standard error over folds."
     ]
-    finished = {(result.problem, result.fold, result.solver, result.seed) for result in report.results}
-    missing = [
-        cell
-        for cell in cells
-        if (cell.problem.name, cell.fold, cell.solver.label, cell.seed) not in finished and cell not in failures
-    ]
-    if missing:
-        count = Counter((cell.problem.name, cell.solver.label) for cell in missing)
+    count = Counter((cell.problem.name, cell.solver.label) for cell, state in states.items() if state == "open")
+    if count:
         listed = "; ".join(f"{solver} on {problem}: {n}" for (problem, solver), n in count.items())
         paragraphs.append(
             f"Missing runs: {listed}. The means of a solver are over its finished folds; means over different folds "

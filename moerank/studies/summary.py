@@ -47,12 +47,8 @@ class Summary:
 
     def as_dict(self) -> Json:
         """Return the summary as JSON keeps it, keys always in the same order."""
-        rows = [asdict(row) for row in self.rows]
-        for row in rows:
-            if not row["objectives"]:
-                del row["objectives"]
-        published = [entry.model_dump(mode="json") for entry in self.published]
-        return {**asdict(self), "rows": rows, "published": published}
+        rows = [{key: value for key, value in asdict(row).items() if value != {}} for row in self.rows]
+        return {**asdict(self), "rows": rows, "published": [entry.model_dump(mode="json") for entry in self.published]}
 
 
 def summarise(results: Sequence[Result], published: Sequence[Published] = ()) -> Summary:
