@@ -44,18 +44,10 @@ class FigureFolder(Mapping[str, Kind]):
 
 @dataclass(frozen=True)
 class RunFigure:
-    """A figure of one run.
-
-    Attributes
-    ----------
-    make : callable
-        ``make(result)`` returns the matplotlib figure.
-    shows : callable
-        ``shows(result)`` tells whether the result has data for the figure.
-    """
+    """A figure of one run."""
 
     make: Callable[[Result], Figure]
-    shows: Callable[[Result], bool] = lambda result: True
+    shows: Callable[[Result], bool] = lambda result: True  # whether the result has data for the figure
 
     def draw(self, result: Result) -> Figure:
         """Draw the figure in the style of all figures."""
@@ -92,36 +84,16 @@ class View:
 
 @dataclass(frozen=True)
 class StudyFigure:
-    """A figure of a study.
+    """A figure of a study."""
 
-    Attributes
-    ----------
-    make : callable
-        ``make(view, **options)`` returns the matplotlib figure.
-    caption : str
-        Caption in reports.
-    takes : tuple of str
-        Options that apply: "fold", "metric", or none.
-    of_problem : bool
-        Whether the figure needs one problem; others show all problems, or a selected one.
-    section : str
-        Section of reports with the figure.
-    place : int
-        Position among the figures of the section.
-    of_chosen : bool
-        Whether the figure shows chosen members alone, of which studies keep all metrics.
-    reported : callable
-        ``reported(results)`` tells whether reports show the figure for these results of a problem.
-    """
-
-    make: Callable[..., Figure]
-    caption: str
-    section: Section
-    place: int = 0
-    takes: tuple[Literal["fold", "metric"], ...] = ()
-    of_problem: bool = True
-    of_chosen: bool = False
-    reported: Callable[[Results], bool] = bool
+    make: Callable[..., Figure]  # of a view, and options of its own
+    caption: str  # in reports
+    section: Section  # of reports with the figure
+    place: int = 0  # among the figures of the section
+    takes: tuple[Literal["fold", "metric"], ...] = ()  # options that apply
+    of_problem: bool = True  # it needs one problem; others show all problems, or a selected one
+    of_chosen: bool = False  # it shows chosen members alone, of which studies keep all metrics
+    reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of a problem
 
     def draw(
         self,

@@ -251,19 +251,14 @@ class FileData(DataSection):
             )
         if self.file is not None and self.split is None:
             raise ValueError("file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}")
-        if self.file is None and self.split is not None and not self._draws_validation:
+        split = self.split
+        drawn = split is not None and split.validation is not None and split.test is None and split.folds is None
+        if self.file is None and split is not None and not (drawn and self.readers.fold is load_fold):
             raise ValueError(
                 "split is for one file; the files of a folder are split already, and where LETOR files lack a "
                 "validation part, split = {validation = 0.2} draws it"
             )
         return self
-
-    @property
-    def _draws_validation(self) -> bool:
-        """Whether a folder without a validation file gets one."""
-        split = self.split
-        asked = split is not None and split.validation is not None and split.test is None and split.folds is None
-        return asked and self.readers.fold is load_fold
 
     def n_folds(self, places: Places) -> int:
         """Return how many folds there are."""
