@@ -22,7 +22,6 @@ from moerank.reports.report import (
     mark_best,
     number,
     p_value,
-    text,
     with_error,
 )
 from moerank.solvers import BASES, ablations
@@ -55,7 +54,8 @@ def question(report: Report) -> Section:
             "are not comparable."
         )
     table = Table("failures", "Runs that failed.", ["run", "message"])
-    table.rows.extend([text(cell.label), text(failure["error"])] for cell, failure in failures.items())
+    for cell, failure in failures.items():
+        table.add(cell.label, str(failure["error"]))
     return Section("Question", paragraphs, [table] if failures else [])
 
 
@@ -151,8 +151,7 @@ def problems(report: Report) -> Section:
         result = next(result for result in results if result.fold == min(results.folds))
         queries = " / ".join(str(len(ids)) for ids in result.queries.values())
         source = getattr(problem.data, "origin", problem.data.source)
-        size = number(len(result.feature_names), 0)
-        table.rows.append([text(problem.name), text(source), text(problem.metric.name), size, text(queries)])
+        table.add(problem.name, source, problem.metric.name, len(result.feature_names), queries)
     return Section("Problems", tables=[table, *filter(None, map(_published, report.problems))])
 
 
@@ -167,7 +166,7 @@ def _published(problem: Problem) -> Table | None:
     for entry in published:
         scores = [number(entry.scores.get(metric, np.nan)) for metric in metrics]
         size = number(np.nan if entry.features is None else entry.features, 1)
-        table.rows.append([text(entry.method), text(entry.solver or ""), size, *scores, text(entry.source)])
+        table.add(entry.method, entry.solver or "", size, *scores, entry.source)
     return table
 
 
@@ -179,10 +178,10 @@ def solvers(report: Report) -> Section:
         row = solver_table().get(spec.name)
         if row is None:
             what = spec.parameters.get("class", spec.parameters.get("function", ""))
-            table.rows.append([text(spec.label), text("given in Python"), text(f"{what}"), text("as given")])
+            table.add(spec.label, "given in Python", f"{what}", "as given")
             continue
         given = ", ".join(f"{key} = {value}" for key, value in spec.parameters.items()) or "none"
-        table.rows.append([text(spec.label), text(row.family), text(f"{row.paper}, {row.year}"), text(given)])
+        table.add(spec.label, row.family, f"{row.paper}, {row.year}", given)
     return Section("Solvers", tables=[table])
 
 
@@ -218,26 +217,23 @@ def _means(report: Report, problem: Problem) -> Table:
         f"seconds.{on_training}{' Published values are means over all folds.' if published else ''}",
     )
     for solver, means in mine.means().items():
-        entries = [text(solver), with_error(*means.mean("n_features"), digits=1)]
+        entries = [with_error(*means.mean("n_features"), digits=1)]
         for metric in metrics:
             entry = with_error(*means.mean(f"test {metric}"))
             entry.mark = "*" if solver in significant[metric] else ""
-            entries.append(entry)
-            if published:
-                theirs = problem.published_value(solver, metric)
-                entries.append(number(np.nan if theirs is None else theirs))
+            theirs = problem.published_value(solver, metric)
+            entries += [entry, *([number(np.nan if theirs is None else theirs)] if published else [])]
         entries += [with_error(*means.mean(objective)) for objective in further]
-        entries += [number(means.n_runs, 0), number(means.mean("compared")[0], 0)]
-        entries += [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
-        table.rows.append(entries)
+        seconds = [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
+        table.add(solver, *entries, means.n_runs, number(means.mean("compared")[0], 0), *seconds)
     for metric in metrics if comparable else ():
         column = table.columns.index(metric)
         mark_best([row[column] for row in table.rows])
     for other in problem.published:
         if isinstance(other, External):
-            known = {metric: with_error(*other.with_error(metric)) for metric in metrics}
-            known |= {"solver": text(other.method), "features": number(other.features or np.nan, 1)}
-            table.rows.append([known.get(column, text("")) for column in table.columns])
+            known: dict[str, Entry | str] = {metric: with_error(*other.with_error(metric)) for metric in metrics}
+            known |= {"solver": other.method, "features": number(other.features or np.nan, 1)}
+            table.add(*(known.get(column, "") for column in table.columns))
     return table
 
 
@@ -268,7 +264,7 @@ def _fronts(report: Report, problem: Problem) -> Table:
     for solver, rows in quality.groupby("solver", sort=False):
         folds = rows.groupby("fold").mean(numeric_only=True)
         values = [with_error(*mean_and_error(folds[name])) for name in ("hypervolume", "igd_plus")]
-        table.rows.append([text(solver), *values])
+        table.add(str(solver), *values)
     if _have_the_same_folds(report.results.of(problem.name)):
         mark_best([row[1] for row in table.rows])
         mark_best([row[2] for row in table.rows], largest=False)
@@ -323,15 +319,9 @@ def _against_reference(report: Report, problem: Problem) -> Table:
         f"number of rows; values up to {ALPHA} are bold.",
     )
     for row in against_reference(results, report.reference, results.metric).itertuples():
-        table.rows.append(
-            [
-                text(row.solver),
-                with_error(row.difference, row.error),
-                Entry(f"{row.wins} / {row.ties} / {row.losses}", float(row.wins - row.losses)),
-                p_value(row.p),
-                replace(p_value(row.holm), best=row.holm <= ALPHA),
-            ]
-        )
+        counts = Entry(f"{row.wins} / {row.ties} / {row.losses}", float(row.wins - row.losses))
+        adjusted = replace(p_value(row.holm), best=row.holm <= ALPHA)
+        table.add(row.solver, with_error(row.difference, row.error), counts, p_value(row.p), adjusted)
     return table
 
 
@@ -350,16 +340,9 @@ def _verdicts(report: Report, problem: Problem) -> Table:
     )
     for row in verdicts(results).itertuples():
         found = row.verdict
-        counts = (found.n_differing, row.runs, row.loss, row.gain, row.equivalent)
-        table.rows.append(
-            [
-                text(row.solver),
-                text(row.against or "its backend"),
-                number(row.n_features, 1),
-                with_error(found.difference, np.nan if found.error is None else found.error),
-                *(number(count, 0) for count in counts),
-            ]
-        )
+        difference = with_error(found.difference, np.nan if found.error is None else found.error)
+        size, counts = number(row.n_features, 1), (found.n_differing, row.runs, row.loss, row.gain, row.equivalent)
+        table.add(row.solver, row.against or "its backend", size, difference, *counts)
     return table
 
 
@@ -380,12 +363,11 @@ def certificates(report: Report) -> Section:
     )
     for result in report.results:
         if (found := result.certificate) is not None:
-            names = [text(result.problem), number(result.fold, 0), text(result.solver)]
             shares = [Entry(f"{share:.1%}", share) for share in (found.given_up[result.chosen], max(found.given_up))]
-            proved = text(f"{len(found.proved)} of {len(found.sizes)}")
-            size = number(len(result.best.features), 0)
-            counted = [number(len(found.errors), 0), Entry(f"{found.hypervolume:.0%}", found.hypervolume)]
-            table.rows.append([*names, size, *shares, proved, *counted])
+            counted = f"{len(found.proved)} of {len(found.sizes)}", len(found.errors)
+            of_front = Entry(f"{found.hypervolume:.0%}", found.hypervolume)
+            names = result.problem, result.fold, result.solver
+            table.add(*names, len(result.best.features), *shares, *counted, of_front)
     return Section("Certificates", tables=[table] if table.rows else [])
 
 
@@ -463,11 +445,11 @@ def _standings(
     ahead = standings(found, ALPHA)
     ranked = sorted(ahead, key=lambda solver: -values[solver])
     for solver in ranked:
-        counts = [number(len(ahead[solver][kind]), 0) for kind in ("better", "worse", "undecided")]
+        counts = [len(ahead[solver][kind]) for kind in ("better", "worse", "undecided")]
         beaten = [other for other in ranked if other in ahead[solver]["better"]]
         more = len(beaten) - MOST_NAMES
         named = ", ".join(beaten[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-        table.rows.append([text(solver), number(values[solver]), *counts, text(named)])
+        table.add(solver, number(values[solver]), *counts, named)
     return table
 
 
@@ -540,11 +522,11 @@ def _differences(report: Report, problem: Problem, full: str) -> Table | None:
     columns = [[compare_runs(series, name, full) for name in names] for series in measures.values()]
     adjusted = [holm([test.p for test in column]) for column in columns]
     for row, name in enumerate(names):
-        entries = [text(parts[name])]
+        entries = []
         for measure, column, p in zip(measures, columns, adjusted, strict=True):
             digits = 1 if measure == "features" else 4
             entries += [with_error(column[row].difference, column[row].error, digits), p_value(p[row])]
-        table.rows.append(entries)
+        table.add(parts[name], *entries)
     return table
 
 
@@ -569,7 +551,7 @@ def _instances(report: Report, problem: Problem) -> Table | None:
         units = ", ".join(sorted({f"{run.instances}s" for runs in every for run in runs}))
         shares = np.divide(used, total)
         entries = [with_error(*mean_and_error(values), digits=0) for values in (total, used)]
-        table.rows.append([text(solver), text(units), *entries, with_error(*mean_and_error(shares), digits=3)])
+        table.add(solver, units, *entries, with_error(*mean_and_error(shares), digits=3))
     return table if table.rows else None
 
 
@@ -604,7 +586,7 @@ def _most_chosen(report: Report, problem: Problem) -> Table:
         often = ", ".join(f"{name} ({n / len(runs):.0%})" for name, n in count.most_common(MOST_NAMES))
         stable = feature_stability(chosen, len(names)) if len(runs) > 1 else (np.nan, np.nan)
         size = with_error(*means[solver].mean("n_features"), digits=1)
-        table.rows.append([text(solver), size, *(number(s, 2) for s in stable), text(often)])
+        table.add(solver, size, *(number(s, 2) for s in stable), often)
     return table
 
 
@@ -615,7 +597,8 @@ def reproduction(report: Report) -> Section:
         for name, version in result.versions.items():
             versions.setdefault(name, set()).add(version)
     table = Table("versions", "Versions of the libraries, and the machine of the results.", ["library", "version"])
-    table.rows.extend([text(name), text(", ".join(sorted(found)))] for name, found in versions.items())
+    for name, found in versions.items():
+        table.add(name, ", ".join(sorted(found)))
     own = [problem.name for problem in report.study.problems if problem.name not in shipped_problems()]
     files = f" Replace {enumeration(own)} by the path of its problem file." if own else ""
     return Section(
