@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
@@ -45,13 +46,10 @@ ONE_THREAD = dict.fromkeys(
 class Outcome(NamedTuple):
     """The outcome of a cell: its result, or its failure, or the reason why its process died."""
 
-    result: str | None = None
-    """The text of the result."""
-    failure: Json | None = None
-    """"error" and "traceback"."""
+    result: str | None = None  # its text
+    failure: Json | None = None  # "error" and "traceback"
     death: str = ""
-    warned: tuple[str, ...] = ()
-    """The texts of warnings of another process."""
+    warned: tuple[str, ...] = ()  # the texts of warnings of another process
 
 
 class Executor:
@@ -274,14 +272,11 @@ def run_cells(
     under_way: dict[str, WorkT] = {}
     deaths: Counter[str] = Counter()
 
-    def strike_off(key: str, succeeded: bool) -> None:
-        done(left.pop(key), succeeded)
-
     def look() -> float:
         """Strike off cells that any process has done; return when to look again."""
         finished, failed = store.done()
         for key in [key for key in left if key in finished or key in failed]:
-            strike_off(key, key in finished)
+            done(left.pop(key), key in finished)
         return monotonic() + POLL
 
     def write(cell: Work[Stored], outcome: Outcome) -> None:
@@ -298,7 +293,7 @@ def run_cells(
                 return
             reason = f"its process died {MOST_DEATHS} times: {outcome.death}"
             store.fail(cell, {"error": reason, "traceback": ""})
-        strike_off(cell.key, outcome.result is not None)
+        done(left.pop(cell.key), outcome.result is not None)
 
     next_look = look()
     if not left:
@@ -306,15 +301,11 @@ def run_cells(
     with executor() as runs:
         try:
             while left:
-                room = runs.room()
-                for key, cell in left.items():
-                    if room == 0:
-                        break
-                    if key not in under_way and store.claim(cell):
-                        under_way[key] = cell
-                        runs.start(cell)
-                        started(cell)
-                        room -= 1
+                claimed = (cell for key, cell in left.items() if key not in under_way and store.claim(cell))
+                for cell in islice(claimed, max(0, runs.room())):  # negative where workers have died
+                    under_way[cell.key] = cell
+                    runs.start(cell)
+                    started(cell)
                 if not under_way:
                     sleep(POLL)
                 for ended, outcome in runs.wait(POLL):
