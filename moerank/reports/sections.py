@@ -381,7 +381,11 @@ def pairs(report: Report) -> Section:
         if by_hypervolume["p"].notna().any():
             section.tables.append(_of_hypervolumes(report, problem, by_hypervolume))
         elif len(by_hypervolume):
-            section.paragraphs.append(_too_few(problem, by_hypervolume))
+            section.paragraphs.append(
+                f"{problem.name}: the hypervolumes of the searches are not tested. Pairs: {len(by_hypervolume)}; "
+                f"common cells of a pair, each a fold and a seed: {_span(by_hypervolume)}. With fewer than "
+                f"{fewest_cells(len(by_hypervolume), ALPHA)} cells no adjusted signed-rank test can reach {ALPHA}."
+            )
     if section.tables:
         section.paragraphs.insert(
             0,
@@ -395,72 +399,54 @@ def pairs(report: Report) -> Section:
 def _of_queries(report: Report, problem: Problem, found: pd.DataFrame) -> Table:
     """Return the standings of all solvers on test queries."""
     results = report.results.of(problem.name)
-    caption = (
+    table = Table(
+        f"pairs-{problem.name}",
         f"{problem.name}: {len(results.solvers)} solvers by {results.metric}, means over folds, after seeds; "
-        f"{_tests(found)}."
-    )
-    note = (
-        f"Two-sided paired t tests over the {_span(found)} test queries of all common "
-        "folds, each query with its mean over the seeds. The rankers of a fold are trained on the same data, so the "
-        "tests generalise to other queries, but not to other training data."
+        f"{_tests(found)}.",
+        ["solver", results.metric, *STANDINGS],
+        note=f"Two-sided paired t tests over the {_span(found)} test queries of all common folds, each query with its "
+        "mean over the seeds. The rankers of a fold are trained on the same data, so the tests generalise to other "
+        "queries, but not to other training data.",
     )
     values = {solver: means.mean(f"test {results.metric}")[0] for solver, means in results.means().items()}
-    return _standings(f"pairs-{problem.name}", caption, note, results.metric, found, values)
+    return _ranked(table, found, values)
 
 
 def _of_hypervolumes(report: Report, problem: Problem, found: pd.DataFrame) -> Table:
     """Return the standings of the searches by their fronts."""
     tested = found.dropna(subset="p")
     untested = len(found) - len(tested)
-    left = (
-        f" {untested} pairs with fewer than {fewest_cells(len(found), ALPHA)} cells are not tested." if untested else ""
-    )
+    too_few = f" {untested} pairs with fewer than {fewest_cells(len(found), ALPHA)} cells are not tested."
     searches = report.results.of(problem.name).searches
-    caption = (
+    table = Table(
+        f"pairs-hypervolume-{problem.name}",
         f"{problem.name}: {len(searches)} searches by the hypervolume of their last fronts on the training data, means "
-        f"over folds, after seeds; {_tests(tested)}."
-    )
-    note = (
-        "Two-sided signed-rank tests over the "
-        f"{_span(tested)} common cells, each a fold and a seed.{left} The seeds of a fold share its data, so the tests "
-        "generalise to other draws of the searches on these folds, but not to other data. A larger hypervolume means a "
-        "better search; the table above tells whether it ranks other queries better."
+        f"over folds, after seeds; {_tests(tested)}.",
+        ["solver", "hypervolume", *STANDINGS],
+        note=f"Two-sided signed-rank tests over the {_span(tested)} common cells, each a fold and a seed."
+        f"{too_few * bool(untested)} The seeds of a fold share its data, so the tests generalise to other draws of the "
+        "searches on these folds, but not to other data. A larger hypervolume means a better search; the table above "
+        "tells whether it ranks other queries better.",
     )
     folds = report.quality(problem).groupby(["solver", "fold"])["hypervolume"].mean()
-    return _standings(
-        f"pairs-hypervolume-{problem.name}",
-        caption,
-        note,
-        "hypervolume",
-        tested,
-        folds.groupby("solver").mean().to_dict(),
-    )
+    return _ranked(table, tested, folds.groupby("solver").mean().to_dict())
 
 
-def _standings(
-    name: str, caption: str, note: str, measure: str, found: pd.DataFrame, values: dict[str, float]
-) -> Table:
-    """Return a table of the solvers, the best mean first, with the solvers that each of them beats."""
-    table = Table(name, caption, ["solver", measure, "better", "worse", "undecided", "better than"], note=note)
+STANDINGS = ("better", "worse", "undecided", "better than")
+"""Columns of the tables of pairs behind the mean."""
+
+
+def _ranked(table: Table, found: pd.DataFrame, values: dict[str, float]) -> Table:
+    """Return a table with its solvers, the best mean first, and the solvers that each of them beats."""
     ahead = standings(found, ALPHA)
     ranked = sorted(ahead, key=lambda solver: -values[solver])
     for solver in ranked:
-        counts = [len(ahead[solver][kind]) for kind in ("better", "worse", "undecided")]
+        counts = [len(ahead[solver][kind]) for kind in STANDINGS[:3]]
         beaten = [other for other in ranked if other in ahead[solver]["better"]]
         more = len(beaten) - MOST_NAMES
         named = ", ".join(beaten[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
         table.add(solver, number(values[solver]), *counts, named)
     return table
-
-
-def _too_few(problem: Problem, found: pd.DataFrame) -> str:
-    """Return why the hypervolumes of the searches on a problem are not tested."""
-    needed = fewest_cells(len(found), ALPHA)
-    return (
-        f"{problem.name}: the hypervolumes of the searches are not tested. Pairs: {len(found)}; common cells of a "
-        f"pair, each a fold and a seed: {_span(found)}. With fewer than {needed} cells no adjusted signed-rank test "
-        f"can reach {ALPHA}."
-    )
 
 
 def _tests(found: pd.DataFrame) -> str:
