@@ -23,7 +23,7 @@ from moerank.data.dask import DaskCluster, connect, gone
 from moerank.files import FULL, Json
 from moerank.kernels.ahead import end_with
 from moerank.solvers import allow_code, code_is_allowed
-from moerank.studies.grid import Stored, Work
+from moerank.studies.grid import Work
 from moerank.studies.store import Store
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Executor:
 
     def __init__(self, data: str | Path | None, cluster: DaskCluster | None = None) -> None:
         self._data, self._cluster = data, cluster
-        self._running: dict[Future[Outcome], Work[Stored]] = {}
+        self._running: dict[Future[Outcome], Work] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -73,11 +73,11 @@ class Executor:
         """Return how many more cells may be started."""
         return 1 - len(self._running)
 
-    def start(self, cell: Work[Stored]) -> None:
+    def start(self, cell: Work) -> None:
         """Start a cell."""
         self._running[Future()] = cell
 
-    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
+    def wait(self, seconds: float) -> list[tuple[Work, Outcome]]:
         """Return finished cells with their outcomes; wait about so many seconds for the first."""
         cells, self._running = self._running.values(), {}
         return [(cell, run_cell(cell, self._data, self._cluster)) for cell in cells]
@@ -109,7 +109,7 @@ def check_can_be_sent(objects: Mapping[str, object]) -> None:
             raise ValueError(f"{name} cannot be sent to another process ({reason}); take workers=1") from None
 
 
-def run_cell(cell: Work[Stored], data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
+def run_cell(cell: Work, data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
     """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
 
     A full disk is an OSError: that is no fault of the cell, and the next one would fare no better.
@@ -127,7 +127,7 @@ def run_cell(cell: Work[Stored], data: str | Path | None, cluster: DaskCluster |
         return Outcome(failure=failure)
 
 
-def _run_elsewhere(cell: Work[Stored], data: str | Path | None, code_allowed: bool) -> Outcome:
+def _run_elsewhere(cell: Work, data: str | Path | None, code_allowed: bool) -> Outcome:
     """Run one cell in another process, and keep the texts of its warnings."""
     with allow_code(code_allowed), warnings.catch_warnings(record=True) as caught:
         outcome = run_cell(cell, data)
@@ -137,7 +137,7 @@ def _run_elsewhere(cell: Work[Stored], data: str | Path | None, code_allowed: bo
 class _Elsewhere(Executor):
     """Runs cells as futures."""
 
-    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
+    def wait(self, seconds: float) -> list[tuple[Work, Outcome]]:
         done = wait(self._running, seconds, FIRST_COMPLETED).done
         return [(self._running.pop(future), self._outcome(future)) for future in done]
 
@@ -170,7 +170,7 @@ class _Processes(_Elsewhere):
     def room(self) -> int:
         return self._n_processes - len(self._running)
 
-    def start(self, cell: Work[Stored]) -> None:
+    def start(self, cell: Work) -> None:
         from loky import ProcessPoolExecutor
 
         pool = next((pool for pool in self._pools if pool not in self._busy.values()), None)
@@ -221,7 +221,7 @@ class _Cluster(_Elsewhere):
         except OSError:
             raise self._gone() from None
 
-    def start(self, cell: Work[Stored]) -> None:
+    def start(self, cell: Work) -> None:
         self._running[self._workers.submit(_run_elsewhere, cell, self._data, code_is_allowed())] = cell
 
     def _outcome(self, future: Future[Outcome]) -> Outcome:
@@ -250,7 +250,7 @@ MOST_DEATHS = 3
 """A cell whose process died so often counts as failed."""
 
 
-WorkT = TypeVar("WorkT", bound=Work[Stored])
+WorkT = TypeVar("WorkT", bound=Work)
 
 
 def run_cells(
@@ -279,7 +279,7 @@ def run_cells(
             done(left.pop(key), key in finished)
         return monotonic() + POLL
 
-    def write(cell: Work[Stored], outcome: Outcome) -> None:
+    def write(cell: Work, outcome: Outcome) -> None:
         for text in outcome.warned:
             warnings.warn(text, stacklevel=2)
         if outcome.result is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Protocol, Self, TypeAlias
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -26,17 +26,7 @@ from moerank.studies.solver import PlainParameters, Solver, digest_of
 from moerank.studies.sources import InMemory
 
 
-class Stored(Protocol):
-    """The outcome of a cell."""
-
-    def to_json(self) -> str:
-        """Return the text of its file."""
-
-
-StoredT = TypeVar("StoredT", bound=Stored, covariant=True)
-
-
-class Work(Protocol[StoredT]):
+class Work(Protocol):
     """What an executor runs and a store keeps: a cell of a study, or of a study of searches."""
 
     @property
@@ -47,10 +37,10 @@ class Work(Protocol[StoredT]):
     def key(self) -> str:
         """The name of the cell's file: a digest of all that decides the outcome."""
 
-    def run(self, data: str | Path | None, cluster: DaskCluster | None) -> StoredT:
-        """Run the cell."""
+    def run(self, data: str | Path | None, cluster: DaskCluster | None) -> Any:
+        """Run the cell, and return an outcome, whose ``to_json()`` is the text of its file."""
 
-    def read(self, text: str) -> StoredT:
+    def read(self, text: str) -> Any:
         """Return the outcome from the text of its file; a ValueError for that of another cell."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -45,7 +45,7 @@ class SolverMeans:
         return mean_and_error(self.folds[column])
 
 
-class Results(Sequence[Result]):
+class Results(tuple[Result, ...]):
     """Results in the order of a study; the views of them that tables, tests and figures share.
 
     Examples
@@ -54,18 +54,6 @@ class Results(Sequence[Result]):
     >>> len(results), results.problems
     (0, [])
     """
-
-    def __init__(self, results: Iterable[Result]) -> None:
-        self._results = tuple(results)
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    def __iter__(self) -> Iterator[Result]:
-        return iter(self._results)
-
-    def __getitem__(self, index: int) -> Result:  # type: ignore[override]  # no slices: `of` and `among` choose
-        return self._results[index]
 
     @property
     def problems(self) -> list[str]:
