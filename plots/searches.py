@@ -19,7 +19,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 import moerank as mr
 from moerank.evolution import BIT_SEARCHES, make_algorithm, search
-from moerank.figures.notes import beside_first
+from moerank.figures.panels import beside_first
 from moerank.figures.style import WIDTH, in_style, put_title, save_figure
 from moerank.studies.problem import load_problem
 

@@ -13,14 +13,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from moerank.cli.certify import certify, judge
-from moerank.cli.costs import costs, design
-from moerank.cli.data import cache, compare, describe
-from moerank.cli.export import export
-from moerank.cli.ingest import ingest
-from moerank.cli.init import init
-from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice
+from moerank.cli.data import cache, compare, costs, describe, design, ingest, init
+from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
 from moerank.cli.options import AsJson, print_json
-from moerank.cli.report import plot, report
+from moerank.cli.report import export, plot, report
 from moerank.cli.run import run
 from moerank.cli.stability import stability
 from moerank.cli.study import merge, study
@@ -74,11 +70,10 @@ def compile_kernels(
     cache. Code that root has put into an image, or on a shared disk, serves
     all users and all workers of a cluster with the same processor.
     """
-    from moerank.cli.messages import sentences
     from moerank.cli.progress import compiled
     from moerank.kernels.ahead import GROUPS
 
-    with sentences(), compiled(GROUPS if every else GROUPS[:2]):
+    with compiled(GROUPS if every else GROUPS[:2]):
         typer.echo("The kernels are compiled.")
 
 
@@ -97,7 +92,7 @@ data_app = typer.Typer(
 
 
 def _add(to: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
-    """Add a command whose help is its docstring, with lines that terminals of any width break."""
+    """Add a command whose help is its docstring, with lines that terminals of any width break; errors are sentences."""
     text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
     lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
     to.command(
@@ -105,7 +100,7 @@ def _add(to: typer.Typer, command: Callable[..., None], name: str | None = None)
         cls=_Command,
         help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
         epilog="\n\n".join(lines) if examples else None,
-    )(command)
+    )(sentences()(command))
 
 
 COMMANDS: tuple[Callable[..., None], ...] = (

@@ -1,18 +1,23 @@
-"""The commands moerank report and moerank plot."""
+"""The commands moerank report, moerank plot and moerank export, which write what studies and runs have found."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from moerank.cli.messages import notice, sentences
-from moerank.cli.options import AllowCode, Folder
+from moerank.cli.messages import notice, printable
+from moerank.cli.options import AllowCode, Folder, Ran
+from moerank.exports.formats import FORMATS as ENGINES
+from moerank.exports.formats import export as write
+from moerank.exports.formats import find_format
 from moerank.figures.of_study import FIGURES
 
 if TYPE_CHECKING:
+    from moerank.exports.deployable import Phase
     from moerank.reports.report import Report
+    from moerank.studies.result import Result
 
 
 FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
@@ -50,24 +55,23 @@ def report(
     moerank report results/study --format pairs
     moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
     """
-    with sentences():
-        from moerank.checks import unknown
-        from moerank.files import prepare_folder, remove_old_remains, replace_file
-        from moerank.reports.report import Report
-        from moerank.solvers import split
-        from moerank.studies.study import Study
+    from moerank.checks import unknown
+    from moerank.files import prepare_folder, remove_old_remains, replace_file
+    from moerank.reports.report import Report
+    from moerank.solvers import split
+    from moerank.studies.study import Study
 
-        if format_ not in FORMATS:
-            raise ValueError(unknown("format", format_, FORMATS))
-        path = out or folder / FORMATS[format_]
-        content = Report(Study.load(folder), reference, split(metrics))
-        prepare_folder(path.parent)
-        remove_old_remains(path)
-        replace_file(path, _written(content, format_).encode())
-        if missing := content.n_missing:
-            runs = "1 run is" if missing == 1 else f"{missing} runs are"
-            notice(f"{runs} missing or failed; the report names {'it' if missing == 1 else 'them'}")
-        notice(f"wrote {path}")
+    if format_ not in FORMATS:
+        raise ValueError(unknown("format", format_, FORMATS))
+    path = out or folder / FORMATS[format_]
+    content = Report(Study.load(folder), reference, split(metrics))
+    prepare_folder(path.parent)
+    remove_old_remains(path)
+    replace_file(path, _written(content, format_).encode())
+    if missing := content.n_missing:
+        runs = "1 run is" if missing == 1 else f"{missing} runs are"
+        notice(f"{runs} missing or failed; the report names {'it' if missing == 1 else 'them'}")
+    notice(f"wrote {path}")
 
 
 def plot(
@@ -101,32 +105,31 @@ def plot(
     moerank plot ranks results/study --metric MAP --problem ohsumed
     moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
     """
-    with sentences():
-        from moerank.checks import unknown
-        from moerank.figures import style
-        from moerank.solvers import split
-        from moerank.studies.external import with_external
-        from moerank.studies.results import Results
-        from moerank.studies.solver import Solver
-        from moerank.studies.study import Study
+    from moerank.checks import unknown
+    from moerank.figures import style
+    from moerank.solvers import split
+    from moerank.studies.results import Results
+    from moerank.studies.solver import Solver
+    from moerank.studies.study import Study
+    from moerank.studies.summary import with_external
 
-        if name not in FIGURES:
-            raise ValueError(unknown("figure", name, FIGURES))
-        shown = FIGURES[name]
-        study = Study.load(folder)
-        results = Results(study.results())
-        if not results:
-            raise ValueError(f"{folder} has no finished cell yet; run the study first")
-        known = {entry.name: entry for entry in with_external(study.problems, study.out)}
-        if problem is not None and problem not in known:
-            raise ValueError(unknown("problem", problem, known))
-        chosen = problem or (next(iter(known)) if shown.of_problem else None)
-        there = {solver.label for solver in study.solvers}
-        labels = [text if text in there else Solver.parse(text).label for text in split(solvers)]
-        figure = shown.draw(results, known[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
-        path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
-        style.save_figure(figure, path)
-        notice(f"wrote {path}")
+    if name not in FIGURES:
+        raise ValueError(unknown("figure", name, FIGURES))
+    shown = FIGURES[name]
+    study = Study.load(folder)
+    results = Results(study.results())
+    if not results:
+        raise ValueError(f"{folder} has no finished cell yet; run the study first")
+    known = {entry.name: entry for entry in with_external(study.problems, study.out)}
+    if problem is not None and problem not in known:
+        raise ValueError(unknown("problem", problem, known))
+    chosen = problem or (next(iter(known)) if shown.of_problem else None)
+    there = {solver.label for solver in study.solvers}
+    labels = [text if text in there else Solver.parse(text).label for text in split(solvers)]
+    figure = shown.draw(results, known[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
+    path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
+    style.save_figure(figure, path)
+    notice(f"wrote {path}")
 
 
 def _written(content: Report, format_: str) -> str:
@@ -142,3 +145,108 @@ def _written(content: Report, format_: str) -> str:
     write = {"html": html_report, "md": markdown_report, "latex": latex_report}[format_]
     with StageProgress() as progress:
         return write(content, progress)
+
+
+def export(
+    result: Ran,
+    format_: Annotated[
+        str, typer.Option("--format", help=f"One of {', '.join(ENGINES)}, or a format of an installed package.")
+    ],
+    member: Annotated[
+        int | None, typer.Option(min=1, help="Row of front.csv, from 1; by default the chosen one.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of the model; by default it is named after the format, in the folder of the run, or in the "
+            "current folder for a cell."
+        ),
+    ] = None,
+    features: Annotated[
+        Path | None, typer.Option(help="TOML file with the names and definitions of features in the search engine.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
+    target_version: Annotated[
+        str | None,
+        typer.Option(
+            help="Version of OpenSearch, as 3.1, on which its rule for absent values in trees depends, or of "
+            "Elasticsearch for --format elastic."
+        ),
+    ] = None,
+    phase: Annotated[
+        str | None, typer.Option(help="Phase of Vespa that scores by the ranker: first or second (default).")
+    ] = None,
+    inherits: Annotated[
+        str | None, typer.Option(help="Profile of Vespa with the other phase; by default default.", metavar="PROFILE")
+    ] = None,
+    allow_code: AllowCode = False,
+) -> None:
+    """Write the chosen ranker, or another member of the front, for a search engine or as a function.
+
+    The export includes the fitted scaling, so it scores raw values. Scaling
+    and rules for missing values that depend on other documents of a query
+    are refused: train with normalize = "minmax" or "standard" and a number
+    for missing. In names of features, characters other than ASCII letters,
+    digits and _ become _, and f goes before a first digit. The file of
+    --features sets other names, and defines how the engine computes each
+    feature:
+
+    ["BM25 of the title"]
+
+    name = "bm25_title"
+
+    solr = {class = "SolrFeature", params = {q = "{!field f=title}${user_query}"}}
+
+    elasticsearch = {params = ["q"], template = {match = {title = "{{q}}"}}}
+
+    vespa = "bm25(title)"
+
+    The output tells how to upload the files and what to check.
+
+    Examples
+    --------
+    moerank export results/shop-fold1-seed0 --format solr
+    moerank export results/shop-fold1-seed0 --format elasticsearch --member 3 --name shop_v2
+    moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out moerank.profile
+    moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
+    moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
+    """
+    from moerank.studies.result_files import find_result
+
+    file = find_format(format_).file.format(name)
+    found = find_result(result)
+    place = _place(found, member)
+    path = out or (result if result.is_dir() else Path()) / file
+    model = found.model(found.front[place])
+    deployment = write(
+        model,
+        format_,
+        path,
+        name=name,
+        features=features,
+        target_version=target_version,
+        phase=cast("Phase | None", phase),  # the writer checks its name
+        inherits=inherits,
+    )
+    notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(found, place)}")
+    typer.echo(printable(deployment.next_step))
+
+
+def _place(result: Result, member: int | None) -> int:
+    """Return the index of a member in the front, counted from 0."""
+    if member is None:
+        return result.chosen
+    if member > len(result.front):
+        members = f"members 1 to {len(result.front)}" if len(result.front) > 1 else "only member 1"
+        raise ValueError(f"--member {member}: the front has {members}, the rows of front.csv")
+    return member - 1
+
+
+def _member(result: Result, place: int) -> str:
+    """Describe the exported ranker."""
+    size = len(result.front[place].features)
+    chosen = ", the chosen one" if place == result.chosen else ""
+    return (
+        f"member {place + 1} of {len(result.front)}{chosen}, with {size} {'feature' if size == 1 else 'features'}, of "
+        f"{result.solver} on fold {result.fold} of {result.problem}"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from moerank.data import RankingData
     from moerank.data.dask import DaskCluster
     from moerank.reports.live import LiveView
-    from moerank.studies.folders import FoldRuns
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
 
@@ -135,7 +134,7 @@ def run(
     continued = command if "--resume" in command else [*command, "--resume"]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
         from moerank.solvers import make_backend
-        from moerank.studies.folders import FoldRuns, write_trec
+        from moerank.studies.folders import run_folds, write_trec
         from moerank.studies.problem import load_problem
         from moerank.studies.result_files import RESULT
         from moerank.studies.solver import Solver
@@ -161,11 +160,10 @@ def run(
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign(folders.values(), out, TREC if trec else ())
         resume = resume or (bool(member or against) and (out / RESULT).exists())
-        runs = FoldRuns(chosen, asked, folders, seed, data)
         with connected(dask) as cluster, _shown(live, f"{label}, seed {seed}", out, folds, continued) as view:
-            results, written, undrawn = _run(
-                runs, workers if cluster is None else 1, cluster, view, resume=resume, again=again
-            )
+            n_threads = workers if cluster is None else 1
+            runs = partial(run_folds, chosen, asked, folders, seed, data, workers=n_threads, cluster=cluster)
+            results, written, undrawn = _run(partial(runs, resume=resume, again=again, say=remark), folders, view)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
         written = sorted([*written, *(TREC if trec else ()), *(LIVE if live else ())])
@@ -258,7 +256,7 @@ def _shown(live: bool, title: str, out: Path, folds: list[int], again: list[str]
 
 
 def _run(
-    runs: FoldRuns, workers: int, cluster: DaskCluster | None, view: LiveView | None, **how: bool
+    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], view: LiveView | None
 ) -> tuple[list[Result], list[str], str]:
     """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
@@ -268,11 +266,11 @@ def _run(
     drawn: list[str] = []
     progress = partial(StageProgress, None if view is None else view.hear)
     with compiled(("front",), ("baselines",)):
-        for result in runs.run(workers=workers, progress=progress, say=remark, cluster=cluster, **how):
+        for result in runs(progress=progress):
             results.append(result)
             if view is not None:
-                view.finish(result, runs.folders[result.fold])
-            drawn, failed = _draw(result, runs.folders[result.fold])
+                view.finish(result, folders[result.fold])
+            drawn, failed = _draw(result, folders[result.fold])
             undrawn = failed or undrawn
     return results, sorted([*FILES, *drawn]), undrawn
 

@@ -137,8 +137,8 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
 def _show_results(study: Study, *, as_json: bool) -> bool:
     """Print the means over folds and seeds, then the failures; return whether there are any."""
     from moerank.cli.tables import output, say, study_table
-    from moerank.studies.external import with_external
     from moerank.studies.results import Results
+    from moerank.studies.summary import with_external
 
     failures = study.failures()
     if as_json:
@@ -190,10 +190,9 @@ def merge(
     --------
     moerank merge results/office results/cluster --out results/both
     """
-    with sentences():
-        from moerank.studies.study import merge_studies
+    from moerank.studies.study import merge_studies
 
-        merged = merge_studies(folders, out)
-        states = list(merged.states().values())
-        failed = f", {states.count('failed')} failed" * ("failed" in states)
-        typer.echo(printable(f"{states.count('finished')} of {len(states)} cells are finished{failed}, in {out}"))
+    merged = merge_studies(folders, out)
+    states = list(merged.states().values())
+    failed = f", {states.count('failed')} failed" * ("failed" in states)
+    typer.echo(printable(f"{states.count('finished')} of {len(states)} cells are finished{failed}, in {out}"))

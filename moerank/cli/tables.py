@@ -251,7 +251,7 @@ def cell_table(states: Mapping[Cell, str]) -> FittedTable:
 
 def study_table(problem: Problem, results: Results) -> FittedTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
-    from moerank.studies.external import External
+    from moerank.studies.summary import External
 
     beside = ["published"] * any(entry.solver for entry in problem.published)
     theirs_too = "; published values are means over all folds" * len(beside)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
@@ -43,18 +44,15 @@ class FigureFolder(Mapping[str, Kind]):
 
 @dataclass(frozen=True)
 class RunFigure:
-    """A figure of one run.
+    """A figure of one run."""
 
-    Attributes
-    ----------
-    draw : callable
-        ``draw(result)`` returns the matplotlib figure.
-    shows : callable
-        ``shows(result)`` tells whether the result has data for the figure.
-    """
+    make: Callable[[Result], Figure]
+    shows: Callable[[Result], bool] = lambda result: True  # whether the result has data for the figure
 
-    draw: Callable[[Result], Figure]
-    shows: Callable[[Result], bool] = lambda result: True
+    def draw(self, result: Result) -> Figure:
+        """Draw the figure in the style of all figures."""
+        with _in_style():
+            return self.make(result)
 
 
 Section = Literal["results", "tests", "features", "ablations"]
@@ -86,36 +84,16 @@ class View:
 
 @dataclass(frozen=True)
 class StudyFigure:
-    """A figure of a study.
+    """A figure of a study."""
 
-    Attributes
-    ----------
-    make : callable
-        ``make(view, **options)`` returns the matplotlib figure.
-    caption : str
-        Caption in reports.
-    takes : tuple of str
-        Options that apply: "fold", "metric", or none.
-    of_problem : bool
-        Whether the figure needs one problem; others show all problems, or a selected one.
-    section : str
-        Section of reports with the figure.
-    place : int
-        Position among the figures of the section.
-    of_chosen : bool
-        Whether the figure shows chosen members alone, of which studies keep all metrics.
-    reported : callable
-        ``reported(results)`` tells whether reports show the figure for these results of a problem.
-    """
-
-    make: Callable[..., Figure]
-    caption: str
-    section: Section
-    place: int = 0
-    takes: tuple[Literal["fold", "metric"], ...] = ()
-    of_problem: bool = True
-    of_chosen: bool = False
-    reported: Callable[[Results], bool] = bool
+    make: Callable[..., Figure]  # of a view, and options of its own
+    caption: str  # in reports
+    section: Section  # of reports with the figure
+    place: int = 0  # among the figures of the section
+    takes: tuple[Literal["fold", "metric"], ...] = ()  # options that apply
+    of_problem: bool = True  # it needs one problem; others show all problems, or a selected one
+    of_chosen: bool = False  # it shows chosen members alone, of which studies keep all metrics
+    reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of a problem
 
     def draw(
         self,
@@ -156,4 +134,11 @@ class StudyFigure:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)
         view = View(shown, problem, solvers, fold, shown.metric if metric is None else metric)
-        return self.make(view, **options)
+        with _in_style():
+            return self.make(view, **options)
+
+
+def _in_style() -> AbstractContextManager[None]:
+    from moerank.figures.style import in_style  # loads matplotlib, which moerank plot --help does not need
+
+    return in_style()

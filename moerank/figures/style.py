@@ -32,6 +32,9 @@ CHOSEN = "#D55E00"
 Style: TypeAlias = dict[str, Any]
 """Properties of a line or marker, as matplotlib names them."""
 
+RING: Style = {"linestyle": "none", "marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
+"""Look of a chosen member."""
+
 LINES: dict[str, Style] = {
     "train": dict(color="#0072B2", marker="o", linestyle="-"),
     "validation": dict(color="#E69F00", marker="s", linestyle="--"),
@@ -156,6 +159,16 @@ def _fit(place: Text, text: str) -> None:
         place.set_text(fill(text, n_characters, break_on_hyphens=False))
         if place.get_window_extent().width <= TEXT_WIDTH * figure.dpi:
             break
+
+
+def finished(
+    figure: Figure, axes: Axes, height: float, finding: str, note: str = "", lines: Axes | None = None
+) -> Figure:
+    """Return a figure with its title, the legend of `lines`, its note, and axes of this height in inches."""
+    put_title(figure, finding, lines)
+    put_note(figure, note)
+    fit_height(figure, axes, height)
+    return figure
 
 
 LEAST_SPAN = 4.0 * MARGIN

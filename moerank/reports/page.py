@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from moerank.figures.panels import best_of_families
 from moerank.figures.style import encode
-from moerank.reports.report import Entry, Illustration, Report, Section, Table
+from moerank.reports.report import Entry, Report, Section, Table
 from moerank.reports.sections import sections
 from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem
@@ -159,14 +159,12 @@ def _section(number: int, section: Section, least: Collection[str]) -> str:
     if section.explored:
         parts.append(f'<div class="explorer" data-problem="{escape(section.explored)}"></div>\n')
     if section.figures:
-        shown = "".join(_figure(name, figure) for name, figure in section.figures.items())
-        parts.append(f'<div class="figures">{shown}</div>\n')
+        parts.append('<div class="figures">')
+        for name, shown in section.figures.items():
+            caption = f"<figcaption>{escape(shown.caption)}</figcaption>"
+            parts.append(f'<figure data-name="{escape(name)}">{_svg(name, shown.figure)}{caption}</figure>\n')
+        parts.append("</div>\n")
     return "".join(parts) + "</section>\n"
-
-
-def _figure(name: str, shown: Illustration) -> str:
-    caption = f"<figcaption>{escape(shown.caption)}</figcaption>"
-    return f'<figure data-name="{escape(name)}">{_svg(name, shown.figure)}{caption}</figure>\n'
 
 
 def _table(table: Table, least: Collection[str]) -> str:

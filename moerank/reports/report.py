@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import Section as Place
 from moerank.figures.of_study import FIGURES
 from moerank.studies.comparison import hypervolume_pairs, query_pairs
-from moerank.studies.external import with_external
 from moerank.studies.problem import Problem
 from moerank.studies.results import NoResultsError, Results, front_quality
 from moerank.studies.study import Study
+from moerank.studies.summary import with_external
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
 """Default references in order of preference."""
@@ -145,6 +145,11 @@ class Table:
     rows: list[list[Entry]] = field(default_factory=list)
     note: str = ""
 
+    def add(self, *cells: Entry | str | int) -> None:
+        """Add a row, in which texts and counts stand for entries of them."""
+        entries = (Entry(cell) if isinstance(cell, str) else cell for cell in cells)
+        self.rows.append([entry if isinstance(entry, Entry) else number(entry, 0) for entry in entries])
+
     def numeric(self) -> list[bool]:
         """Whether each column holds numbers, which are aligned to the right."""
         return [any(row[column].value is not None for row in self.rows) for column in range(len(self.columns))]
@@ -173,11 +178,6 @@ class Section:
     def figures(self) -> dict[str, Illustration]:
         """The figures by a name for links, drawn at the first access."""
         return {name: figure for draw in self.illustrate for name, figure in draw().items()}
-
-
-def text(value: object) -> Entry:
-    """Return an entry of text."""
-    return Entry(str(value))
 
 
 def number(value: float, digits: int = 4) -> Entry:

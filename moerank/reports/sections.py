@@ -22,47 +22,40 @@ from moerank.reports.report import (
     mark_best,
     number,
     p_value,
-    text,
     with_error,
 )
 from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import holm, mean_and_error
 from moerank.studies.comparison import against_reference, compare_runs, fewest_cells, solver_ranks, standings, verdicts
-from moerank.studies.external import External
 from moerank.studies.measure import Progress
 from moerank.studies.problem import Problem, shipped_problems
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
-from moerank.studies.summary import Choice, chosen_solver
+from moerank.studies.summary import Choice, External, chosen_solver
 from moerank.verdict import LEVEL, Verdict
 
 
 def question(report: Report) -> Section:
     """Return the question of the study, and the missing and failed runs."""
-    cells, failures = report.study.cells(), report.study.failures()
+    states, failures = report.study.states(), report.study.failures()
     n_solvers = len(report.results.solvers)
     asked = "does 1 solver" if n_solvers == 1 else f"do {n_solvers} solvers"
     paragraphs = [
         f"How well {asked} rank on {enumeration([p.name for p in report.problems])}, with how many features, and which "
-        f"differences are more than chance? {len(report.results)} of {len(cells)} runs are finished. Validation data "
+        f"differences are more than chance? {len(report.results)} of {len(states)} runs are finished. Validation data "
         "choose the parameters that are not given. Unless noted otherwise, values are those of test queries, and means "
         "are taken over seeds and then over folds, with the standard error over folds."
     ]
-    finished = {(result.problem, result.fold, result.solver, result.seed) for result in report.results}
-    missing = [
-        cell
-        for cell in cells
-        if (cell.problem.name, cell.fold, cell.solver.label, cell.seed) not in finished and cell not in failures
-    ]
-    if missing:
-        count = Counter((cell.problem.name, cell.solver.label) for cell in missing)
+    count = Counter((cell.problem.name, cell.solver.label) for cell, state in states.items() if state == "open")
+    if count:
         listed = "; ".join(f"{solver} on {problem}: {n}" for (problem, solver), n in count.items())
         paragraphs.append(
             f"Missing runs: {listed}. The means of a solver are over its finished folds; means over different folds "
             "are not comparable."
         )
     table = Table("failures", "Runs that failed.", ["run", "message"])
-    table.rows.extend([text(cell.label), text(failure["error"])] for cell, failure in failures.items())
+    for cell, failure in failures.items():
+        table.add(cell.label, str(failure["error"]))
     return Section("Question", paragraphs, [table] if failures else [])
 
 
@@ -158,8 +151,7 @@ def problems(report: Report) -> Section:
         result = next(result for result in results if result.fold == min(results.folds))
         queries = " / ".join(str(len(ids)) for ids in result.queries.values())
         source = getattr(problem.data, "origin", problem.data.source)
-        size = number(len(result.feature_names), 0)
-        table.rows.append([text(problem.name), text(source), text(problem.metric.name), size, text(queries)])
+        table.add(problem.name, source, problem.metric.name, len(result.feature_names), queries)
     return Section("Problems", tables=[table, *filter(None, map(_published, report.problems))])
 
 
@@ -174,7 +166,7 @@ def _published(problem: Problem) -> Table | None:
     for entry in published:
         scores = [number(entry.scores.get(metric, np.nan)) for metric in metrics]
         size = number(np.nan if entry.features is None else entry.features, 1)
-        table.rows.append([text(entry.method), text(entry.solver or ""), size, *scores, text(entry.source)])
+        table.add(entry.method, entry.solver or "", size, *scores, entry.source)
     return table
 
 
@@ -186,10 +178,10 @@ def solvers(report: Report) -> Section:
         row = solver_table().get(spec.name)
         if row is None:
             what = spec.parameters.get("class", spec.parameters.get("function", ""))
-            table.rows.append([text(spec.label), text("given in Python"), text(f"{what}"), text("as given")])
+            table.add(spec.label, "given in Python", f"{what}", "as given")
             continue
         given = ", ".join(f"{key} = {value}" for key, value in spec.parameters.items()) or "none"
-        table.rows.append([text(spec.label), text(row.family), text(f"{row.paper}, {row.year}"), text(given)])
+        table.add(spec.label, row.family, f"{row.paper}, {row.year}", given)
     return Section("Solvers", tables=[table])
 
 
@@ -225,26 +217,23 @@ def _means(report: Report, problem: Problem) -> Table:
         f"seconds.{on_training}{' Published values are means over all folds.' if published else ''}",
     )
     for solver, means in mine.means().items():
-        entries = [text(solver), with_error(*means.mean("n_features"), digits=1)]
+        entries = [with_error(*means.mean("n_features"), digits=1)]
         for metric in metrics:
             entry = with_error(*means.mean(f"test {metric}"))
             entry.mark = "*" if solver in significant[metric] else ""
-            entries.append(entry)
-            if published:
-                theirs = problem.published_value(solver, metric)
-                entries.append(number(np.nan if theirs is None else theirs))
+            theirs = problem.published_value(solver, metric)
+            entries += [entry, *([number(np.nan if theirs is None else theirs)] if published else [])]
         entries += [with_error(*means.mean(objective)) for objective in further]
-        entries += [number(means.n_runs, 0), number(means.mean("compared")[0], 0)]
-        entries += [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
-        table.rows.append(entries)
+        seconds = [with_error(*means.mean(f"{kind} seconds"), digits=2) for kind in ("training", "tuning")]
+        table.add(solver, *entries, means.n_runs, number(means.mean("compared")[0], 0), *seconds)
     for metric in metrics if comparable else ():
         column = table.columns.index(metric)
         mark_best([row[column] for row in table.rows])
     for other in problem.published:
         if isinstance(other, External):
-            known = {metric: with_error(*other.with_error(metric)) for metric in metrics}
-            known |= {"solver": text(other.method), "features": number(other.features or np.nan, 1)}
-            table.rows.append([known.get(column, text("")) for column in table.columns])
+            known: dict[str, Entry | str] = {metric: with_error(*other.with_error(metric)) for metric in metrics}
+            known |= {"solver": other.method, "features": number(other.features or np.nan, 1)}
+            table.add(*(known.get(column, "") for column in table.columns))
     return table
 
 
@@ -256,12 +245,9 @@ def _have_the_same_folds(results: Results) -> bool:
 def _significant(report: Report, problem: Problem, metric: str) -> set[str]:
     """Return the solvers that differ from the reference; none by a metric without the values of queries."""
     mine = report.results.of(problem.name)
-    if metric not in mine.metrics:
+    if metric not in mine.metrics or report.reference not in mine.solvers:
         return set()
-    try:
-        table = against_reference(mine, report.reference, metric)
-    except NoResultsError:
-        return set()
+    table = against_reference(mine, report.reference, metric)
     return set(table.loc[table["holm"] <= ALPHA, "solver"])
 
 
@@ -278,7 +264,7 @@ def _fronts(report: Report, problem: Problem) -> Table:
     for solver, rows in quality.groupby("solver", sort=False):
         folds = rows.groupby("fold").mean(numeric_only=True)
         values = [with_error(*mean_and_error(folds[name])) for name in ("hypervolume", "igd_plus")]
-        table.rows.append([text(solver), *values])
+        table.add(str(solver), *values)
     if _have_the_same_folds(report.results.of(problem.name)):
         mark_best([row[1] for row in table.rows])
         mark_best([row[2] for row in table.rows], largest=False)
@@ -333,15 +319,9 @@ def _against_reference(report: Report, problem: Problem) -> Table:
         f"number of rows; values up to {ALPHA} are bold.",
     )
     for row in against_reference(results, report.reference, results.metric).itertuples():
-        table.rows.append(
-            [
-                text(row.solver),
-                with_error(row.difference, row.error),
-                Entry(f"{row.wins} / {row.ties} / {row.losses}", float(row.wins - row.losses)),
-                p_value(row.p),
-                replace(p_value(row.holm), best=row.holm <= ALPHA),
-            ]
-        )
+        counts = Entry(f"{row.wins} / {row.ties} / {row.losses}", float(row.wins - row.losses))
+        adjusted = replace(p_value(row.holm), best=row.holm <= ALPHA)
+        table.add(row.solver, with_error(row.difference, row.error), counts, p_value(row.p), adjusted)
     return table
 
 
@@ -360,16 +340,9 @@ def _verdicts(report: Report, problem: Problem) -> Table:
     )
     for row in verdicts(results).itertuples():
         found = row.verdict
-        counts = (found.n_differing, row.runs, row.loss, row.gain, row.equivalent)
-        table.rows.append(
-            [
-                text(row.solver),
-                text(row.against or "its backend"),
-                number(row.n_features, 1),
-                with_error(found.difference, np.nan if found.error is None else found.error),
-                *(number(count, 0) for count in counts),
-            ]
-        )
+        difference = with_error(found.difference, np.nan if found.error is None else found.error)
+        size, counts = number(row.n_features, 1), (found.n_differing, row.runs, row.loss, row.gain, row.equivalent)
+        table.add(row.solver, row.against or "its backend", size, difference, *counts)
     return table
 
 
@@ -390,12 +363,11 @@ def certificates(report: Report) -> Section:
     )
     for result in report.results:
         if (found := result.certificate) is not None:
-            names = [text(result.problem), number(result.fold, 0), text(result.solver)]
             shares = [Entry(f"{share:.1%}", share) for share in (found.given_up[result.chosen], max(found.given_up))]
-            proved = text(f"{len(found.proved)} of {len(found.sizes)}")
-            size = number(len(result.best.features), 0)
-            counted = [number(len(found.errors), 0), Entry(f"{found.hypervolume:.0%}", found.hypervolume)]
-            table.rows.append([*names, size, *shares, proved, *counted])
+            counted = f"{len(found.proved)} of {len(found.sizes)}", len(found.errors)
+            of_front = Entry(f"{found.hypervolume:.0%}", found.hypervolume)
+            names = result.problem, result.fold, result.solver
+            table.add(*names, len(result.best.features), *shares, *counted, of_front)
     return Section("Certificates", tables=[table] if table.rows else [])
 
 
@@ -409,7 +381,11 @@ def pairs(report: Report) -> Section:
         if by_hypervolume["p"].notna().any():
             section.tables.append(_of_hypervolumes(report, problem, by_hypervolume))
         elif len(by_hypervolume):
-            section.paragraphs.append(_too_few(problem, by_hypervolume))
+            section.paragraphs.append(
+                f"{problem.name}: the hypervolumes of the searches are not tested. Pairs: {len(by_hypervolume)}; "
+                f"common cells of a pair, each a fold and a seed: {_span(by_hypervolume)}. With fewer than "
+                f"{fewest_cells(len(by_hypervolume), ALPHA)} cells no adjusted signed-rank test can reach {ALPHA}."
+            )
     if section.tables:
         section.paragraphs.insert(
             0,
@@ -423,72 +399,54 @@ def pairs(report: Report) -> Section:
 def _of_queries(report: Report, problem: Problem, found: pd.DataFrame) -> Table:
     """Return the standings of all solvers on test queries."""
     results = report.results.of(problem.name)
-    caption = (
+    table = Table(
+        f"pairs-{problem.name}",
         f"{problem.name}: {len(results.solvers)} solvers by {results.metric}, means over folds, after seeds; "
-        f"{_tests(found)}."
-    )
-    note = (
-        f"Two-sided paired t tests over the {_span(found)} test queries of all common "
-        "folds, each query with its mean over the seeds. The rankers of a fold are trained on the same data, so the "
-        "tests generalise to other queries, but not to other training data."
+        f"{_tests(found)}.",
+        ["solver", results.metric, *STANDINGS],
+        note=f"Two-sided paired t tests over the {_span(found)} test queries of all common folds, each query with its "
+        "mean over the seeds. The rankers of a fold are trained on the same data, so the tests generalise to other "
+        "queries, but not to other training data.",
     )
     values = {solver: means.mean(f"test {results.metric}")[0] for solver, means in results.means().items()}
-    return _standings(f"pairs-{problem.name}", caption, note, results.metric, found, values)
+    return _ranked(table, found, values)
 
 
 def _of_hypervolumes(report: Report, problem: Problem, found: pd.DataFrame) -> Table:
     """Return the standings of the searches by their fronts."""
     tested = found.dropna(subset="p")
     untested = len(found) - len(tested)
-    left = (
-        f" {untested} pairs with fewer than {fewest_cells(len(found), ALPHA)} cells are not tested." if untested else ""
-    )
+    too_few = f" {untested} pairs with fewer than {fewest_cells(len(found), ALPHA)} cells are not tested."
     searches = report.results.of(problem.name).searches
-    caption = (
+    table = Table(
+        f"pairs-hypervolume-{problem.name}",
         f"{problem.name}: {len(searches)} searches by the hypervolume of their last fronts on the training data, means "
-        f"over folds, after seeds; {_tests(tested)}."
-    )
-    note = (
-        "Two-sided signed-rank tests over the "
-        f"{_span(tested)} common cells, each a fold and a seed.{left} The seeds of a fold share its data, so the tests "
-        "generalise to other draws of the searches on these folds, but not to other data. A larger hypervolume means a "
-        "better search; the table above tells whether it ranks other queries better."
+        f"over folds, after seeds; {_tests(tested)}.",
+        ["solver", "hypervolume", *STANDINGS],
+        note=f"Two-sided signed-rank tests over the {_span(tested)} common cells, each a fold and a seed."
+        f"{too_few * bool(untested)} The seeds of a fold share its data, so the tests generalise to other draws of the "
+        "searches on these folds, but not to other data. A larger hypervolume means a better search; the table above "
+        "tells whether it ranks other queries better.",
     )
     folds = report.quality(problem).groupby(["solver", "fold"])["hypervolume"].mean()
-    return _standings(
-        f"pairs-hypervolume-{problem.name}",
-        caption,
-        note,
-        "hypervolume",
-        tested,
-        folds.groupby("solver").mean().to_dict(),
-    )
+    return _ranked(table, tested, folds.groupby("solver").mean().to_dict())
 
 
-def _standings(
-    name: str, caption: str, note: str, measure: str, found: pd.DataFrame, values: dict[str, float]
-) -> Table:
-    """Return a table of the solvers, the best mean first, with the solvers that each of them beats."""
-    table = Table(name, caption, ["solver", measure, "better", "worse", "undecided", "better than"], note=note)
+STANDINGS = ("better", "worse", "undecided", "better than")
+"""Columns of the tables of pairs behind the mean."""
+
+
+def _ranked(table: Table, found: pd.DataFrame, values: dict[str, float]) -> Table:
+    """Return a table with its solvers, the best mean first, and the solvers that each of them beats."""
     ahead = standings(found, ALPHA)
     ranked = sorted(ahead, key=lambda solver: -values[solver])
     for solver in ranked:
-        counts = [number(len(ahead[solver][kind]), 0) for kind in ("better", "worse", "undecided")]
+        counts = [len(ahead[solver][kind]) for kind in STANDINGS[:3]]
         beaten = [other for other in ranked if other in ahead[solver]["better"]]
         more = len(beaten) - MOST_NAMES
         named = ", ".join(beaten[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-        table.rows.append([text(solver), number(values[solver]), *counts, text(named)])
+        table.add(solver, number(values[solver]), *counts, named)
     return table
-
-
-def _too_few(problem: Problem, found: pd.DataFrame) -> str:
-    """Return why the hypervolumes of the searches on a problem are not tested."""
-    needed = fewest_cells(len(found), ALPHA)
-    return (
-        f"{problem.name}: the hypervolumes of the searches are not tested. Pairs: {len(found)}; common cells of a "
-        f"pair, each a fold and a seed: {_span(found)}. With fewer than {needed} cells no adjusted signed-rank test "
-        f"can reach {ALPHA}."
-    )
 
 
 def _tests(found: pd.DataFrame) -> str:
@@ -550,11 +508,11 @@ def _differences(report: Report, problem: Problem, full: str) -> Table | None:
     columns = [[compare_runs(series, name, full) for name in names] for series in measures.values()]
     adjusted = [holm([test.p for test in column]) for column in columns]
     for row, name in enumerate(names):
-        entries = [text(parts[name])]
+        entries = []
         for measure, column, p in zip(measures, columns, adjusted, strict=True):
             digits = 1 if measure == "features" else 4
             entries += [with_error(column[row].difference, column[row].error, digits), p_value(p[row])]
-        table.rows.append(entries)
+        table.add(parts[name], *entries)
     return table
 
 
@@ -579,7 +537,7 @@ def _instances(report: Report, problem: Problem) -> Table | None:
         units = ", ".join(sorted({f"{run.instances}s" for runs in every for run in runs}))
         shares = np.divide(used, total)
         entries = [with_error(*mean_and_error(values), digits=0) for values in (total, used)]
-        table.rows.append([text(solver), text(units), *entries, with_error(*mean_and_error(shares), digits=3)])
+        table.add(solver, units, *entries, with_error(*mean_and_error(shares), digits=3))
     return table if table.rows else None
 
 
@@ -614,7 +572,7 @@ def _most_chosen(report: Report, problem: Problem) -> Table:
         often = ", ".join(f"{name} ({n / len(runs):.0%})" for name, n in count.most_common(MOST_NAMES))
         stable = feature_stability(chosen, len(names)) if len(runs) > 1 else (np.nan, np.nan)
         size = with_error(*means[solver].mean("n_features"), digits=1)
-        table.rows.append([text(solver), size, *(number(s, 2) for s in stable), text(often)])
+        table.add(solver, size, *(number(s, 2) for s in stable), often)
     return table
 
 
@@ -625,7 +583,8 @@ def reproduction(report: Report) -> Section:
         for name, version in result.versions.items():
             versions.setdefault(name, set()).add(version)
     table = Table("versions", "Versions of the libraries, and the machine of the results.", ["library", "version"])
-    table.rows.extend([text(name), text(", ".join(sorted(found)))] for name, found in versions.items())
+    for name, found in versions.items():
+        table.add(name, ", ".join(sorted(found)))
     own = [problem.name for problem in report.study.problems if problem.name not in shipped_problems()]
     files = f" Replace {enumeration(own)} by the path of its problem file." if own else ""
     return Section(

@@ -95,12 +95,11 @@ def verdicts(results: Results) -> pd.DataFrame:
     -----
     The differences of a query are averaged over the seeds first.
     """
-    judged = [(r.solver, r.fold, r.verdict) for r in results if r.verdict is not None]
     rows = []
-    for solver in dict.fromkeys(name for name, _, _ in judged):
-        found = [(fold, verdict) for name, fold, verdict in judged if name == solver]
-        folds = {fold: [verdict for number, verdict in found if number == fold] for fold, _ in found}
-        first = found[0][1]
+    for solver, runs_of in Results(result for result in results if result.verdict is not None).by_solver().items():
+        folds = {fold: [run.verdict for run in runs if run.verdict is not None] for fold, runs in runs_of.items()}
+        found = [verdict for runs in folds.values() for verdict in runs]
+        first = found[0]
         n_features = float(np.mean([np.mean([verdict.n_features for verdict in runs]) for runs in folds.values()]))
         means = [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds.values()]
         pooled_verdict = first.model_copy(
@@ -108,7 +107,7 @@ def verdicts(results: Results) -> pd.DataFrame:
                 "n_queries": sum(runs[0].n_queries for runs in folds.values()),
                 "differences": tuple(np.concatenate(means).tolist()),
                 "n_features": round(n_features),
-                "margin": max(verdict.margin for _, verdict in found),
+                "margin": max(verdict.margin for verdict in found),
                 "against": first.against.partition("(")[0],
                 "advice": "",
                 "rival": "",
@@ -121,9 +120,9 @@ def verdicts(results: Results) -> pd.DataFrame:
                 "runs": len(found),
                 "n_features": n_features,
                 "verdict": pooled_verdict,
-                "loss": sum(verdict.finding == "loss" for _, verdict in found),
-                "gain": sum(verdict.finding == "gain" for _, verdict in found),
-                "equivalent": sum(verdict.equivalent for _, verdict in found),
+                "loss": sum(verdict.finding == "loss" for verdict in found),
+                "gain": sum(verdict.finding == "gain" for verdict in found),
+                "equivalent": sum(verdict.equivalent for verdict in found),
             }
         )
     return pd.DataFrame(rows)

@@ -6,13 +6,15 @@ import os
 import signal
 import traceback
 import warnings
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -22,7 +24,6 @@ from moerank.files import FULL, Json
 from moerank.kernels.ahead import end_with
 from moerank.solvers import allow_code, code_is_allowed
 from moerank.studies.grid import Work
-from moerank.studies.result import Stored
 from moerank.studies.store import Store
 
 if TYPE_CHECKING:
@@ -45,30 +46,41 @@ ONE_THREAD = dict.fromkeys(
 class Outcome(NamedTuple):
     """The outcome of a cell: its result, or its failure, or the reason why its process died."""
 
-    result: str | None = None
-    """The text of the result."""
-    failure: Json | None = None
-    """"error" and "traceback"."""
+    result: str | None = None  # its text
+    failure: Json | None = None  # "error" and "traceback"
     death: str = ""
-    warned: tuple[str, ...] = ()
-    """The texts of warnings of another process."""
+    warned: tuple[str, ...] = ()  # the texts of warnings of another process
 
 
-class Executor(Protocol):
-    """Runs cells. Leaving its context drops the cells that still run."""
+class Executor:
+    """Runs cells in this process, one after another, or elsewhere. Leaving its context drops those that still run.
 
-    def __enter__(self) -> Self: ...
+    A Dask cluster may hold the shards of the data.
+    """
 
-    def __exit__(self, *exception: object) -> None: ...
+    def __init__(self, data: str | Path | None, cluster: DaskCluster | None = None) -> None:
+        self._data, self._cluster = data, cluster
+        self._running: dict[Future[Outcome], Work] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._cluster is not None:
+            self._cluster.close()
 
     def room(self) -> int:
         """Return how many more cells may be started."""
+        return 1 - len(self._running)
 
-    def start(self, cell: Work[Stored]) -> None:
+    def start(self, cell: Work) -> None:
         """Start a cell."""
+        self._running[Future()] = cell
 
-    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
+    def wait(self, seconds: float) -> list[tuple[Work, Outcome]]:
         """Return finished cells with their outcomes; wait about so many seconds for the first."""
+        cells, self._running = self._running.values(), {}
+        return [(cell, run_cell(cell, self._data, self._cluster)) for cell in cells]
 
 
 def find_executor(
@@ -79,10 +91,10 @@ def find_executor(
     Where data are in `shards`, a cell takes all workers of a Dask scheduler, and the cells run one after another.
     """
     if dask is not None and shards:
-        return _Here(data, DaskCluster(dask))
+        return Executor(data, DaskCluster(dask))
     if dask is not None:
         return _Cluster(dask, data)
-    return _Here(data) if workers == 1 else _Processes(most_workers(workers), data)
+    return Executor(data) if workers == 1 else _Processes(most_workers(workers), data)
 
 
 def check_can_be_sent(objects: Mapping[str, object]) -> None:
@@ -97,7 +109,7 @@ def check_can_be_sent(objects: Mapping[str, object]) -> None:
             raise ValueError(f"{name} cannot be sent to another process ({reason}); take workers=1") from None
 
 
-def run_cell(cell: Work[Stored], data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
+def run_cell(cell: Work, data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
     """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
 
     A full disk is an OSError: that is no fault of the cell, and the next one would fare no better.
@@ -115,45 +127,33 @@ def run_cell(cell: Work[Stored], data: str | Path | None, cluster: DaskCluster |
         return Outcome(failure=failure)
 
 
-def _run_elsewhere(cell: Work[Stored], data: str | Path | None, code_allowed: bool) -> Outcome:
+def _run_elsewhere(cell: Work, data: str | Path | None, code_allowed: bool) -> Outcome:
     """Run one cell in another process, and keep the texts of its warnings."""
     with allow_code(code_allowed), warnings.catch_warnings(record=True) as caught:
         outcome = run_cell(cell, data)
     return outcome._replace(warned=tuple(str(warning.message) for warning in caught))
 
 
-class _Here:
-    """Run one cell after another in this process; a Dask cluster may hold the shards of the data."""
+class _Elsewhere(Executor):
+    """Runs cells as futures."""
 
-    def __init__(self, data: str | Path | None, cluster: DaskCluster | None = None) -> None:
-        self._data, self._cluster = data, cluster
-        self._next: list[Work[Stored]] = []
+    def wait(self, seconds: float) -> list[tuple[Work, Outcome]]:
+        done = wait(self._running, seconds, FIRST_COMPLETED).done
+        return [(self._running.pop(future), self._outcome(future)) for future in done]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._cluster is not None:
-            self._cluster.close()
-
-    def room(self) -> int:
-        return 1 - len(self._next)
-
-    def start(self, cell: Work[Stored]) -> None:
-        self._next.append(cell)
-
-    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
-        cells, self._next = self._next, []
-        return [(cell, run_cell(cell, self._data, self._cluster)) for cell in cells]
+    @abstractmethod
+    def _outcome(self, future: Future[Outcome]) -> Outcome:
+        """Return the outcome of a cell that has ended."""
 
 
-class _Processes:
+class _Processes(_Elsewhere):
     """Processes of this machine, each a pool of its own, so that the cell of a process that dies is known."""
 
     def __init__(self, n_processes: int, data: str | Path | None) -> None:
-        self._n_processes, self._data = n_processes, data
+        super().__init__(data)
+        self._n_processes = n_processes
         self._pools: list[ProcessPoolExecutor] = []
-        self._running: dict[Future[Outcome], tuple[Work[Stored], ProcessPoolExecutor]] = {}
+        self._busy: dict[Future[Outcome], ProcessPoolExecutor] = {}
         self._warnings = warnings.catch_warnings()
 
     def __enter__(self) -> Self:
@@ -170,28 +170,25 @@ class _Processes:
     def room(self) -> int:
         return self._n_processes - len(self._running)
 
-    def start(self, cell: Work[Stored]) -> None:
+    def start(self, cell: Work) -> None:
         from loky import ProcessPoolExecutor
 
-        busy = [pool for _, pool in self._running.values()]
-        pool = next((pool for pool in self._pools if pool not in busy), None)
+        pool = next((pool for pool in self._pools if pool not in self._busy.values()), None)
         if pool is None:
             pool = ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),), env=ONE_THREAD)
             self._pools.append(pool)
         with without_interrupts():
-            self._running[pool.submit(_run_elsewhere, cell, self._data, code_is_allowed())] = cell, pool
+            future = pool.submit(_run_elsewhere, cell, self._data, code_is_allowed())
+        self._running[future], self._busy[future] = cell, pool
 
-    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
-        outcomes = []
-        for future in wait(self._running, seconds, FIRST_COMPLETED).done:
-            cell, pool = self._running.pop(future)
-            try:
-                outcomes.append((cell, future.result()))
-            except BrokenExecutor as error:
-                self._pools.remove(pool)
-                pool.shutdown()
-                outcomes.append((cell, Outcome(death=str(error))))
-        return outcomes
+    def _outcome(self, future: Future[Outcome]) -> Outcome:
+        pool = self._busy.pop(future)
+        try:
+            return future.result()
+        except BrokenExecutor as error:
+            self._pools.remove(pool)
+            pool.shutdown()
+            return Outcome(death=str(error))
 
 
 @contextmanager
@@ -207,16 +204,13 @@ def without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class _Cluster:
+class _Cluster(_Elsewhere):
     """The workers of a Dask scheduler; each thread of a worker takes a cell."""
 
     def __init__(self, address: str, data: str | Path | None) -> None:
-        self._address, self._data = address, data
-        self._client = connect(address)
-        self._running: dict[Any, Work[Stored]] = {}
-
-    def __enter__(self) -> Self:
-        return self
+        super().__init__(data)
+        self._address, self._client = address, connect(address)
+        self._workers = self._client.get_executor(pure=False)
 
     def __exit__(self, *exception: object) -> None:
         self._client.close()
@@ -227,33 +221,23 @@ class _Cluster:
         except OSError:
             raise self._gone() from None
 
-    def start(self, cell: Work[Stored]) -> None:
-        future = self._client.submit(_run_elsewhere, cell, self._data, code_is_allowed(), pure=False)
-        self._running[future] = cell
+    def start(self, cell: Work) -> None:
+        self._running[self._workers.submit(_run_elsewhere, cell, self._data, code_is_allowed())] = cell
 
-    def wait(self, seconds: float) -> list[tuple[Work[Stored], Outcome]]:
+    def _outcome(self, future: Future[Outcome]) -> Outcome:
         from distributed import KilledWorker
-        from distributed import wait as wait_for
 
-        if not self._running:
-            return []
-        with suppress(TimeoutError, CancelledError), self._client.as_current():
-            wait_for(list(self._running), timeout=seconds, return_when="FIRST_COMPLETED")
-        outcomes = []
-        for future in [future for future in self._running if future.done()]:
-            cell = self._running.pop(future)
-            try:
-                outcomes.append((cell, future.result()))
-            except KilledWorker as error:
-                failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
-                outcomes.append((cell, Outcome(failure=failure)))
-            except CancelledError:
-                raise self._gone() from None
-            except (ImportError, AttributeError) as error:
-                raise OSError(
-                    f"the Dask workers at {self._address} cannot run a cell ({error}); they need the same moerank"
-                ) from None
-        return outcomes
+        try:
+            return future.result()
+        except KilledWorker as error:
+            failure = {"error": f"the worker died again and again: {error}", "traceback": ""}
+            return Outcome(failure=failure)
+        except CancelledError:
+            raise self._gone() from None
+        except (ImportError, AttributeError) as error:
+            raise OSError(
+                f"the Dask workers at {self._address} cannot run a cell ({error}); they need the same moerank"
+            ) from None
 
     def _gone(self) -> OSError:
         return gone(self._address, "run the same command again: what is finished stays")
@@ -266,7 +250,7 @@ MOST_DEATHS = 3
 """A cell whose process died so often counts as failed."""
 
 
-WorkT = TypeVar("WorkT", bound=Work[Stored])
+WorkT = TypeVar("WorkT", bound=Work)
 
 
 def run_cells(
@@ -288,17 +272,14 @@ def run_cells(
     under_way: dict[str, WorkT] = {}
     deaths: Counter[str] = Counter()
 
-    def strike_off(key: str, succeeded: bool) -> None:
-        done(left.pop(key), succeeded)
-
     def look() -> float:
         """Strike off cells that any process has done; return when to look again."""
         finished, failed = store.done()
         for key in [key for key in left if key in finished or key in failed]:
-            strike_off(key, key in finished)
+            done(left.pop(key), key in finished)
         return monotonic() + POLL
 
-    def write(cell: Work[Stored], outcome: Outcome) -> None:
+    def write(cell: Work, outcome: Outcome) -> None:
         for text in outcome.warned:
             warnings.warn(text, stacklevel=2)
         if outcome.result is not None:
@@ -312,7 +293,7 @@ def run_cells(
                 return
             reason = f"its process died {MOST_DEATHS} times: {outcome.death}"
             store.fail(cell, {"error": reason, "traceback": ""})
-        strike_off(cell.key, outcome.result is not None)
+        done(left.pop(cell.key), outcome.result is not None)
 
     next_look = look()
     if not left:
@@ -320,15 +301,11 @@ def run_cells(
     with executor() as runs:
         try:
             while left:
-                room = runs.room()
-                for key, cell in left.items():
-                    if room == 0:
-                        break
-                    if key not in under_way and store.claim(cell):
-                        under_way[key] = cell
-                        runs.start(cell)
-                        started(cell)
-                        room -= 1
+                claimed = (cell for key, cell in left.items() if key not in under_way and store.claim(cell))
+                for cell in islice(claimed, max(0, runs.room())):  # negative where workers have died
+                    under_way[cell.key] = cell
+                    runs.start(cell)
+                    started(cell)
                 if not under_way:
                     sleep(POLL)
                 for ended, outcome in runs.wait(POLL):

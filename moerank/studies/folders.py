@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import UNSCALED, RankingData
+from moerank.data.dask import DaskCluster
 from moerank.data.logs.judgments import read_run, write_qrels, write_run
 from moerank.files import Json, prepare_folder
 from moerank.metrics import Metric
@@ -24,98 +23,85 @@ from moerank.studies.solver import Solver
 from moerank.verdict import judge
 from moerank.version import VERSION
 
-if TYPE_CHECKING:
-    from moerank.data.dask import DaskCluster
 
+def run_folds(
+    problem: Problem,
+    solver: Solver,
+    folders: Mapping[int, Path],
+    seed: int = 0,
+    data: Path | None = None,
+    *,
+    resume: bool = False,
+    again: bool = False,
+    workers: int = 1,
+    progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
+    say: Callable[[str], object] = lambda sentence: None,
+    cluster: DaskCluster | None = None,
+) -> Iterator[Result]:
+    """Yield the result of each fold once it is on disk in its folder, and run what is not finished.
 
-@dataclass(frozen=True)
-class FoldRuns:
-    """A solver on some folds of a problem, each in a folder of its own."""
-
-    problem: Problem
-    solver: Solver
-    folders: Mapping[int, Path]
-    seed: int = 0
-    data: Path | None = None
-
-    def run(
-        self,
-        *,
-        resume: bool = False,
-        again: bool = False,
-        workers: int = 1,
-        progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
-        say: Callable[[str], object] = lambda sentence: None,
-        cluster: DaskCluster | None = None,
-    ) -> Iterator[Result]:
-        """Yield the result of each fold once it is on disk, and run what is not finished.
-
-        Everything that can be refused is refused before the first fold begins. To resume is to go on from what an
-        interrupted run has left; `again` runs finished folds again. ``progress()`` makes the context in which a
-        fold runs, ``say`` is called with each sentence that the user should read. The other arguments are those of
-        `run_fold`.
-        """
-        self.problem.spec(self.solver)
-        for fold in self.folders if len(self.folders) > 1 or cluster is None else ():  # else the run itself begins so
-            self.problem.load_limited_fold(fold, self.data, cluster)
-        for folder in self.folders.values():
-            prepare_folder(folder)
-        finished = {fold: self._finished(fold, folder) for fold, folder in self.folders.items()}
-        if resume and not any(finished[fold] or unfinished(folder) for fold, folder in self.folders.items()):
-            say("nothing to resume; starting from the beginning")
-        for fold, folder in self.folders.items():
-            result = finished[fold]
-            if result is not None and not resume and self._is_older(fold, folder, result):
+    Everything that can be refused is refused before the first fold begins. To resume is to go on from what an
+    interrupted run has left; `again` runs finished folds again. ``progress()`` makes the context in which a fold
+    runs, ``say`` is called with each sentence that the user should read. The other arguments are those of `run_fold`.
+    """
+    problem.spec(solver)
+    for fold in folders if len(folders) > 1 or cluster is None else ():  # else the run itself begins so
+        problem.load_limited_fold(fold, data, cluster)
+    for folder in folders.values():
+        prepare_folder(folder)
+    settings = {fold: configuration(problem, fold, solver, seed) for fold in folders}
+    finished = {fold: _finished(folder, settings[fold]) for fold, folder in folders.items()}
+    if resume and not any(finished[fold] or unfinished(folder) for fold, folder in folders.items()):
+        say("nothing to resume; starting from the beginning")
+    for fold, folder in folders.items():
+        result = finished[fold]
+        if result is not None and not resume:
+            written = (folder / RESULT).stat().st_mtime
+            changed = any(path.stat().st_mtime > written for path in problem.files(fold, data))
+            if changed or result.versions["moerank"] != VERSION:
                 say(f"{folder} holds a run on older data or by another version of moerank; it is run again")
                 result = None
-            result = None if again else result
-            complete = result is not None and all((folder / name).exists() for name in FILES)
-            if result is not None:
-                say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
-            else:
-                if not resume:
-                    for journal in unfinished(folder):
-                        say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")
-                        journal.unlink(missing_ok=True)
-                with progress() as report:
-                    result = run_fold(
-                        self.problem,
-                        fold,
-                        self.solver,
-                        self.seed,
-                        workers=workers,
-                        data=self.data,
-                        journal=folder / JOURNAL,
-                        resume=resume,
-                        progress=report,
-                        cluster=cluster,
-                    )
-            if not complete:
-                write_result(result, folder)
-            for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
+        result = None if again else result
+        complete = result is not None and all((folder / name).exists() for name in FILES)
+        if result is not None:
+            say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
+        else:
+            for journal in () if resume else unfinished(folder):
+                say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")
                 journal.unlink(missing_ok=True)
-            yield result
-
-    def _is_older(self, fold: int, folder: Path, result: Result) -> bool:
-        """Whether a finished run has not seen the data as they are, or is of another version of moerank."""
-        finished = (folder / RESULT).stat().st_mtime
-        changed = any(path.stat().st_mtime > finished for path in self.problem.files(fold, self.data))
-        return changed or result.versions["moerank"] != VERSION
-
-    def _finished(self, fold: int, folder: Path) -> Result | None:
-        """Return the finished result in a folder; refuse a folder with that of another configuration."""
-        result = read_result(folder)
-        if result is None:
-            return None
-        here = _flat(configuration(self.problem, fold, self.solver, self.seed))
-        there = _flat(result.configuration)
-        for key in [*here, *there]:
-            if here.get(key) != there.get(key):
-                raise ValueError(
-                    f"{folder} holds the result of another configuration ({key} is {there.get(key)} there and "
-                    f"{here.get(key)} here); choose another folder with --out, or remove it"
+            with progress() as report:
+                result = run_fold(
+                    problem,
+                    fold,
+                    solver,
+                    seed,
+                    workers=workers,
+                    data=data,
+                    journal=folder / JOURNAL,
+                    resume=resume,
+                    progress=report,
+                    cluster=cluster,
                 )
-        return result
+        if not complete:
+            write_result(result, folder)
+        for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
+            journal.unlink(missing_ok=True)
+        yield result
+
+
+def _finished(folder: Path, settings: Json) -> Result | None:
+    """Return the finished result in a folder; refuse a folder with that of another configuration."""
+    result = read_result(folder)
+    if result is None:
+        return None
+    here, there = _flat(settings), _flat(result.configuration)
+    for key in [*here, *there]:
+        if here.get(key) != there.get(key):
+            raise ValueError(
+                f"{folder} holds the result of another configuration ({key} is {there.get(key)} there and "
+                f"{here.get(key)} here); choose another folder with --out, or remove it"
+            )
+    return result
 
 
 def _flat(settings: Json, prefix: str = "") -> Json:

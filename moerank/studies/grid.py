@@ -6,13 +6,15 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Protocol, Self, TypeAlias
 
 from pydantic import Field, ValidationError, model_validator
 
 from moerank.checks import check_at_least, first_mistake, size
 from moerank.data import AnyData
+from moerank.data.dask import DaskCluster
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json
 from moerank.mofsrank.settings import Section
@@ -23,14 +25,8 @@ from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import PlainParameters, Solver, digest_of
 from moerank.studies.sources import InMemory
 
-if TYPE_CHECKING:
-    from moerank.data.dask import DaskCluster
 
-
-StoredT = TypeVar("StoredT", bound=Stored, covariant=True)
-
-
-class Work(Protocol[StoredT]):
+class Work(Protocol):
     """What an executor runs and a store keeps: a cell of a study, or of a study of searches."""
 
     @property
@@ -41,10 +37,10 @@ class Work(Protocol[StoredT]):
     def key(self) -> str:
         """The name of the cell's file: a digest of all that decides the outcome."""
 
-    def run(self, data: str | Path | None, cluster: DaskCluster | None) -> StoredT:
+    def run(self, data: str | Path | None, cluster: DaskCluster | None) -> Stored:
         """Run the cell."""
 
-    def read(self, text: str) -> StoredT:
+    def read(self, text: str) -> Any:
         """Return the outcome from the text of its file; a ValueError for that of another cell."""
 
 
@@ -166,7 +162,7 @@ def read_problems(asked: AskedProblems, settings: Mapping[str, object]) -> list[
     if isinstance(asked, str | Path | Problem):
         asked = [asked]
     if isinstance(asked, Mapping):
-        found = [_named_problem(name, given, settings) for name, given in asked.items()]
+        found = [_problem(given, settings, name) for name, given in asked.items()]
     elif isinstance(asked, AnyData) or not all(isinstance(given, str | Path | Problem) for given in asked):
         raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
     else:
@@ -181,15 +177,11 @@ def read_problems(asked: AskedProblems, settings: Mapping[str, object]) -> list[
 def read_solvers(asked: AskedSolvers) -> list[Solver]:
     """Return the solvers that are asked for, see `Study`; two different solvers of one name are refused."""
     if isinstance(asked, Mapping):
-        found = [_named_solver(name, given) for name, given in asked.items()]
+        found = [_solver(given, name) for name, given in asked.items()]
     else:
         several = asked if isinstance(asked, Sequence) and not isinstance(asked, str) else [asked]
-        named = [
-            name
-            for given in several
-            for name in (solver_table() if isinstance(given, str) and given == "all" else (given,))
-        ]
-        found = [_solver(given) for given in named]
+        every = [solver_table() if isinstance(given, str) and given == "all" else (given,) for given in several]
+        found = [given if isinstance(given, Solver) else _solver(given) for given in chain.from_iterable(every)]
     by_label = {solver.label: solver for solver in found}
     for solver in found:
         if solver != by_label[solver.label]:
@@ -249,26 +241,17 @@ def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
         raise ValueError(f"{folder / 'study.json'}: not a study of this version of moerank ({reason})") from None
 
 
-def _problem(given: str | Path | Problem, settings: Mapping[str, object]) -> Problem:
-    return with_settings(given, settings) if isinstance(given, Problem) else load_problem(given, settings)
+def _problem(given: Any, settings: Mapping[str, object], name: str | None = None) -> Problem:
+    if name is not None and not isinstance(given, str | Path | Problem):
+        return make_problem(name, given, settings)
+    read = with_settings(given, settings) if isinstance(given, Problem) else load_problem(given, settings)
+    return read if name is None else with_settings(read, {"name": name})
 
 
-def _named_problem(name: str, given: str | Path | Problem | InMemory, settings: Mapping[str, object]) -> Problem:
-    if isinstance(given, str | Path | Problem):
-        return with_settings(_problem(given, settings), {"name": name})
-    return make_problem(name, given, settings)
-
-
-def _solver(given: object) -> Solver:
-    if isinstance(given, Solver):
-        return given
-    return Solver.parse(given) if isinstance(given, str) else Solver.of(given)
-
-
-def _named_solver(name: str, given: object) -> Solver:
+def _solver(given: object, name: str | None = None) -> Solver:
     if not isinstance(given, str):
         return Solver.of(given, name)
     spec = Solver.parse(given)
-    if spec.label != name:
+    if name not in (None, spec.label):
         raise ValueError(f"{given} keeps its name: solvers={{{spec.label!r}: {given!r}}}")
     return spec

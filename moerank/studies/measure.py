@@ -76,12 +76,11 @@ class Measure:
         """Return a ranker with the means of every metric that its tables do not have; it is alone in `population`."""
         known = {metric.name for metric in self.metrics}
         metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in known]
+        names = [metric.name for metric in metrics]
         further = {}
         for part, rows in self.parts.items():
             values = np.concatenate(rows.map(_all_values, population, metrics), axis=1)
-            further[part] = {
-                metric.name: float(mean_over_queries(v)[0]) for metric, v in zip(metrics, values, strict=True)
-            }
+            further[part] = {name: float(mean_over_queries(v)[0]) for name, v in zip(names, values, strict=True)}
         return ranker.model_copy(update={"further": further})
 
     def path(self, name: str, path: SelectionPath) -> list[Member]:
@@ -102,7 +101,8 @@ class Measure:
         errors = 1.0 - means["train"][metric.name]
         candidates = Candidates(train, metric, feature_mask, lambda: rankers, errors=errors, backend=self.backend)
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
-        paired = [self._paired_error(values) for values in per_query["test"][metric.name].T]
+        test, reference = per_query["test"][metric.name].T, self.reference
+        paired = [None if reference is None or len(v) < 2 else mean_and_error(v - reference)[1] for v in test]
         return [
             Member(
                 name=name,
@@ -115,12 +115,6 @@ class Measure:
             )
             for i, mask in enumerate(feature_mask)
         ]
-
-    def _paired_error(self, values: NDArray[np.float64]) -> float | None:
-        """Return the standard error of the mean difference from the reference; None without one, or of one query."""
-        if self.reference is None or len(values) < 2:
-            return None
-        return mean_and_error(values - self.reference)[1]
 
     def _per_query(self, rows: AnyData, rankers: Population) -> dict[str, NDArray[np.float64]]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self, cast, get_args
+from typing import Annotated, Any, Self, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -26,6 +26,7 @@ from pydantic import (
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
+from moerank.data.dask import DaskCluster
 from moerank.data.read.files import reader_of
 from moerank.data.shards import NOT_ON_SHARDS
 from moerank.files import Json, read_text
@@ -56,10 +57,6 @@ from moerank.studies.sources import (
     read_shards,
     shipped_folder,
 )
-
-if TYPE_CHECKING:
-    from moerank.data.dask import DaskCluster
-
 
 MOST_BYTES = 2**24
 """Of a table of features."""

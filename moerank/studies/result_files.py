@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -124,23 +122,21 @@ def _front_table(result: Result) -> str:
 
     Names that a spreadsheet would take for formulas begin with '.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    columns = [(part, metric) for part in PARTS for metric in result.metrics]
-    header = [f"{part} {metric}" for part, metric in columns]
-    further = result.further_objectives
-    instances = ["instances"] if result.instances else []
-    steps = ["steps"] if any(member.steps for member in result.front) else []
-    writer.writerow(
-        ["member", "n_features", *map(harmless, further), *instances, *steps, "chosen", *header, "features"]
-    )
-    for number, member in enumerate(result.front):
-        values = [member.scores[part][metric] for part, metric in columns]
-        names = "; ".join(map(harmless, result.names(member.features)))
-        own = [*(member.objectives[name] for name in further), *(member.instances for _ in instances)]
-        taken = [" then ".join(f"{size} features × {trees} trees" for size, trees in member.steps) for _ in steps]
-        writer.writerow([number + 1, len(member.features), *own, *taken, int(number == result.chosen), *values, names])
-    return text.getvalue()
+    has_steps = any(member.steps for member in result.front)
+    rows = [
+        {
+            "member": number + 1,
+            "n_features": len(member.features),
+            **{harmless(name): member.objectives[name] for name in result.further_objectives},
+            **({"instances": member.instances} if result.instances else {}),
+            **({"steps": " then ".join(f"{n} features × {t} trees" for n, t in member.steps)} if has_steps else {}),
+            "chosen": int(number == result.chosen),
+            **{f"{part} {metric}": member.scores[part][metric] for part in PARTS for metric in result.metrics},
+            "features": "; ".join(map(harmless, result.names(member.features))),
+        }
+        for number, member in enumerate(result.front)
+    ]
+    return str(pd.DataFrame(rows, dtype=object).to_csv(index=False))
 
 
 def model_json(result: Result) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -45,27 +45,18 @@ class SolverMeans:
         return mean_and_error(self.folds[column])
 
 
-class Results(Sequence[Result]):
+class Results(tuple[Result, ...]):
     """Results in the order of a study; the views of them that tables, tests and figures share.
 
     Examples
     --------
     >>> results = Results([])
-    >>> len(results), results.problems
-    (0, [])
+    >>> results, results.problems
+    (Results(0 results), [])
     """
 
-    def __init__(self, results: Iterable[Result]) -> None:
-        self._results = tuple(results)
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    def __iter__(self) -> Iterator[Result]:
-        return iter(self._results)
-
-    def __getitem__(self, index: int) -> Result:  # type: ignore[override]  # no slices: `of` and `among` choose
-        return self._results[index]
+    def __repr__(self) -> str:
+        return f"Results({len(self)} results)"
 
     @property
     def problems(self) -> list[str]:
@@ -339,15 +330,8 @@ def front_quality(results: Results) -> pd.DataFrame:
     targets = {fold: joint_front([front_points(run, objectives) for run in runs]) for fold, runs in folds.items()}
     rows = []
     for result in results:
-        ideal, reference = boxes[result.fold]
-        points = front_points(result, objectives)
-        rows.append(
-            {
-                "solver": result.solver,
-                "fold": result.fold,
-                "seed": result.seed,
-                "hypervolume": hypervolume(points, reference=reference.tolist(), ideal=ideal.tolist()),
-                "igd_plus": igd_plus(points, targets[result.fold], scale=(reference - ideal).tolist()),
-            }
-        )
+        points, (ideal, reference) = front_points(result, objectives), boxes[result.fold]
+        volume = hypervolume(points, reference=reference.tolist(), ideal=ideal.tolist())
+        distance = igd_plus(points, targets[result.fold], scale=(reference - ideal).tolist())
+        rows.append((result.solver, result.fold, result.seed, volume, distance))
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])

@@ -11,11 +11,12 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from moerank.data import AnyData, RankingData
+from moerank.data.dask import DaskCluster
 from moerank.data.folds import deal_queries
 from moerank.data.ranking_data import in_one_piece
 from moerank.data.scaling import negative_features
@@ -25,20 +26,9 @@ from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, Metric, check_differi
 from moerank.mofsrank.objectives import read_objectives
 from moerank.mofsrank.searching import REFIT_SEARCH
 from moerank.mofsrank.settings import STAGES
-from moerank.rankers import (
-    ConstantFeatureWarning,
-    LinearPopulation,
-    Selection,
-)
+from moerank.rankers import ConstantFeatureWarning, LinearPopulation, Selection
 from moerank.rankers.tree_population import TreePopulation
-from moerank.solvers import (
-    code_is_allowed,
-    load_code,
-    make_backend,
-    names_of_code,
-    read_text,
-    solver_entry,
-)
+from moerank.solvers import code_is_allowed, load_code, make_backend, names_of_code, read_text, solver_entry
 from moerank.studies.measure import (
     TREES,
     Measure,
@@ -57,10 +47,6 @@ from moerank.studies.solver import Solver, describe, digest_of
 from moerank.studies.sources import query_ids
 from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
-
-if TYPE_CHECKING:
-    from moerank.data.dask import DaskCluster
-
 
 COUNTED = {
     **dict.fromkeys((*STAGES, REFIT_SEARCH), "generation {}"),
@@ -396,16 +382,9 @@ def _verdict(
     trees = [baseline for baseline in baselines if baseline.name == TREES]
     if verdict is None or not trees:
         return verdict
-    other = judge(
-        chosen.per_query["test"][metric.name],
-        trees[0].per_query["test"][metric.name],
-        "test",
-        metric.name,
-        verdict.n_features,
-        verdict.n_allowed,
-        can_differ=metric.can_differ(test),
-        margin=margin,
-    )
+    values, reference = (ranker.per_query["test"][metric.name] for ranker in (chosen, trees[0]))
+    sizes, can_differ = (verdict.n_features, verdict.n_allowed), metric.can_differ(test)
+    other = judge(values, reference, "test", metric.name, *sizes, can_differ=can_differ, margin=margin)
     return verdict.beside(other, TREES)
 
 

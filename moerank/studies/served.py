@@ -70,15 +70,10 @@ class NewVerdict:
     def as_dict(self) -> Json:
         """Return the finding and its numbers; null stands for all features, and for an end that nothing bounds."""
         found = self.verdict
+        measured = ("finding", "equivalent", "difference", "interval", "metric", "margin", "n_queries", "n_differing")
         return {
-            "finding": found.finding,
-            "equivalent": found.equivalent,
-            "difference": found.difference,
+            **{name: getattr(found, name) for name in measured},
             "interval": [end if isfinite(end) else None for end in found.interval],
-            "metric": found.metric,
-            "margin": found.margin,
-            "n_queries": found.n_queries,
-            "n_differing": found.n_differing,
             "result": self.result,
             "n_features": found.n_features,
             "against": self.against,
@@ -119,16 +114,9 @@ def judge_on_new(
         data = _read(new, ranker, source, label, query)
         scores = np.ascontiguousarray(ranker.predict(data)[:, None], dtype=np.float64)
         values.append(metric.per_query(data, scores)[:, 0])
-    verdict = judge(
-        values[0],
-        values[1],
-        "new",
-        metric.name,
-        len(model.names),
-        len(reference.names),
-        can_differ=metric.can_differ(data),
-        margin=MARGIN if result.verdict is None else result.verdict.margin,
-    )
+    sizes, can_differ = (len(model.names), len(reference.names)), metric.can_differ(data)
+    margin = MARGIN if result.verdict is None else result.verdict.margin
+    verdict = judge(values[0], values[1], "new", metric.name, *sizes, can_differ=can_differ, margin=margin)
     return NewVerdict(str(run), None if against is None else str(against), str(new), verdict)
 
 

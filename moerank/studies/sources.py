@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path, PureWindowsPath
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from pydantic import (
@@ -31,6 +31,7 @@ from moerank.data import (
     load_table_fold,
     load_web_fold,
 )
+from moerank.data.dask import DaskCluster, DaskShards
 from moerank.data.embedded import MOST_LABELS, MOST_SEED, web_bytes, web_shard
 from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
 from moerank.data.ranking_data import in_one_piece
@@ -41,9 +42,6 @@ from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.data.shards import LocalShards, ShardedData, ShardHolder, parts_of
 from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import data_digest
-
-if TYPE_CHECKING:
-    from moerank.data.dask import DaskCluster
 
 
 def shipped_folder() -> Path:
@@ -148,13 +146,7 @@ class DataSection(Section):
         return self.model_dump(mode="json", exclude=INDIFFERENT)
 
 
-def _checked_rule(rule: object) -> object:
-    check_missing_rule(rule)
-    return rule
-
-
-Missing = Annotated[MissingRule, BeforeValidator(_checked_rule)]
-
+Missing = Annotated[MissingRule, BeforeValidator(lambda rule: check_missing_rule(rule) or rule)]
 
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 DEFAULT_SHARE = 0.2
@@ -258,19 +250,14 @@ class FileData(DataSection):
             )
         if self.file is not None and self.split is None:
             raise ValueError("file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}")
-        if self.file is None and self.split is not None and not self._draws_validation:
+        split = self.split
+        drawn = split is not None and split.validation is not None and split.test is None and split.folds is None
+        if self.file is None and split is not None and not (drawn and self.readers.fold is load_fold):
             raise ValueError(
                 "split is for one file; the files of a folder are split already, and where LETOR files lack a "
                 "validation part, split = {validation = 0.2} draws it"
             )
         return self
-
-    @property
-    def _draws_validation(self) -> bool:
-        """Whether a folder without a validation file gets one."""
-        split = self.split
-        asked = split is not None and split.validation is not None and split.test is None and split.folds is None
-        return asked and self.readers.fold is load_fold
 
     def n_folds(self, places: Places) -> int:
         """Return how many folds there are."""
@@ -543,8 +530,6 @@ def read_shards(data: Data, fold: int, places: Places, cluster: DaskCluster | No
     if cluster is None:
         holder = LocalShards([source() for source in sources])
     else:
-        from moerank.data.dask import DaskShards
-
         holder = DaskShards(cluster, sources, [data.n_bytes(fold, places)] * len(sources))
     names = holder.map(attrgetter("feature_names"), [])
     vali, test = data.held_out(fold, places, names[0])

@@ -8,13 +8,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
 from moerank.files import Json, cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
-from moerank.studies.grid import StoredT, Work
-from moerank.studies.result import FORMAT, Stored, check_format
+from moerank.studies.grid import Work
+from moerank.studies.result import FORMAT, check_format
 from moerank.studies.result_files import MOST_BYTES
 from moerank.version import VERSION
 
@@ -85,7 +85,7 @@ class Store:
         )
         return finished, failed - finished
 
-    def claim(self, cell: Work[Stored]) -> bool:
+    def claim(self, cell: Work) -> bool:
         """Claim a cell that nobody has done; False if it is done, or if another process has claimed it."""
         if not self._lock(cell.key):
             return False
@@ -99,7 +99,7 @@ class Store:
             raise
         return True
 
-    def release(self, cell: Work[Stored]) -> None:
+    def release(self, cell: Work) -> None:
         """Let go of a claim."""
         self._unlock(cell.key)
 
@@ -162,13 +162,13 @@ class Store:
                 path.unlink(missing_ok=True)
                 self._unlock(name)
 
-    def finish(self, cell: Work[Stored], result: str) -> None:
+    def finish(self, cell: Work, result: str) -> None:
         """Write the result of a claimed cell and let go of it."""
         replace_file(self._result(cell), result.encode())
         self._failure(cell).unlink(missing_ok=True)
         self.release(cell)
 
-    def adopt(self, cell: Work[Stored], other: Store) -> None:
+    def adopt(self, cell: Work, other: Store) -> None:
         """Copy what another study knows of a cell that nobody has finished here: its result, else why it failed."""
         result = other._result(cell).is_file()
         mine, theirs = (store._result(cell) if result else store._failure(cell) for store in (self, other))
@@ -178,17 +178,17 @@ class Store:
                 if result:
                     self._failure(cell).unlink(missing_ok=True)
 
-    def fail(self, cell: Work[Stored], failure: Json) -> None:
+    def fail(self, cell: Work, failure: Json) -> None:
         """Write why a claimed cell failed and let go of it."""
         text = json.dumps({"cell": cell.label, **failure}, indent=1, ensure_ascii=False) + "\n"
         replace_file(self._failure(cell), text.encode())
         self.release(cell)
 
-    def forget_failure(self, cell: Work[Stored]) -> None:
+    def forget_failure(self, cell: Work) -> None:
         """Make a cell that failed one that was never tried."""
         self._failure(cell).unlink(missing_ok=True)
 
-    def read_failure(self, cell: Work[Stored]) -> Json:
+    def read_failure(self, cell: Work) -> Json:
         """Return why a cell failed."""
         path = self._failure(cell)
         text = read_text(path, MOST_BYTES)
@@ -203,7 +203,7 @@ class Store:
             raise ValueError(f"{path}: not a failure of this version of moerank ({error}); remove the file") from None
         return failure
 
-    def read(self, cell: Work[StoredT]) -> StoredT:
+    def read(self, cell: Work) -> Any:
         """Return the result of a finished cell."""
         path = self._result(cell)
         text = read_text(path, MOST_BYTES)
@@ -212,10 +212,10 @@ class Store:
         except ValueError as error:
             raise ValueError(f"{path}: {error}; remove the file to run its cell again") from None
 
-    def _result(self, cell: Work[Stored]) -> Path:
+    def _result(self, cell: Work) -> Path:
         return self.folder / "cells" / f"{cell.key}.json"
 
-    def _failure(self, cell: Work[Stored]) -> Path:
+    def _failure(self, cell: Work) -> Path:
         return self.folder / "failures" / f"{cell.key}.json"
 
 

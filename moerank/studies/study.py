@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, Self
 
@@ -137,14 +137,13 @@ class Study:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
         study._grids = read_grids(study.out, grids)
         path = study.out / "study.json"
-        for solver in study.solvers:
+        for solver, problem in product(study.solvers, study.problems):
             if solver.given is None and solver_entry(solver.name) is None:
                 raise ValueError(f"{path} has the solver {solver.name}, which is not installed here")
-            for problem in study.problems:
-                try:
-                    problem.spec(solver)
-                except ValueError as error:
-                    raise ValueError(f"{path}: {error}") from None
+            try:
+                problem.spec(solver)
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from None
         return study
 
     @property
@@ -217,7 +216,11 @@ class Study:
                     store.forget_failure(cell)
             shards = any(problem.data.shards is not None for problem in self.problems)
             executor = partial(find_executor, workers, dask, self.data, shards=shards)
-            self._check_here(cells, store.done())
+            done_before = set().union(*store.done())
+            for cell in cells:  # what was given as an object may be known from the folder alone
+                for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
+                    if cell.key not in done_before and not given.is_held:
+                        raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")
             run_cells(store, cells, executor, done, started)
         remedy = "Study.failures() returns them all with their tracebacks, and run(retry_failed=True) runs them again"
         warn_of_failures(self.failures(), len(cells), remedy)
@@ -277,15 +280,6 @@ class Study:
     def _check_names(self, grids: list[Json]) -> None:
         """Refuse the folder where a problem or a solver of the same name is another one."""
         check_names(self.out, read_grids(self.out, grids), self.problems, self.solvers)
-
-    def _check_here(self, cells: list[Cell], done: tuple[set[str], set[str]]) -> None:
-        """Refuse what was given as an object, and is known from the folder alone, if something is left to run of it."""
-        for cell in cells:
-            if cell.key in done[0] or cell.key in done[1]:
-                continue
-            for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
-                if not given.is_held:
-                    raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")
 
 
 def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> None:

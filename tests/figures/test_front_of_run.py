@@ -4,8 +4,8 @@ from helpers.changes import replace
 from helpers.further_objective import cost, with_cost
 from scipy import stats
 
-from moerank.figures.notes import judged
 from moerank.figures.of_run import RUN_FIGURES
+from moerank.figures.panels import judged
 from moerank.studies.result import Result
 
 

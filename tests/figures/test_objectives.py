@@ -9,9 +9,9 @@ from helpers.drawn import assert_legible, lines_of, panels_of, title_of_figure
 from helpers.further_objective import cost, with_cost
 from helpers.plain import front
 
-from moerank.figures.notes import non_dominated, title_of
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_study import FIGURES
+from moerank.figures.panels import non_dominated, title_of
 from moerank.mofsrank.objectives import OBJECTIVES, Objective
 from moerank.studies.results import NoResultsError, Results, front_points
 from moerank.studies.run_fold import run_fold

@@ -8,9 +8,8 @@ import pytest
 from helpers.changes import replace
 from helpers.drawn import assert_legible, panels_of, texts_on_the_page
 
-from moerank.figures.notes import beside_first, judged
 from moerank.figures.of_study import FIGURES
-from moerank.figures.panels import MOST_LINES, best_of_families, solver_style
+from moerank.figures.panels import MOST_LINES, beside_first, best_of_families, judged, solver_style
 from moerank.figures.style import encode, save_figure
 from moerank.solvers import FAMILIES, solvers
 from moerank.studies.problem import Published

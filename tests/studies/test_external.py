@@ -7,9 +7,9 @@ from moerank.cli.tables import study_table
 from moerank.figures.of_study import FIGURES
 from moerank.reports.report import Report
 from moerank.reports.sections import sections
-from moerank.studies.external import with_external
 from moerank.studies.results import Results
 from moerank.studies.study import Study
+from moerank.studies.summary import with_external
 
 
 @pytest.fixture

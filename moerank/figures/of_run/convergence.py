@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import RunFigure
-from moerank.figures.style import GREY, LINES, WIDTH, in_style, put_title, widen
+from moerank.figures.style import GREY, LINES, WIDTH, put_title, widen
 from moerank.studies.result import Convergence, Result
 
 
@@ -19,21 +19,20 @@ def convergence_figure(result: Result) -> Figure:
     stages = result.convergence
     if not stages:
         raise ValueError(f"{result.solver} has no generations, and so no convergence to draw")
-    with in_style():
-        figure = Figure(figsize=(WIDTH, 0.9 + 1.0 * len(stages)), layout="constrained")
-        panels = figure.subplots(len(stages), squeeze=False)[:, 0]
-        for axes, (stage, history) in zip(panels, stages.items(), strict=True):
-            axes.plot(history.generation, history.hypervolume, color=LINES["train"]["color"])
-            axes.axvline(_settled(history), color=GREY, linewidth=0.7, linestyle=":")
-            axes.set_title(f"{stage.replace('_', ' ').capitalize()}: within 1% after {_settled(history)}", loc="left")
-            widen(axes)
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-            axes.yaxis.set_major_locator(MaxNLocator(nbins=3, steps=[1, 2, 5, 10]))
-        panels[-1].set_xlabel("Generation")
-        (stage, history), last = max(stages.items(), key=lambda item: _settled(item[1])), "its last hypervolume"
-        when = f"{_settled(history)} of {history.generation[-1]} generations"
-        put_title(figure, f"The slowest stage, {stage.replace('_', ' ')}, was within 1% of {last} after {when}")
-        figure.supylabel("Hypervolume of the front", fontsize=8)
+    figure = Figure(figsize=(WIDTH, 0.9 + 1.0 * len(stages)), layout="constrained")
+    panels = figure.subplots(len(stages), squeeze=False)[:, 0]
+    for axes, (stage, history) in zip(panels, stages.items(), strict=True):
+        axes.plot(history.generation, history.hypervolume, color=LINES["train"]["color"])
+        axes.axvline(_settled(history), color=GREY, linewidth=0.7, linestyle=":")
+        axes.set_title(f"{stage.replace('_', ' ').capitalize()}: within 1% after {_settled(history)}", loc="left")
+        widen(axes)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=3, steps=[1, 2, 5, 10]))
+    panels[-1].set_xlabel("Generation")
+    (stage, history), last = max(stages.items(), key=lambda item: _settled(item[1])), "its last hypervolume"
+    when = f"{_settled(history)} of {history.generation[-1]} generations"
+    put_title(figure, f"The slowest stage, {stage.replace('_', ' ')}, was within 1% of {last} after {when}")
+    figure.supylabel("Hypervolume of the front", fontsize=8)
     return figure
 
 

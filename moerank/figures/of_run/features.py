@@ -10,7 +10,7 @@ from matplotlib.patheffects import withStroke
 
 from moerank.arrays import Mask
 from moerank.figures.figure import RunFigure
-from moerank.figures.style import CHOSEN, WIDTH, in_style, put_title
+from moerank.figures.style import CHOSEN, WIDTH, put_title
 from moerank.studies.result import Result
 
 MOST_ROWS = 50
@@ -24,8 +24,7 @@ def features_figure(result: Result) -> Figure:
     used = np.zeros((len(result.feature_names), len(result.front)), bool)
     for column, member in enumerate(result.front):
         used[member.features, column] = True
-    with in_style():
-        return _matrix(result, used) if result.grid is None else _image(result, used, result.grid)
+    return _matrix(result, used) if result.grid is None else _image(result, used, result.grid)
 
 
 def _matrix(result: Result, used: Mask) -> Figure:

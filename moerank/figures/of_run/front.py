@@ -8,19 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import RunFigure
-from moerank.figures.notes import judged, title_of
-from moerank.figures.style import (
-    CHOSEN,
-    GREY,
-    LINES,
-    WIDTH,
-    Style,
-    fit_height,
-    in_style,
-    put_log_scale,
-    put_note,
-    put_title,
-)
+from moerank.figures.panels import judged, title_of
+from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put_log_scale
 from moerank.studies.result import PARTS, Member, Result
 
 BASELINES = ("D", "v", "P")
@@ -44,32 +33,27 @@ def front_figure(result: Result) -> Figure:
     several = len(set(result.objectives) - {counted, "error"}) > 0
     notes = [f"Searched: {', '.join(result.objectives)}. Shown: {title.lower()} and {metric}."] if several else []
     notes.append(f"{result.problem}, fold {result.fold}: {result.solver}.")
-    with in_style():
-        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-        axes = figure.subplots()
-        front = sorted(result.front, key=lambda member: _amount(member, counted))
-        x = [_amount(member, counted) for member in front]
-        for part in PARTS:
-            look = LINES[part] | ({"linestyle": "none"} if several else {})
-            axes.plot(x, [member.scores[part][metric] for member in front], label=part, **look)
-        if not several:
-            _put_band(axes, x, front, metric, len(result.queries["test"]))
-        references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
-        for number, (baseline, marker) in enumerate(zip(references, BASELINES, strict=False)):
-            amount, value = _amount(baseline, counted), baseline.scores["test"][metric]
-            axes.plot([amount], [value], marker, color=GREY, label=f"{baseline.name} ({amount:g}), test")
-            if number == 0:
-                axes.axhline(value, color=GREY, linewidth=0.7, linestyle=":", zorder=0)
-        chosen, value = _amount(result.best, counted), result.best.scores["test"][metric]
-        ring: Style = {"marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
-        axes.plot([chosen], [value], linestyle="none", label=f"chosen ({chosen:g}), test {value:.3f}", **ring)
-        axes.set_xlabel(title)
-        axes.set_ylabel(f"{metric} (higher is better)")
-        _scale(axes, [*x, *(_amount(baseline, counted) for baseline in references)], max(x), counted)
-        put_title(figure, _finding(result), axes)
-        put_note(figure, " ".join(notes))
-        fit_height(figure, axes, 2.0)
-    return figure
+    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+    axes = figure.subplots()
+    front = sorted(result.front, key=lambda member: _amount(member, counted))
+    x = [_amount(member, counted) for member in front]
+    for part in PARTS:
+        look = LINES[part] | ({"linestyle": "none"} if several else {})
+        axes.plot(x, [member.scores[part][metric] for member in front], label=part, **look)
+    if not several:
+        _put_band(axes, x, front, metric, len(result.queries["test"]))
+    references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
+    for number, (baseline, marker) in enumerate(zip(references, BASELINES, strict=False)):
+        amount, value = _amount(baseline, counted), baseline.scores["test"][metric]
+        axes.plot([amount], [value], marker, color=GREY, label=f"{baseline.name} ({amount:g}), test")
+        if number == 0:
+            axes.axhline(value, color=GREY, linewidth=0.7, linestyle=":", zorder=0)
+    chosen, value = _amount(result.best, counted), result.best.scores["test"][metric]
+    axes.plot([chosen], [value], **RING, label=f"chosen ({chosen:g}), test {value:.3f}")
+    axes.set_xlabel(title)
+    axes.set_ylabel(f"{metric} (higher is better)")
+    _scale(axes, [*x, *(_amount(baseline, counted) for baseline in references)], max(x), counted)
+    return finished(figure, axes, 2.0, _finding(result), " ".join(notes), axes)
 
 
 def _finding(result: Result) -> str:

@@ -7,9 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import errors_noted, two_of
-from moerank.figures.panels import Look, Panels
-from moerank.figures.style import in_style
+from moerank.figures.panels import Look, Panels, errors_noted, two_of
 from moerank.solvers import BASES, ablations
 from moerank.studies.comparison import against_reference
 from moerank.studies.results import NoResultsError, Results, mean_by_size
@@ -52,19 +50,17 @@ def ablation_figure(view: View) -> Figure:
         errors = [1.0 - member.scores["train"][view.metric] for member in front]
         look.plot(axes, [len(member.features) for member in front], errors, markevery=1, **style)
 
-    with in_style():
-        panels = Panels(
-            list(titles),
-            list(titles),
-            list(columns),
-            finding=_finding(shown, full, known, view.metric),
-            height=1.25,
-            xlabel="Number of features, at most",
-            ylabel=f"1 − {view.metric} (lower is better)",
-            same_x=False,  # fronts have far fewer members than there are features
-            notes=[errors_noted(shown, view.metric), two_of(shown)],
-        )
-        return panels.draw(draw)
+    return Panels(
+        list(titles),
+        list(titles),
+        list(columns),
+        finding=_finding(shown, full, known, view.metric),
+        height=1.25,
+        xlabel="Number of features, at most",
+        ylabel=f"1 − {view.metric} (lower is better)",
+        same_x=False,  # fronts have far fewer members than there are features
+        notes=[errors_noted(shown, view.metric), two_of(shown)],
+    ).draw(draw)
 
 
 def _finding(shown: Results, full: str, known: dict[str, str], metric: str) -> str:

@@ -9,14 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import errors_noted, judged, named
-from moerank.figures.panels import Look, Panels, best_of_families
-from moerank.figures.style import GREY, Style, beyond, in_style, limits_of
+from moerank.figures.panels import Look, Panels, best_of_families, errors_noted, judged, named
+from moerank.figures.style import GREY, Style, beyond, limits_of
 from moerank.studies.comparison import verdicts
-from moerank.studies.external import External
-from moerank.studies.problem import Published
 from moerank.studies.results import Results, Runs, mean_by_size, offers_sizes
-from moerank.studies.summary import by_validation
+from moerank.studies.summary import External, by_validation
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, different from those of solvers."""
@@ -42,8 +39,9 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
         if entry.features is not None and (value := entry.value(metric)) is not None:
             published.setdefault(entry.label, []).append((entry.features, value))
+    theirs = any(not isinstance(entry, External) and entry.features is not None for entry in entries)
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
-    limits = limits or limits_of(values, [value for theirs in published.values() for _, value in theirs])
+    limits = limits or limits_of(values, [value for places in published.values() for _, value in places])
 
     def draw(axes: Axes, _: str, look: Look) -> None:
         if look.label in curves:
@@ -54,29 +52,28 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
         if not look.faint:
             axes.hlines(value, 1.0, size, color=look.colour, linewidth=0.5, linestyle=":")
 
-    with in_style():
-        panels = Panels(
-            list(found),
-            best_of_families(view.results, list(found)),
-            finding=_finding(view.results),
-            height=2.2,
-            xlabel="Number of features, at most",
-            ylabel=f"Test {metric}",
-            notes=[
-                errors_noted(view.results, metric),
-                _of_all_folds(entries, view.results),
-                named("Some values lie beyond the axis", beyond(values, limits)),
-            ],
-        )
-        (axes,) = panels.axes.values()
-        for (label, theirs), marker in zip(published.items(), cycle(PUBLISHED), strict=False):
-            style: Style = {"marker": marker, "markersize": 5, "color": GREY, "linewidth": 0.7, "zorder": 3}
-            line = "-" if len(theirs) > 1 else "none"
-            one_name = "published" if label == next(iter(published)) else "_published"
-            shown = label if len(published) <= MOST_PUBLISHED else one_name
-            axes.plot(*np.transpose(theirs), label=shown, linestyle=line, clip_on=False, **style)
-        axes.set_ylim(*limits)
-        return panels.draw(draw)
+    panels = Panels(
+        list(found),
+        best_of_families(view.results, list(found)),
+        finding=_finding(view.results),
+        height=2.2,
+        xlabel="Number of features, at most",
+        ylabel=f"Test {metric}",
+        notes=[
+            errors_noted(view.results, metric),
+            "Published values are means over all folds." if theirs and len(view.results.folds) == 1 else "",
+            named("Some values lie beyond the axis", beyond(values, limits)),
+        ],
+    )
+    (axes,) = panels.axes.values()
+    for (label, places), marker in zip(published.items(), cycle(PUBLISHED), strict=False):
+        style: Style = {"marker": marker, "markersize": 5, "color": GREY, "linewidth": 0.7, "zorder": 3}
+        line = "-" if len(places) > 1 else "none"
+        one_name = "published" if label == next(iter(published)) else "_published"
+        shown = label if len(published) <= MOST_PUBLISHED else one_name
+        axes.plot(*np.transpose(places), label=shown, linestyle=line, clip_on=False, **style)
+    axes.set_ylim(*limits)
+    return panels.draw(draw)
 
 
 def _finding(results: Results) -> str:
@@ -90,12 +87,6 @@ def _finding(results: Results) -> str:
 def _size(folds: Runs) -> float:
     """Return the mean number of features of a solver that offers one size."""
     return float(np.mean([len(run.best.features) for runs in folds.values() for run in runs]))
-
-
-def _of_all_folds(entries: tuple[Published, ...], results: Results) -> str:
-    """Return a sentence on published means beside a single fold; else ""."""
-    theirs = any(not isinstance(entry, External) and entry.features is not None for entry in entries)
-    return "Published values are means over all folds." if theirs and len(results.folds) == 1 else ""
 
 
 FIGURE = StudyFigure(

@@ -8,9 +8,7 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import beside_first, named
-from moerank.figures.panels import Look, Panels
-from moerank.figures.style import in_style
+from moerank.figures.panels import Look, Panels, beside_first, named
 from moerank.mofsrank.objectives import FRONT
 from moerank.statistics import attainment_surfaces
 from moerank.studies.results import NoResultsError, front_points
@@ -49,19 +47,17 @@ def attainment_figure(view: View) -> Figure:
 
     single = named("No surface, for they ran with one seed", [solver for solver in found if solver not in seeded])
     sizeless = named("No surface, for they offer one size", [solver for solver in seeded if solver not in runs])
-    with in_style():
-        numbers = sorted({len(seeds) for seeds in runs.values()})
-        seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-        panels = Panels(
-            list(runs),
-            shown,
-            finding=finding,
-            height=2.2,
-            xlabel="Number of features",
-            ylabel=f"1 − {view.metric}, training, fold {fold}",
-            notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless],
-        )
-        return panels.draw(draw)
+    numbers = sorted({len(seeds) for seeds in runs.values()})
+    seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    return Panels(
+        list(runs),
+        shown,
+        finding=finding,
+        height=2.2,
+        xlabel="Number of features",
+        ylabel=f"1 − {view.metric}, training, fold {fold}",
+        notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless],
+    ).draw(draw)
 
 
 def staircase(surface: Matrix, k: Integers) -> Vector:

@@ -10,10 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import errors_noted
-from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, family_of
-from moerank.figures.style import GREY, far_below, in_style, put_log_scale
-from moerank.studies.results import Runs
+from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, errors_noted, family_of
+from moerank.figures.style import GREY, far_below, put_log_scale
 
 LEAST = 1e-3
 """Least processor seconds on the logarithmic scale; shorter times are not reliable."""
@@ -35,7 +33,11 @@ def cost_figure(view: View) -> Figure:
     """
     found, metric = view.results.by_solver(), view.metric
     means = view.results.means()
-    places = {solver: (_seconds(folds), means[solver].mean(f"test {metric}")[0]) for solver, folds in found.items()}
+    times = {
+        solver: [run.times.processor for runs in folds.values() for run in runs] for solver, folds in found.items()
+    }
+    seconds = {solver: float(np.mean([run.tuning + run.solver for run in runs])) for solver, runs in times.items()}
+    places = {solver: (max(LEAST, seconds[solver]), means[solver].mean(f"test {metric}")[0]) for solver in found}
     best = _unbeaten(places)
     poor = far_below({solver: value for solver, (_, value) in places.items()})
     values = [value for solver, (_, value) in places.items() if solver not in poor]
@@ -54,37 +56,28 @@ def cost_figure(view: View) -> Figure:
             changes = {} if filled else {"markerfacecolor": "white", "label": "_open"}
             look.plot(axes, x, y, linestyle="none", markersize=MARKER, markevery=1, **changes)
 
-    with in_style():
-        panels = Panels(
-            marked,
-            marked,
-            finding=f"{len(best)} of {len(found)} solvers are unbeaten in both test {metric} and training time",
-            height=2.4 if many else 2.0,
-            xlabel="Processor seconds of tuning and training",
-            ylabel=f"Test {metric}",
-            notes=[errors_noted(view.results, metric), f"↓ lies below the axis: {', '.join(below)}." if below else ""],
-        )
-        panels.draw(draw)
-        (axes,) = panels.axes.values()
-        put_log_scale(axes, [time for time, _ in places.values()])
-        stairs = np.array([places[solver] for solver in best])
-        axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
-        low, high = np.log10(axes.get_xlim())
-        axes.set_xlim(left=10.0 ** (low - 0.2 * (high - low)))  # for the names on the left of the fastest
-        if many:
-            _name(axes, best, places)
-            for solver in poor:
-                text = f"{solver} ↓"
-                axes.annotate(
-                    text, places[solver], (-GAP, 0), textcoords="offset points", ha="right", fontsize=NAME_SIZE
-                )
+    panels = Panels(
+        marked,
+        marked,
+        finding=f"{len(best)} of {len(found)} solvers are unbeaten in both test {metric} and training time",
+        height=2.4 if many else 2.0,
+        xlabel="Processor seconds of tuning and training",
+        ylabel=f"Test {metric}",
+        notes=[errors_noted(view.results, metric), f"↓ lies below the axis: {', '.join(below)}." if below else ""],
+    )
+    panels.draw(draw)
+    (axes,) = panels.axes.values()
+    put_log_scale(axes, [time for time, _ in places.values()])
+    stairs = np.array([places[solver] for solver in best])
+    axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
+    low, high = np.log10(axes.get_xlim())
+    axes.set_xlim(left=10.0 ** (low - 0.2 * (high - low)))  # for the names on the left of the fastest
+    if many:
+        _name(axes, best, places)
+        for solver in poor:
+            text = f"{solver} ↓"
+            axes.annotate(text, places[solver], (-GAP, 0), textcoords="offset points", ha="right", fontsize=NAME_SIZE)
     return panels.figure
-
-
-def _seconds(folds: Runs) -> float:
-    """Return the mean processor seconds of a run, at least `LEAST`."""
-    runs = [run for seeds in folds.values() for run in seeds]
-    return max(LEAST, float(np.mean([run.times.processor.tuning + run.times.processor.solver for run in runs])))
 
 
 def _unbeaten(places: Mapping[str, Place]) -> list[str]:

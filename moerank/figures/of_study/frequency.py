@@ -9,9 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import named
-from moerank.figures.panels import best_of_families
-from moerank.figures.style import WIDTH, fit_height, in_style, put_note, put_title
+from moerank.figures.panels import best_of_families, named
+from moerank.figures.style import WIDTH, finished
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
 MOST_ROWS = 16
@@ -48,26 +47,24 @@ def frequency_figure(view: View) -> Figure:
     often = int((share[order[0]] > 0.5).sum())
     shown = best_of_families(view.results, selecting)
     cells = share[order][:, [selecting.index(solver) for solver in shown]]
-    with in_style():
-        figure = Figure(figsize=(WIDTH, 2.0 + ROW * len(order)), layout="constrained")
-        axes = figure.subplots()
-        axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto")
-        for (row, column), value in np.ndenumerate(cells):
-            colour = "white" if value > 0.5 else "black"
-            axes.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour)
-        stable = [_stability(chosen[solver], len(names)) for solver in shown]
-        heads = [f"{fill(solver, LABEL_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
-        axes.set_xticks(range(len(shown)), heads, fontsize=6, rotation=90 if len(shown) > 4 else 0)
-        rows = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
-        rows = [row if len(row) <= NAME_LENGTH else f"{row[: NAME_LENGTH - 1]}…" for row in rows]
-        axes.set_yticks(range(len(order)), rows, fontsize=6)
-        axes.tick_params(length=0)
-        axes.set_xlabel("Stability (corrected)")
-        solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else "it" if often else "no solver"
-        put_title(figure, f"{rows[0]} is chosen most: {solvers} in more than half of the runs".capitalize())
-        put_note(figure, named("Left out, for they offer one size", [s for s in found if s not in selecting]))
-        fit_height(figure, axes, ROW * len(order))
-    return figure
+    figure = Figure(figsize=(WIDTH, 2.0 + ROW * len(order)), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto")
+    for (row, column), value in np.ndenumerate(cells):
+        colour = "white" if value > 0.5 else "black"
+        axes.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour)
+    stable = [_stability(chosen[solver], len(names)) for solver in shown]
+    heads = [f"{fill(solver, LABEL_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
+    axes.set_xticks(range(len(shown)), heads, fontsize=6, rotation=90 if len(shown) > 4 else 0)
+    rows = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
+    rows = [row if len(row) <= NAME_LENGTH else f"{row[: NAME_LENGTH - 1]}…" for row in rows]
+    axes.set_yticks(range(len(order)), rows, fontsize=6)
+    axes.tick_params(length=0)
+    axes.set_xlabel("Stability (corrected)")
+    solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else "it" if often else "no solver"
+    finding = f"{rows[0]} is chosen most: {solvers} in more than half of the runs".capitalize()
+    left_out = named("Left out, for they offer one size", [s for s in found if s not in selecting])
+    return finished(figure, axes, ROW * len(order), finding, left_out)
 
 
 def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:

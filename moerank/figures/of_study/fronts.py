@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import fronts_of_fold, named, two_of
-from moerank.figures.panels import Look, Panels, best_of_families
-from moerank.figures.style import beyond, in_style, limits_of
-from moerank.studies.result import PARTS, Result
+from moerank.figures.panels import Look, Panels, best_of_families, fronts_of_fold, named, two_of
+from moerank.figures.style import beyond, limits_of
+from moerank.studies.result import PARTS
 
 TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
 
@@ -43,25 +40,19 @@ def fronts_figure(view: View) -> Figure:
     outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
     cut = named("Some values lie beyond the axis", outside)
     leader = max(runs, key=lambda solver: float(np.max(values["train"][solver])))
-    with in_style():
-        panels = Panels(
-            list(runs),
-            list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
-            list(parts),
-            finding=_finding(runs, leader, metric),
-            height=1.1,
-            xlabel="Number of features",
-            ylabel=f"{metric}, fold {fold} (higher is better)",
-            notes=[*without_front, cut, two_of(view.results)],
-        )
-        return panels.draw(draw)
-
-
-def _finding(runs: Mapping[str, Result], leader: str, metric: str) -> str:
-    """Return the place among the chosen members on test queries of the solver that reaches most in training."""
     test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}
     place = 1 + sum(value > test[leader] for value in test.values())
-    return f"{leader} reaches most in training; on test queries its chosen member is number {place} of {len(runs)}"
+    chosen = f"on test queries its chosen member is number {place} of {len(runs)}"
+    return Panels(
+        list(runs),
+        list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
+        list(parts),
+        finding=f"{leader} reaches most in training; {chosen}",
+        height=1.1,
+        xlabel="Number of features",
+        ylabel=f"{metric}, fold {fold} (higher is better)",
+        notes=[*without_front, cut, two_of(view.results)],
+    ).draw(draw)
 
 
 FIGURE = StudyFigure(

@@ -10,9 +10,7 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import beside_first, named
-from moerank.figures.panels import Look, Panels
-from moerank.figures.style import in_style
+from moerank.figures.panels import Look, Panels, beside_first, named
 from moerank.studies.result import Convergence
 from moerank.studies.results import NoResultsError
 
@@ -57,19 +55,17 @@ def hypervolume_figure(view: View) -> Figure:
         if len(mean) or not look.faint:  # its line in the legend
             look.plot(axes, evaluations, mean, marker=None)
 
-    with in_style():
-        panels = Panels(
-            list(runs),
-            shown,
-            list(stages),
-            finding=finding,
-            height=1.1,
-            xlabel="Evaluations",
-            ylabel="Hypervolume of the front",
-            same_x=False,
-            notes=[named("No search", [solver for solver in found if solver not in runs])],
-        )
-        return panels.draw(draw)
+    return Panels(
+        list(runs),
+        shown,
+        list(stages),
+        finding=finding,
+        height=1.1,
+        xlabel="Evaluations",
+        ylabel="Hypervolume of the front",
+        same_x=False,
+        notes=[named("No search", [solver for solver in found if solver not in runs])],
+    ).draw(draw)
 
 
 def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:

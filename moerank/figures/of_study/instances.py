@@ -6,9 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import named
-from moerank.figures.panels import rows_figure
-from moerank.figures.style import fit_height, in_style, put_note, put_title
+from moerank.figures.panels import named, rows_figure
+from moerank.figures.style import finished
 from moerank.studies.results import NoResultsError
 
 
@@ -33,19 +32,17 @@ def instances_figure(view: View) -> Figure:
         raise NoResultsError(f"no solver of the study of {view.where} selects instances")
     units = sorted({f"{run.instances}s" for run in view.results if run.instances and run.n_instances})
     middle = np.median(np.concatenate(list(selected.values())))
-    with in_style():
-        figure, axes, _, y = rows_figure(list(selected), 0.01)
-        for place, (solver, mine) in zip(y, selected.items(), strict=True):
-            low, median, high = np.quantile(mine, (0.25, 0.5, 0.75))
-            axes.plot(mine, np.full(len(mine), place), "|", color="0.75", markersize=4, zorder=0, label=solver)
-            axes.plot([low, high], [place, place], color="#0072B2", linewidth=2.0, solid_capstyle="butt")
-            axes.plot([median], [place], "o", color="black")
-        axes.set_xlim(0.0, 1.02)
-        axes.set_xlabel(f"Share of the {' or '.join(units)}")
-        put_title(figure, f"Half of the members were trained on at most {middle:.0%} of the {' or '.join(units)}")
-        put_note(figure, named("No instance selection", [solver for solver in found if solver not in selected]))
-        fit_height(figure, axes, axes.get_ylim()[0])
-    return figure
+    figure, axes, _, y = rows_figure(list(selected), 0.01)
+    for place, (solver, mine) in zip(y, selected.items(), strict=True):
+        low, median, high = np.quantile(mine, (0.25, 0.5, 0.75))
+        axes.plot(mine, np.full(len(mine), place), "|", color="0.75", markersize=4, zorder=0, label=solver)
+        axes.plot([low, high], [place, place], color="#0072B2", linewidth=2.0, solid_capstyle="butt")
+        axes.plot([median], [place], "o", color="black")
+    axes.set_xlim(0.0, 1.02)
+    axes.set_xlabel(f"Share of the {' or '.join(units)}")
+    finding = f"Half of the members were trained on at most {middle:.0%} of the {' or '.join(units)}"
+    lacking = named("No instance selection", [solver for solver in found if solver not in selected])
+    return finished(figure, axes, axes.get_ylim()[0], finding, lacking)
 
 
 FIGURE = StudyFigure(

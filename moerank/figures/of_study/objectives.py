@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from itertools import combinations
 from textwrap import fill
 
@@ -12,10 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import fronts_of_fold, non_dominated, title_of
-from moerank.figures.panels import Look, Panels, best_of_families
-from moerank.figures.style import CHOSEN, Style, in_style, put_log_scale
-from moerank.studies.result import Result
+from moerank.figures.panels import Look, Panels, best_of_families, fronts_of_fold, non_dominated, title_of
+from moerank.figures.style import RING, put_log_scale
 from moerank.studies.results import NoResultsError, front_points
 
 
@@ -42,40 +39,33 @@ def objectives_figure(view: View) -> Figure:
         best = points[non_dominated(points)]
         if not look.faint:
             look.plot(axes, *points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
-            ring: Style = {"linestyle": "none", "marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
-            axes.plot(*points[[runs[look.label].chosen]].T, label="_chosen" if look.number else "chosen", **ring)
+            axes.plot(*points[[runs[look.label].chosen]].T, label="_chosen" if look.number else "chosen", **RING)
         look.plot(axes, *best.T, drawstyle="steps-post", markevery=1)
 
-    counts = _owners(runs)
+    points = [front_points(run) for run in runs.values()]
+    owners = np.repeat(list(runs), [len(mine) for mine in points])
+    counts = Counter(owners[non_dominated(np.concatenate(points))].tolist())  # of the joint front
     ((leader, most),) = counts.most_common(1)
     if len(runs) > 1:
         finding = f"{leader} has {most} of the {counts.total()} members of the joint front in training"
     else:
         finding = f"{most} members, of which none dominates another in all {len(objectives)} objectives"
-    with in_style():
-        panels = Panels(
-            list(runs),
-            list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
-            list(titles),
-            finding=finding,
-            height=1.2 if len(pairs) > 1 else 2.2,
-            xlabel=xlabel,
-            ylabel=ylabel,
-            same_x=False,
-            of_metric=False,
-            notes=without_front,
-        )
-        for axes, (x, _) in zip(panels.axes.values(), titles.values(), strict=True):
-            if x == "cost":
-                put_log_scale(axes, [member.objectives[x] for run in runs.values() for member in run.front])
-        return panels.draw(draw)
-
-
-def _owners(runs: Mapping[str, Result]) -> Counter[str]:
-    """Return how many members of the joint front in all objectives each solver has."""
-    points = {solver: front_points(run) for solver, run in runs.items()}
-    owners = np.repeat(list(points), [len(mine) for mine in points.values()])
-    return Counter(owners[non_dominated(np.concatenate(list(points.values())))].tolist())
+    panels = Panels(
+        list(runs),
+        list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
+        list(titles),
+        finding=finding,
+        height=1.2 if len(pairs) > 1 else 2.2,
+        xlabel=xlabel,
+        ylabel=ylabel,
+        same_x=False,
+        of_metric=False,
+        notes=without_front,
+    )
+    for axes, (x, _) in zip(panels.axes.values(), titles.values(), strict=True):
+        if x == "cost":
+            put_log_scale(axes, [member.objectives[x] for run in runs.values() for member in run.front])
+    return panels.draw(draw)
 
 
 FIGURE = StudyFigure(

@@ -7,9 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.notes import named
-from moerank.figures.panels import rows_figure
-from moerank.figures.style import GREY, WIDTH, Style, fit_height, in_style, put_note, put_title
+from moerank.figures.panels import named, rows_figure
+from moerank.figures.style import GREY, WIDTH, Style, finished
 from moerank.studies.comparison import SolverRanks, solver_ranks
 
 BAR = 0.055
@@ -37,15 +36,11 @@ def ranks_figure(view: View) -> Figure:
         f"Ranks by {view.metric}; they span {spread:.2f}, the critical difference is {test.critical_difference:.2f} "
         f"(Nemenyi, 5 %); Friedman p = {test.p:.2g}. {unranked}"
     )
-    with in_style():
-        figure, axes, height = _line(ranks) if alike and n > FEW_ROWS else _rows(ranks, groups)
-        axes.set_xlim(0.4, 1.02 * max(test.ranks) + 0.4)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
-        axes.set_xlabel("Mean rank (1 is best)")
-        put_title(figure, f"No difference between {n} solvers on {where} {shown}")
-        put_note(figure, note.strip())
-        fit_height(figure, axes, height)
-    return figure
+    figure, axes, height = _line(ranks) if alike and n > FEW_ROWS else _rows(ranks, groups)
+    axes.set_xlim(0.4, 1.02 * max(test.ranks) + 0.4)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
+    axes.set_xlabel("Mean rank (1 is best)")
+    return finished(figure, axes, height, f"No difference between {n} solvers on {where} {shown}", note.strip())
 
 
 def _rows(ranks: SolverRanks, groups: list[tuple[int, int]]) -> tuple[Figure, Axes, float]:
