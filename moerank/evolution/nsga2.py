@@ -86,22 +86,23 @@ class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
         if not self.gives_rows:
             super()._advance(infills=infills, **kwargs)
         else:
-            self._select(self.rows if infills is None else self.rows + infills, self.pop_size)
+            self._select(self.rows, self.pop_size, infills)
 
-    def _select(self, rows: Rows, n: int) -> None:
-        """Keep the first `n` individuals by front, then crowding distance."""
-        n = min(n, len(rows))
-        rank = front_numbers(rows.F)
-        crowding = crowding_sums(rows.F, rank)
+    def _select(self, rows: Rows, n: int, others: Rows | None = None) -> None:
+        """Keep the first `n` individuals, of `rows` and then `others`, by front, then crowding distance."""
+        F = rows.F if others is None else np.concatenate((rows.F, others.F))
+        n = min(n, len(F))
+        rank = front_numbers(F)
+        crowding = crowding_sums(F, rank)
         kept = np.argsort(rank, kind="stable")
-        n_ranked = np.searchsorted(rank[kept], rank[kept[n - 1]], side="right")  # with all of the last front
-        if n_ranked > n:
+        kept = kept[: np.searchsorted(rank[kept], rank[kept[n - 1]], side="right")]  # with all of the last front
+        if len(kept) > n:
             front = np.flatnonzero(rank == rank[kept[n - 1]])
             drawn = front[self.random_state.permutation(len(front))]
-            last = drawn[np.argsort(crowding[drawn], kind="stable")[n_ranked - n :]][::-1]
+            last = drawn[np.argsort(crowding[drawn], kind="stable")[len(kept) - n :]][::-1]
             kept = np.concatenate((kept[: n - len(last)], last))
-        rows.data |= {"rank": rank, "crowding": crowding}
-        self.rows = self.pop = rows.take(kept[:n])
+        self.rows = self.pop = rows.take(kept) if others is None else rows.take_with(others, kept)
+        self.rows.data |= {"rank": rank[kept], "crowding": crowding[kept]}
 
     def _set_optimum(self) -> None:
         if not self.gives_rows:

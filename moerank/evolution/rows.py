@@ -48,6 +48,14 @@ class Rows:
         data = {name: values[numbers] for name, values in self.data.items()}
         return Rows(self.X[numbers], [self.digests[i] for i in numbers.tolist()], self.F[numbers], data)
 
+    def take_with(self, other: Rows, numbers: Integers) -> Rows:
+        """Return the individuals of these numbers, at least one, of ``self + other``, and copy no other string."""
+        n, digests, chosen = len(self), self.digests + other.digests, numbers.tolist()
+        X = np.array([self.X[i] if i < n else other.X[i - n] for i in chosen])
+        names = self.data.keys() & other.data
+        data = {name: np.concatenate((self.data[name], other.data[name]))[numbers] for name in names}
+        return Rows(X, [digests[i] for i in chosen], np.concatenate((self.F, other.F))[numbers], data)
+
     def set(self, name: str, value: object) -> None:
         """Give all individuals a further value, as pymoo does with its generations."""
         self.data[name] = np.full(len(self), value)
