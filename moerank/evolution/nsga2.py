@@ -112,26 +112,17 @@ class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
 
 
 def crowding_sums(F: Matrix, front: Integers) -> Vector:
-    """Return the crowding distance of each point within its own front, with the bits of pymoo's.
-
-    The mean over the objectives of the gaps to the two neighbours, each as a share of the span of the front; ∞ for the
-    points of a front of one or two.
-
-    >>> crowding_sums(np.array([[0.0, 4], [1, 2], [2, 1.5], [4, 0], [4, 4]]), np.array([0, 0, 0, 0, 1])).tolist()
-    [inf, 1.125, 1.25, inf, inf]
-    """
+    """Return the crowding distance of each point within its own front, all at once and with the bits of pymoo's."""
     size = np.bincount(front)
-    end = np.cumsum(size)
-    bounds = np.append(0, end)
-    total = np.zeros(len(F))
-    gap = np.empty(len(F) + 1)
+    bounds = np.append(0, np.cumsum(size))
+    total, gap = np.zeros(len(F)), np.empty(len(F) + 1)
     with np.errstate(invalid="ignore"):
         for values in F.T:
             order = np.lexsort((values, front))
             value = values[order]
             gap[1:-1] = value[1:] - value[:-1]
             gap[bounds] = np.inf
-            span = value[end - 1] - value[bounds[:-1]]
+            span = value[bounds[1:] - 1] - value[bounds[:-1]]
             span[span == 0] = np.nan
             shares = np.stack((gap[:-1], gap[1:])) / np.repeat(span, size)
             shares[np.isnan(shares)] = 0.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -213,15 +213,17 @@ def in_streams(
         draw(range(n), random_state)
     else:
         in_pieces(lambda rows: draw(rows, _later(random_state, rows.start * n_words)), range(n), workers, 1)
-        random_state.bit_generator.state = _later(random_state, n * n_words).bit_generator.state
+        state: Any = _later(random_state, n * n_words).bit_generator.state
+        random_state.bit_generator.state = state
 
 
 def _later(random_state: Generator, n_words: int) -> Generator:
     """Return a copy of a generator, of PCG64, as it is after `n_words` draws of 32 bits."""
     later = deepcopy(random_state)
     if n_words:
-        left = n_words - later.bit_generator.state["has_uint32"]  # half of the last 64 bits may be left
-        later.bit_generator.advance(left // 2)
+        bits: Any = later.bit_generator
+        left = n_words - bits.state["has_uint32"]  # half of the last 64 bits may be left
+        bits.advance(left // 2)
         later.integers(2**32, size=left % 2, dtype=np.uint32)
     return later
 

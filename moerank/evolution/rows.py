@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,11 +50,10 @@ class Rows:
 
     def take_with(self, other: Rows, numbers: Integers) -> Rows:
         """Return the individuals of these numbers, at least one, of ``self + other``, and copy no other string."""
-        n, digests, chosen = len(self), self.digests + other.digests, numbers.tolist()
-        X = np.array([self.X[i] if i < n else other.X[i - n] for i in chosen])
-        names = self.data.keys() & other.data
-        data = {name: np.concatenate((self.data[name], other.data[name]))[numbers] for name in names}
-        return Rows(X, [digests[i] for i in chosen], np.concatenate((self.F, other.F))[numbers], data)
+        n = len(self)
+        X = np.array([self.X[i] if i < n else other.X[i - n] for i in numbers.tolist()])
+        both = replace(self, X=self.X[:, :0]) + replace(other, X=other.X[:, :0])
+        return replace(both.take(numbers), X=X)
 
     def set(self, name: str, value: object) -> None:
         """Give all individuals a further value, as pymoo does with its generations."""

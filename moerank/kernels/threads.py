@@ -4,7 +4,6 @@ A system may leave a new thread on the processor of its parent for some millisec
 """
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -38,30 +37,20 @@ def workers_for(n_bytes: int, workers: int) -> int:
     return workers if n_bytes >= SHARED else 1
 
 
-def in_threads(work: Callable[[P], T], pieces: Sequence[P], workers: int | None = None) -> list[T]:
-    """Return the result of `work` for each piece, in order, by up to `workers` threads, by default one for each piece.
+def in_threads(work: Callable[[P], T], pieces: Sequence[P]) -> list[T]:
+    """Return the result of `work` for each piece, in order; each piece but the first has a thread of its own.
 
-    Each takes the first piece that nobody has begun. The calling thread is one of them: so pieces may have pieces
-    themselves.
+    The calling thread takes the first piece, then those that no thread has begun: so pieces may have pieces themselves.
     """
-    left = iter(enumerate(pieces))
-    results: dict[int, T] = {}
-
-    def take() -> None:
-        for i, piece in left:
-            results[i] = work(piece)
-
-    helpers = [_pool().submit(take) for _ in range(min(workers or len(pieces), len(pieces)) - 1)]
+    waiting = [_pool().submit(work, piece) for piece in pieces[1:]]
     try:
-        take()
-        for helper in helpers:
-            if not helper.cancel():
-                helper.result()
-        return [results[i] for i in range(len(pieces))]
+        results = [work(piece) for piece in pieces[:1]]
+        for piece, future in zip(pieces[1:], waiting, strict=True):
+            results.append(work(piece) if future.cancel() else future.result())
+        return results
     finally:
-        deque(left, maxlen=0)  # after an exception nobody begins another piece
-        for helper in helpers:
-            helper.cancel()
+        for future in waiting:
+            future.cancel()
 
 
 @contextmanager
