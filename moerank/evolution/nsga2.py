@@ -7,8 +7,9 @@ from pymoo.algorithms.moo import nsga2
 from pymoo.core.population import Population
 from pymoo.util.misc import random_permutations
 
-from moerank.arrays import Array, Integers
+from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.evolution.archive import DigestDuplicates, row_digests
+from moerank.evolution.bit_search import front_numbers
 from moerank.evolution.rows import RowAlgorithm, Rows
 
 
@@ -41,21 +42,23 @@ class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
         if not self.gives_rows:
             return super()._infill()
         known = set(self.rows.digests)
-        X: list[Array] = []
+        batches: list[Array] = []
         digests: list[bytes] = []
         for _ in range(self.mating.n_max_iterations):
-            children = self._repaired(self._children(-(-(self.n_offsprings - len(X)) // 2)))
-            for row, digest in zip(children, row_digests(children, getattr(self.problem, "workers", 1)), strict=True):
-                if digest not in known and len(X) < self.n_offsprings:
+            children = self._repaired(self._children(-(-(self.n_offsprings - len(digests)) // 2)))
+            fresh: list[int] = []
+            for i, digest in enumerate(row_digests(children, getattr(self.problem, "workers", 1))):
+                if digest not in known and len(digests) < self.n_offsprings:
                     known.add(digest)
-                    X.append(row)
+                    fresh.append(i)
                     digests.append(digest)
-            if len(X) == self.n_offsprings:
+            batches.append(children if len(fresh) == len(children) else children[fresh])
+            if len(digests) == self.n_offsprings:
                 break
-        if not X:
+        if not digests:
             self.termination.force_termination = True
             return None
-        return Rows(np.array(X), digests)
+        return Rows(batches[0] if len(batches) == 1 else np.concatenate(batches), digests)
 
     def _children(self, n_matings: int) -> Array:
         """Return two children of each mating, the first ones before the second ones."""
@@ -83,26 +86,46 @@ class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
         if not self.gives_rows:
             super()._advance(infills=infills, **kwargs)
         else:
-            self._select(self.rows if infills is None else self.rows + infills, self.pop_size)
+            self._select(self.rows, self.pop_size, infills)
 
-    def _select(self, rows: Rows, n: int) -> None:
-        """Keep the first `n` individuals by front, then crowding distance."""
-        n = min(n, len(rows))
-        rank, crowding = np.zeros(len(rows), np.int64), np.zeros(len(rows))
-        kept = np.empty(0, np.int64)
-        for number, front in enumerate(self.survival.nds.do(rows.F, n_stop_if_ranked=n)):
-            excess = max(0, len(kept) + len(front) - n)
-            distance = self.survival.crowding_func.do(rows.F[front], n_remove=excess)
-            rank[front], crowding[front] = number, distance
-            if excess:
-                drawn = self.random_state.permutation(len(front))
-                front = front[drawn[np.argsort(distance[drawn], kind="stable")[excess:]]][::-1]
-            kept = np.concatenate((kept, front))
-        rows.data |= {"rank": rank, "crowding": crowding}
-        self.rows = self.pop = rows.take(kept)
+    def _select(self, rows: Rows, n: int, others: Rows | None = None) -> None:
+        """Keep the first `n` individuals, of `rows` and then `others`, by front, then crowding distance."""
+        F = rows.F if others is None else np.concatenate((rows.F, others.F))
+        n = min(n, len(F))
+        rank = front_numbers(F)
+        crowding = crowding_sums(F, rank)
+        kept = np.argsort(rank, kind="stable")
+        kept = kept[: np.searchsorted(rank[kept], rank[kept[n - 1]], side="right")]  # with all of the last front
+        if len(kept) > n:
+            front = np.flatnonzero(rank == rank[kept[n - 1]])
+            drawn = front[self.random_state.permutation(len(front))]
+            last = drawn[np.argsort(crowding[drawn], kind="stable")[len(kept) - n :]][::-1]
+            kept = np.concatenate((kept[: n - len(last)], last))
+        self.rows = self.pop = rows.take(kept) if others is None else rows.take_with(others, kept)
+        self.rows.data |= {"rank": rank[kept], "crowding": crowding[kept]}
 
     def _set_optimum(self) -> None:
         if not self.gives_rows:
             super()._set_optimum()
         else:
             self.opt = self.rows.take(self.rows.data["rank"] == 0)
+
+
+def crowding_sums(F: Matrix, front: Integers) -> Vector:
+    """Return the crowding distance of each point within its own front, all at once and with the bits of pymoo's."""
+    size = np.bincount(front)
+    bounds = np.append(0, np.cumsum(size))
+    total, gap = np.zeros(len(F)), np.empty(len(F) + 1)
+    with np.errstate(invalid="ignore"):
+        for values in F.T:
+            order = np.lexsort((values, front))
+            value = values[order]
+            gap[1:-1] = value[1:] - value[:-1]
+            gap[bounds] = np.inf
+            span = value[bounds[1:] - 1] - value[bounds[:-1]]
+            span[span == 0] = np.nan
+            shares = np.stack((gap[:-1], gap[1:])) / np.repeat(span, size)
+            shares[np.isnan(shares)] = 0.0
+            total[order] += shares[0] + shares[1]
+    total[size[front] <= 2] = np.inf
+    return total / F.shape[1]

@@ -7,9 +7,9 @@ once. All randomness comes from the `random_state` that pymoo passes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -67,11 +67,20 @@ class DensitySampling(Sampling):
 
     def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
         density = self.low * (self.high / self.low) ** random_state.random(n_samples)
-        X = np.empty((n_samples, problem.n_var), np.bool_)
-        for row, share in zip(X, density, strict=True):
-            np.less(random_state.random(problem.n_var, np.float32), share, out=row)
-            if not row.any():
-                row[random_state.integers(problem.n_var)] = True
+        X = np.empty((n_samples, n_var := problem.n_var), np.bool_)
+
+        def draw(rows: range, random_state: Generator) -> None:
+            for i in rows:
+                np.less(random_state.random(n_var, np.float32), density[i], out=X[i])
+
+        begin = deepcopy(random_state)
+        in_streams(draw, n_samples, n_var, random_state, workers_for(X.nbytes, getattr(problem, "workers", 1)))
+        if not X.any(axis=1).all():  # an empty row has a further draw, before those of the next row
+            random_state.bit_generator.state = begin.bit_generator.state
+            for i in range(n_samples):
+                draw(range(i, i + 1), random_state)
+                if not X[i].any():
+                    X[i, random_state.integers(n_var)] = True
         return X
 
 
@@ -156,8 +165,13 @@ class UniformCrossover(Crossover):
         n, n_bytes = len(parents), self._n_bytes(_checked(X, self))
         taking_place = np.flatnonzero(random_state.random(n) < self.prob.get())
         drawn = np.zeros((n, n_bytes), np.uint8)  # zeros exchange nothing
-        drawn[taking_place] = _random_bytes((len(taking_place), n_bytes), random_state)
         children = np.empty((2, n, X.shape[1]), X.dtype)
+        workers = workers_for(children.nbytes, getattr(problem, "workers", 1))
+
+        def draw(rows: range, random_state: Generator) -> None:
+            drawn[taking_place[rows]] = _random_bytes((len(rows), n_bytes), random_state)
+
+        in_streams(draw, len(taking_place), -(-n_bytes // 4), random_state, workers)
         size = max(1, CACHED // X.shape[1])
 
         def cross(matings: range) -> None:
@@ -168,7 +182,7 @@ class UniformCrossover(Crossover):
                 np.bitwise_xor(a, exchanged, out=children[0, some])
                 np.bitwise_xor(b, exchanged, out=children[1, some])
 
-        in_pieces(cross, range(n), workers_for(children.nbytes, getattr(problem, "workers", 1)))
+        in_pieces(cross, range(n), workers, 1)
         return children.reshape(-1, X.shape[1])
 
     def _n_bytes(self, X: Array) -> int:
@@ -186,6 +200,32 @@ def _random_bytes(shape: tuple[int, ...], random_state: Generator) -> Packed:
     """Return random bytes; each row has those of ``random_state.bytes``."""
     words = random_state.integers(2**32, size=(*shape[:-1], -(-shape[-1] // 4)), dtype=np.uint32)
     return words.astype("<u4", copy=False).view(np.uint8)[..., : shape[-1]]
+
+
+def in_streams(
+    draw: Callable[[range, Generator], None], n: int, n_words: int, random_state: Generator, workers: int
+) -> None:
+    """Let threads draw `n` rows of `n_words` numbers of 32 bits each, with the draws of one thread.
+
+    ``draw(rows, random_state)`` draws some of the rows. PCG64, numpy's usual generator, can skip those before.
+    """
+    if workers == 1 or type(random_state.bit_generator) is not np.random.PCG64:
+        draw(range(n), random_state)
+    else:
+        in_pieces(lambda rows: draw(rows, _later(random_state, rows.start * n_words)), range(n), workers, 1)
+        state: Any = _later(random_state, n * n_words).bit_generator.state
+        random_state.bit_generator.state = state
+
+
+def _later(random_state: Generator, n_words: int) -> Generator:
+    """Return a copy of a generator, of PCG64, as it is after `n_words` draws of 32 bits."""
+    later = deepcopy(random_state)
+    if n_words:
+        bits: Any = later.bit_generator
+        left = n_words - bits.state["has_uint32"]  # half of the last 64 bits may be left
+        bits.advance(left // 2)
+        later.integers(2**32, size=left % 2, dtype=np.uint32)
+    return later
 
 
 def own_stream(random_state: Generator) -> Generator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,13 @@ class Rows:
         numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         data = {name: values[numbers] for name, values in self.data.items()}
         return Rows(self.X[numbers], [self.digests[i] for i in numbers.tolist()], self.F[numbers], data)
+
+    def take_with(self, other: Rows, numbers: Integers) -> Rows:
+        """Return the individuals of these numbers, at least one, of ``self + other``, and copy no other string."""
+        n = len(self)
+        X = np.array([self.X[i] if i < n else other.X[i - n] for i in numbers.tolist()])
+        both = replace(self, X=self.X[:, :0]) + replace(other, X=other.X[:, :0])
+        return replace(both.take(numbers), X=X)
 
     def set(self, name: str, value: object) -> None:
         """Give all individuals a further value, as pymoo does with its generations."""

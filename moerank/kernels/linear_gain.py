@@ -56,19 +56,17 @@ def gain_of_linear(
     `columns` returns X by columns; it is called if they are needed. The threads share the queries: each goes through
     its own documents for all individuals, and no value depends on their number.
     """
+    if individuals_share_features(X, W, offsets, few_ranks[0]):
+        return lane_gain(X, W, offsets, few_ranks, workers)
+    return linear_gain(columns(), W, offsets, few_ranks, workers)
+
+
+def _parts(few_ranks: FewRanks, offsets: Integers, workers: int) -> list[FewRanks]:
+    """Return the queries of each thread, in parts of about as many documents."""
     query, gain, discount, depth, ideal = few_ranks
-    share = individuals_share_features(X, W, offsets, query)
-    kernel, table = (lane_gain, X) if share else (linear_gain, columns())
-    cuts = np.searchsorted(offsets[query], np.linspace(0, len(X), workers + 1)[1:-1])
+    cuts = np.searchsorted(offsets[query], np.linspace(0, offsets[-1], workers + 1)[1:-1])
     parts = [slice(begin, end) for begin, end in pairwise([0, *cuts.tolist(), len(query)])]
-
-    def values_of(part: slice) -> Matrix:
-        return kernel(table, W, offsets, (query[part], gain, discount, depth[part], ideal[part]))
-
-    values, *others = in_threads(values_of, parts)
-    for other in others:
-        values += other  # it is 0 for the queries of the other parts
-    return values
+    return [(query[part], gain, discount, depth[part], ideal[part]) for part in parts]
 
 
 def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, query: Integers) -> bool:
@@ -76,9 +74,9 @@ def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, query: I
     width = lanes(X.dtype.type)
     if len(W) < width or len(query) == 0 or not X.flags.c_contiguous:
         return False
-    n_paid = _used_by_groups(W, width).sum() * width
-    short = (offsets[query + 1] - offsets[query]).mean() <= SHORT_ON_AVERAGE
-    return bool(short or n_paid <= 2 * np.count_nonzero(W))
+    if (offsets[query + 1] - offsets[query]).mean() <= SHORT_ON_AVERAGE:
+        return True
+    return bool(_used_by_groups(W, width).sum() * width <= 2 * np.count_nonzero(W))
 
 
 def _used_by_groups(W: Matrix, width: int) -> Mask:
@@ -86,7 +84,7 @@ def _used_by_groups(W: Matrix, width: int) -> Mask:
     return np.logical_or.reduceat(W != 0, np.arange(0, len(W), width))
 
 
-def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks) -> Matrix:
+def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1) -> Matrix:
     """Return the discounted cumulated gain over its ideal value, shape (n_queries, n_individuals).
 
     It is 0 for queries that do not count. O(Σ_individuals k · n_documents) for k features each, and about
@@ -105,7 +103,11 @@ def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRan
         later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], word_type(width))
         weight = weights[weights != 0.0].astype(columns.dtype)
         flat = columns.reshape(-1)
-        _gain_by_documents(flat, columns.shape[1], used, begin, place, weight, offsets, few_ranks, later, values)
+
+        def fill(part: FewRanks) -> None:
+            _gain_by_documents(flat, columns.shape[1], used, begin, place, weight, offsets, part, later, values)
+
+        in_threads(fill, _parts(few_ranks, offsets, workers))
     return values
 
 
@@ -310,7 +312,7 @@ def _sorting_network(n: int) -> Integers:
 NETWORK = _sorting_network(CLASSES)
 
 
-def lane_gain(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks) -> Matrix:
+def lane_gain(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, workers: int = 1) -> Matrix:
     """Return what `linear_gain` returns, from X (n_documents, n_features), C-contiguous.
 
     O(n_documents · Σ_groups k) vector operations for groups of individuals that use k features together, and about
@@ -324,7 +326,11 @@ def lane_gain(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks) -> M
         weights = np.zeros((len(used) * width, W.shape[1]), X.dtype)
         weights[: len(W)] = W
         by_feature = weights.reshape(len(used), width, -1).transpose(0, 2, 1)[used]
-        _gain_by_individuals(X, begin, feature, by_feature, offsets, few_ranks, NETWORK, values)
+
+        def fill(part: FewRanks) -> None:
+            _gain_by_individuals(X, begin, feature, by_feature, offsets, part, NETWORK, values)
+
+        in_threads(fill, _parts(few_ranks, offsets, workers))
     return values
 
 

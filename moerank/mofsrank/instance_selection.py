@@ -26,7 +26,7 @@ from moerank.evolution import (
     count_ones,
     unpack_rows,
 )
-from moerank.kernels.threads import PIECE, in_pieces
+from moerank.kernels.threads import PIECE, in_pieces, workers_for
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
@@ -172,7 +172,7 @@ class InstanceSelection(Stage):
 
     def _n_pairs(self, X: Array) -> Integers:
         if self.unit == "pair" and X.dtype != np.bool_:
-            return count_ones(X)
+            return np.concatenate(in_pieces(count_ones, X, workers_for(X.nbytes, self.workers)))
         return n_pairs_kept(self.train, self.unit, self._unpacked(X))
 
     def _candidates(self, X: Array) -> Candidates:

@@ -26,7 +26,14 @@ from moerank.evolution import (
     row_digests,
     search,
 )
-from moerank.evolution.operators import PackedBitFlip, PackedCrossover, PackedSampling, _subsets, unpack_rows
+from moerank.evolution.operators import (
+    PackedBitFlip,
+    PackedCrossover,
+    PackedSampling,
+    _subsets,
+    in_streams,
+    unpack_rows,
+)
 from moerank.metrics import NDCG
 from moerank.mofsrank import InstanceSelection
 from moerank.rankers import RankRLS
@@ -154,6 +161,42 @@ def test_threads_that_share_long_strings_change_no_bit():
     one_by_one = PackedCrossover(0.7).do(alone, Population.new("X", list(X)), parents, random_state=SEEDED(2))
     np.testing.assert_array_equal(one_by_one.get("X"), found[0])
     assert row_digests(X, workers=3) == row_digests(X)
+
+
+@pytest.mark.parametrize("n_words", [0, 1, 2, 5, 6])
+@pytest.mark.parametrize("n_before", [0, 1, 2])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_rows_of_several_threads_have_the_draws_of_one(n_words, n_before, workers):
+    generators = [np.random.default_rng(1) for _ in range(2)]
+    one, shared = (
+        (generator, generator.integers(2**32, size=n_before, dtype=np.uint32))[0] for generator in generators
+    )
+    drawn = np.zeros((7, n_words), np.uint32)
+
+    def draw(rows, random_state):
+        drawn[rows] = random_state.integers(2**32, size=(len(rows), n_words), dtype=np.uint32)
+
+    in_streams(draw, 7, n_words, shared, workers)
+    assert drawn.tolist() == one.integers(2**32, size=(7, n_words), dtype=np.uint32).tolist()
+    assert (
+        shared.integers(2**32, size=3, dtype=np.uint32).tolist()
+        == one.integers(2**32, size=3, dtype=np.uint32).tolist()
+    )
+    assert shared.random() == one.random()
+
+
+@pytest.mark.parametrize("low", [0.05, 1e-7])
+def test_a_sample_of_several_threads_is_that_of_one(low, monkeypatch):
+    monkeypatch.setattr("moerank.kernels.threads.SHARED", 0)
+    samples, numbers = [], []
+    for workers in (1, 2, 3):
+        problem, rng = Problem(n_var=40_001), np.random.default_rng(0)
+        problem.workers = workers
+        samples.append(DensitySampling(low, 2 * low)._do(problem, 20, random_state=rng))
+        numbers.append(rng.random())
+        assert samples[-1].any(axis=1).all()
+    assert len(set(numbers)) == 1
+    assert all((sample == samples[0]).all() for sample in samples)
 
 
 def test_mutation_leaves_the_rows_it_was_given():

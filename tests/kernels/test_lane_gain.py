@@ -49,7 +49,9 @@ def test_rounded_scores_have_the_bits_of_the_other_kernel(dtype):
     rng = np.random.default_rng(2)
     X, W = read_only(rng.normal(size=X.shape).astype(dtype)), W * rng.normal(size=W.shape)
     columns = read_only(np.ascontiguousarray(X.T))
-    np.testing.assert_array_equal(lane_gain(X, W, *plan), linear_gain(columns, W, *plan))
+    for workers in (1, 2, 5):
+        np.testing.assert_array_equal(lane_gain(X, W, *plan, workers), linear_gain(columns, W, *plan))
+        np.testing.assert_array_equal(lane_gain(X, W, *plan), linear_gain(columns, W, *plan, workers))
 
 
 def test_the_network_sorts_all_zeros_and_ones():
