@@ -286,7 +286,7 @@ class RankingData(AnyData):
     @property
     def pairs(self) -> PreferencePairs:
         """All preference pairs, by query, then better row, then worse row; a ValueError beyond the limit on memory."""
-        return self.remember("pairs", self._list_pairs, self._of_labels)
+        return self._remembered(self._of_labels, "pairs", self._list_pairs)
 
     def _list_pairs(self) -> PreferencePairs:
         n_pairs = self.n_pairs
@@ -311,7 +311,7 @@ class RankingData(AnyData):
     @property
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label, for sums over all pairs without a list of them."""
-        return self.remember("label runs", lambda: LabelRuns.of(self.y, self.offsets), self._of_labels)
+        return self._remembered(self._of_labels, "label runs", lambda: LabelRuns.of(self.y, self.offsets))
 
     def query_blocks(self, n_documents: int) -> Iterator[tuple[int, int]]:
         """Yield the first and last query (exclusive) of blocks of at most `n_documents`, or of one query."""

@@ -210,12 +210,14 @@ class AnyData(ABC):
                 "is nothing to learn an order from; check the labels and the query ids"
             )
 
-    def remember(self, key: Hashable, make: Callable[[], T], memory: dict[Hashable, Any] | None = None) -> T:
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value that `make` returned when `key` was first asked for; safe to call from several threads.
 
-        Keeps values that depend on this data set alone and are expensive to compute, or in another `memory`.
+        Keeps values that depend on this data set alone and are expensive to compute.
         """
-        memory = self._memory if memory is None else memory
+        return self._remembered(self._memory, key, make)
+
+    def _remembered(self, memory: dict[Hashable, Any], key: Hashable, make: Callable[[], T]) -> T:
         with self._lock:
             if key not in memory:
                 memory[key] = make()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from moerank.checks import most_workers
+from moerank.checks import check_at_least, most_workers
 from moerank.data.dask import DaskCluster, connect, gone
 from moerank.files import FULL, Json
 from moerank.kernels.ahead import end_with
@@ -90,6 +90,7 @@ def find_executor(
 
     Where data are in `shards`, a cell takes all workers of a Dask scheduler, and the cells run one after another.
     """
+    check_at_least(1, workers=workers)
     if dask is not None and shards:
         return Executor(data, DaskCluster(dask))
     if dask is not None:

@@ -184,6 +184,8 @@ def test_what_cannot_be_said_is_refused(parts):
         stability(solver, train, vali, threshold=0.5)
     with pytest.raises(ValueError, match="validation queries say which features are alike"):
         stability(solver, train)
+    with pytest.raises(ValueError, match="workers must be at least 1, not 0"):
+        stability(solver, train, vali, workers=0)
     single = [RankingData(part.X[:, :1], part.y, part.qid) for part in (train, vali)]
     with pytest.raises(ValueError, match="1 features vary within queries"):
         stability(solver, *single)
