@@ -2,8 +2,6 @@
 
 from .data import FeatureCosts as FeatureCosts
 from .data import RankingData as RankingData
-from .data import ShardedData as ShardedData
-from .data import cut_into_shards as cut_into_shards
 from .data import describe as describe
 from .data import fit_scaling as fit_scaling
 from .data import load_digits_fold as load_digits_fold
@@ -15,7 +13,6 @@ from .data import load_web_fold as load_web_fold
 from .data import make_planted as make_planted
 from .data import make_web as make_web
 from .data import query_level_norm as query_level_norm
-from .data.dask import DaskCluster as DaskCluster
 from .data.logs.ingest import ingest as ingest
 from .data.logs.judgments import read_qrels as read_qrels
 from .data.logs.judgments import read_run as read_run

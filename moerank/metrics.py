@@ -22,9 +22,9 @@ from sklearn.metrics import make_scorer
 
 from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import check_at_least, check_choice, most_workers
-from moerank.data import AnyData, RankingData
+from moerank.data import RankingData
 from moerank.data.inputs import checked_scores
-from moerank.data.ranking_data import in_one_piece, labels_alone
+from moerank.data.ranking_data import labels_alone
 from moerank.kernels.linear_gain import few_ranks, gain_of_linear
 from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.scores import linear_scores, values_by_blocks
@@ -71,7 +71,7 @@ class Metric(ABC):
         no other individual.
         """
 
-    def per_query(self, data: AnyData, scores: ArrayLike) -> Matrix:
+    def per_query(self, data: RankingData, scores: ArrayLike) -> Matrix:
         """Return the value of each query.
 
         Parameters
@@ -92,22 +92,22 @@ class Metric(ABC):
             For scores that are not one per document, NaN or infinite, or labels too large for the gain.
         """
         checked = checked_scores(scores, data.n_documents, data.name)
-        values = self.values(in_one_piece(data), checked.reshape(data.n_documents, -1))
+        values = self.values(data, checked.reshape(data.n_documents, -1))
         return values.reshape(data.n_queries, *checked.shape[1:])
 
     @overload
-    def score(self, data: AnyData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
+    def score(self, data: RankingData, scores: np.ndarray[tuple[int], np.dtype[Any]] | Sequence[float]) -> float: ...
 
     @overload
-    def score(self, data: AnyData, scores: ArrayLike) -> float | Matrix: ...
+    def score(self, data: RankingData, scores: ArrayLike) -> float | Matrix: ...
 
-    def score(self, data: AnyData, scores: ArrayLike) -> float | Matrix:
+    def score(self, data: RankingData, scores: ArrayLike) -> float | Matrix:
         """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`.
 
         The weights v of the queries count, Σ v_q m_q / Σ v_q for their values m.
         """
         checked = checked_scores(scores, data.n_documents, data.name)
-        means = self.batch(in_one_piece(data), checked.reshape(data.n_documents, -1))
+        means = self.batch(data, checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
 
     def can_differ(self, data: RankingData) -> Array:
@@ -143,20 +143,20 @@ class Metric(ABC):
         means: Vector = mean_over_queries(data.weighed(self.values(data, scores)))
         return means
 
-    def of_linear(self, data: AnyData, W: Matrix, *, workers: int = 1) -> Matrix:
+    def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the value of each query (n_queries, n_individuals) under the linear rankers W, without any check.
 
         `W`, of shape (n_individuals, n_features), is float64. The bits are `per_query`'s, but scores are not all held.
         The metrics of this package take as many threads as there are `workers`, which changes no bit.
         """
-        return np.concatenate(data.map(self._of_linear, W, workers))
+        return self._of_linear(data, W, workers)
 
     def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         return self.values(data, linear_scores(data.X, W))
 
-    def mean_of_linear(self, data: AnyData, W: Matrix, *, workers: int = 1) -> Matrix:
+    def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
-        return data.total(self._sum_of_linear, W, workers) / data.total_weight
+        return self._sum_of_linear(data, W, workers) / data.total_weight
 
     def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         values = self._of_linear(data, W, workers)
@@ -508,13 +508,13 @@ MOST_INDIFFERENT = 0.2
 """Share of queries that cannot differ, above which a run says so."""
 
 
-def check_differing(metric: Metric, data: AnyData) -> str:
+def check_differing(metric: Metric, data: RankingData) -> str:
     """Return a remark if more than a fifth of the queries cannot differ, see `Metric.can_differ`; else an empty text.
 
     Raises a ValueError if no query can differ, so that every ranker has the same value.
     """
     usual, n_queries = metric.usual(), data.n_queries
-    n_differing, n_usual = (int(np.concatenate(data.map(each.can_differ)).sum()) for each in (metric, usual))
+    n_differing, n_usual = (int(each.can_differ(data).sum()) for each in (metric, usual))
     if n_differing >= (1 - MOST_INDIFFERENT) * n_queries:
         return ""
     reason = "where all labels are equal"

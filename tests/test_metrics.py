@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moerank.data import RankingData, cut_into_shards
+from moerank.data import RankingData
 from moerank.metrics import ERR, MAP, MRR, NDCG, Hit, MeanNDCG, Precision, Recall, make_metric
 
 METRICS = [
@@ -416,7 +416,6 @@ def test_a_query_of_weight_3_counts_as_three_queries(metric):
     expected = metric.score(copies, copies.X @ W.T)
     np.testing.assert_allclose(metric.score(weighted, X @ W.T), expected, rtol=0, atol=1e-14)
     np.testing.assert_allclose(metric.mean_of_linear(weighted, W), expected, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(metric.mean_of_linear(cut_into_shards(weighted, 3), W), expected, rtol=0, atol=1e-14)
     values = metric.of_linear(weighted, W)
     np.testing.assert_allclose(weighted.weighed(values).mean(axis=0), expected, rtol=0, atol=1e-14)
     np.testing.assert_array_equal(values, metric.of_linear(RankingData(X, data.y, data.qid), W))

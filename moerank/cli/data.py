@@ -24,10 +24,9 @@ from moerank.cli.options import (
     names_of,
     print_json,
 )
-from moerank.cli.run import connected
 
 if TYPE_CHECKING:
-    from moerank.data import AnyData
+    from moerank.data import RankingData
     from moerank.data.measured_costs import MeasuredCosts
     from moerank.data.scaling import MissingRule
     from moerank.metrics import Metric
@@ -94,12 +93,6 @@ def describe(
     exclude: Exclude = "",
     fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder of folds.")] = 1,
     data: Data = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Count the training part in shards on the workers of this Dask scheduler."
-        ),
-    ] = None,
     allow_code: AllowCode = False,
     as_json: AsJson = False,
 ) -> None:
@@ -111,22 +104,18 @@ def describe(
     moerank data describe MQ2008/Fold1/train.txt --json
     moerank data describe shop.csv --label clicks --query session --missing query-worst --exclude title,added
     moerank data describe my_problem.toml --fold 2
-    moerank data describe web --dask tcp://scheduler:8786
     """
     from moerank.cli.progress import StageProgress
     from moerank.data import describe as describe_data
     from moerank.exports.deployable import obstacles_of_data
     from moerank.metrics import NDCG
 
-    with StageProgress(), connected(dask) as cluster:
+    with StageProgress():
         metric: Metric = NDCG(10)
         if what.endswith(".toml") or not Path(what).exists():
             metric = _problem(what, {}).metric.make()
         options = dict(label=label, query=query, missing=missing, features=features, exclude=exclude)
-        if cluster is None:
-            parts = _read(what, options, fold, data)
-        else:
-            parts = _problem(what, options).in_shards().load_limited_fold(fold, data, cluster)[0]
+        parts = _read(what, options, fold, data)
         descriptions = [describe_data(part) for part in parts]
     if as_json:
         print_json([entry.as_dict() for entry in descriptions])
@@ -170,12 +159,11 @@ def compare(
     """
     from moerank.cli.progress import StageProgress
     from moerank.data.describe import MISSING, drifts
-    from moerank.data.ranking_data import in_one_piece
 
     with StageProgress():
         options = dict(label=label, query=query, missing=repr(MISSING), features=None, exclude=None)
         parts = [_read(file, options, 1, None)[0] for file in (first, second)]
-        found = drifts(in_one_piece(parts[0]), in_one_piece(parts[1]))
+        found = drifts(parts[0], parts[1])
     if as_json:
         print_json([asdict(drift) for drift in found])
     else:
@@ -193,7 +181,7 @@ def compare(
         raise typer.Exit(FAILED_BOUND)
 
 
-def _differing(metric: Metric, data: AnyData) -> str:
+def _differing(metric: Metric, data: RankingData) -> str:
     """Return the remark on queries that cannot differ, which a search would refuse if they are all."""
     from moerank.metrics import check_differing
 
@@ -203,7 +191,7 @@ def _differing(metric: Metric, data: AnyData) -> str:
         return str(error)
 
 
-def _read(what: str, options: dict[str, str | None], fold: int, data: Path | None) -> Sequence[AnyData]:
+def _read(what: str, options: dict[str, str | None], fold: int, data: Path | None) -> Sequence[RankingData]:
     """Return the data of a file, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds

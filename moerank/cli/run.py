@@ -28,8 +28,9 @@ from moerank.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from moerank.data import RankingData
-    from moerank.data.dask import DaskCluster
     from moerank.reports.live import LiveView
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
@@ -67,9 +68,7 @@ def run(
     ] = n_processors(),
     dask: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Hold the training documents in shards on the workers of this Dask scheduler."
-        ),
+        typer.Option(metavar="ADDRESS", help="Evaluate individuals on the workers of this Dask scheduler."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.")
@@ -143,8 +142,6 @@ def run(
         if backend is not None:
             overrides |= {"backend.name": backend}
         chosen = load_problem(problem, overrides)
-        if dask is not None:
-            chosen = chosen.in_shards()
         make_backend(chosen.backend.name, **chosen.backend.parameters)
         asked = Solver.parse(solver or chosen.solver.name)
         folds = _folds(fold, chosen.n_folds(data))
@@ -161,8 +158,9 @@ def run(
         _refuse_foreign(folders.values(), out, TREC if trec else ())
         resume = resume or (bool(member or against) and (out / RESULT).exists())
         with connected(dask) as cluster, _shown(live, f"{label}, seed {seed}", out, folds, continued) as view:
-            n_threads = workers if cluster is None else 1
-            runs = partial(run_folds, chosen, asked, folders, seed, data, workers=n_threads, cluster=cluster)
+            runs = partial(
+                run_folds, chosen, asked, folders, seed, data, workers=workers if cluster is None else cluster
+            )
             results, written, undrawn = _run(partial(runs, resume=resume, again=again, say=remark), folders, view)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
@@ -229,13 +227,13 @@ def _check_trec(tests: Iterable[RankingData], run: Path | None) -> None:
             read_run(run, test)
 
 
-def connected(address: str | None) -> AbstractContextManager[DaskCluster | None]:
-    """Return the Dask cluster at an address; none without one."""
+def connected(address: str | None) -> AbstractContextManager[Client | None]:
+    """Return a client of the Dask scheduler at an address; none without one."""
     if address is None:
         return nullcontext()
-    from moerank.data.dask import DaskCluster
+    from moerank.data.dask import connect
 
-    return DaskCluster(address)
+    return connect(address)
 
 
 @contextmanager

@@ -25,6 +25,3 @@ from moerank.data.scaling import centre_in_queries as centre_in_queries
 from moerank.data.scaling import fill_missing as fill_missing
 from moerank.data.scaling import fit_scaling as fit_scaling
 from moerank.data.scaling import query_level_norm as query_level_norm
-from moerank.data.shards import AnyData as AnyData
-from moerank.data.shards import ShardedData as ShardedData
-from moerank.data.shards import cut_into_shards as cut_into_shards

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
 from itertools import pairwise
@@ -14,9 +14,8 @@ import pandas as pd
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import check_square
-from moerank.data.blocks import add_up, column_block
+from moerank.data.blocks import column_block
 from moerank.data.ranking_data import RankingData
-from moerank.data.shards import AnyData
 from moerank.files import Json
 from moerank.kernels.columns import columns_seen
 from moerank.kernels.lanes import lanes
@@ -122,7 +121,7 @@ class DataDescription:
         return remarks
 
 
-def describe(data: AnyData) -> DataDescription:
+def describe(data: RankingData) -> DataDescription:
     """Count what a data set holds.
 
     Parameters
@@ -141,36 +140,35 @@ def describe(data: AnyData) -> DataDescription:
     >>> description.labels, description.pairs, description.constant_features, description.identical_documents
     ({0: 2, 2: 1}, 2, ('2',), 2)
     """
-    of_shards = zip(*data.map(_counts), strict=True)
-    sizes, labels, irrelevant, pairless, least, largest, unknown, copies, varies, scaled = of_shards
-    lengths, constant = np.concatenate(sizes), np.min(least, axis=0) == np.max(largest, axis=0)
+    lengths, labels, irrelevant, pairless, least, largest, unknown, copies, varies, scaled = _counts(data)
+    constant = least == largest
     return DataDescription(
         name=data.name,
         documents=data.n_documents,
         queries=data.n_queries,
         features=data.n_features,
-        labels=dict(sorted(sum(labels, Counter()).items())),
-        queries_without_relevant=sum(irrelevant),
+        labels=dict(sorted(labels.items())),
+        queries_without_relevant=irrelevant,
         short_queries=int((lengths < 10).sum()),
         shortest_query=int(lengths.min()),
         median_query=float(np.median(lengths)),
         longest_query=int(lengths.max()),
         constant_features=tuple(data.feature_names[f] for f in np.flatnonzero(constant)),
         pairs=data.n_pairs,
-        queries_without_pairs=sum(pairless),
-        identical_groups=sum(map(len, copies)),
-        identical_documents=sum(map(sum, copies)),
+        queries_without_pairs=pairless,
+        identical_groups=len(copies),
+        identical_documents=sum(copies),
         missing_values=int(data.n_missing.sum()),
         missing_share=float(data.n_missing.sum() / (data.n_documents * data.n_features)),
         missing_by_feature=_where_any(data, data.n_missing),
-        queries_without_values=_where_any(data, np.sum(unknown, axis=0)),
+        queries_without_values=_where_any(data, unknown),
         scaling=data.scaling.kind,
-        comes_scaled=any(varies) and all(scaled),
+        comes_scaled=varies and scaled,
     )
 
 
 def _counts(data: RankingData) -> tuple[Any, ...]:
-    """Return the counts of a data set or of a shard from which `describe` makes its own, in the order it has them."""
+    """Return the counts of a data set from which `describe` makes its own, in the order it has them."""
     starts = data.offsets[:-1]
     highest, lowest = np.maximum.reduceat(data.y, starts), np.minimum.reduceat(data.y, starts)
     labels, counts = np.unique(data.y, return_counts=True)
@@ -193,7 +191,7 @@ def _counts(data: RankingData) -> tuple[Any, ...]:
     )
 
 
-def _where_any(data: AnyData, counts: Integers) -> dict[str, int]:
+def _where_any(data: RankingData, counts: Integers) -> dict[str, int]:
     """Return the counts (n_features,) that are not 0, by the names of the features."""
     return {data.feature_names[f]: int(counts[f]) for f in np.flatnonzero(counts)}
 
@@ -265,21 +263,18 @@ BLOCK = 2048
 """Documents that are centred at a time, in place of a copy of all."""
 
 
-def feature_correlations(data: AnyData | Matrix) -> Matrix:
+def feature_correlations(data: RankingData | Matrix) -> Matrix:
     """Return |Pearson correlation| of each two features of data or a table; a constant one has 0 with all."""
-    if isinstance(data, AnyData):
-        scatter = data.total(_scatter, *_centre_of(data.map(_seen)))
-    else:
-        scatter = _scatter(data, *_centre_of([_seen(data)]))
+    scatter = _scatter(data, *_centre_of(*_seen(data)))
     norm = _or_one(np.sqrt(np.diagonal(scatter)))
     share = np.abs(scatter / norm / norm[:, None])
     return 0.5 * (share + share.T)  # symmetric in spite of the order of the divisions
 
 
-def label_correlations(data: AnyData) -> Vector:
+def label_correlations(data: RankingData) -> Vector:
     """Return |Pearson correlation| of each feature with the labels, which must differ; 0 for a constant feature."""
-    mean_label = sum(data.map(_sum_of_labels)) / data.n_documents  # of integers, and so exact
-    product, length, label_length = data.total(_label_products, *_centre_of(data.map(_seen)), mean_label)
+    mean_label = int(data.y.sum()) / data.n_documents  # of integers, and so exact
+    product, length, label_length = _label_products(data, *_centre_of(*_seen(data)), mean_label)
     return np.asarray(np.abs(product) / _or_one(np.sqrt(length)) / np.sqrt(label_length))
 
 
@@ -296,14 +291,12 @@ def _seen(data: RankingData | Matrix) -> _Seen:
     return total, least, largest, n
 
 
-def _centre_of(seen: Sequence[_Seen]) -> tuple[Vector, Vector]:
+def _centre_of(total: Vector, least: Vector, largest: Vector, n_documents: int) -> tuple[Vector, Vector]:
     """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares would vanish."""
-    totals, leasts, largests, sizes = zip(*seen, strict=True)
-    least, largest = np.min(leasts, axis=0), np.max(largests, axis=0)
     size = np.maximum(np.abs(least), np.abs(largest))
     divisor = np.where(size < SMALLEST_SQUARED, _or_one(size), 1.0)
     divisor[least == largest] = 0.0
-    return add_up((0, len(seen)), totals.__getitem__) / sum(sizes), divisor
+    return total / n_documents, divisor
 
 
 def _table(data: RankingData | Matrix) -> Matrix:
@@ -318,10 +311,6 @@ def _scatter(data: RankingData | Matrix, mean: Vector, divisor: Vector) -> Matri
     for _, _, centred in _centred_blocks(X, mean, divisor):
         scatter += square(centred)
     return scatter
-
-
-def _sum_of_labels(data: RankingData) -> int:
-    return int(data.y.sum())
 
 
 def _label_products(

@@ -15,7 +15,6 @@ from moerank.checks import check_at_least, check_not_negative, check_room, size
 from moerank.data.folds import N_FOLDS, Draws, deal, split_fold
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.table import as_precision
-from moerank.data.shards import shard_ends
 
 SIDE = 8
 """Pixels along each side of an image."""
@@ -320,18 +319,6 @@ def load_web_fold(
         for part, queries in deal(np.arange(n_queries), fold, "web").items()
     )
     return train, vali, test
-
-
-def web_shard(
-    fold: int, number: int, n_shards: int, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32
-) -> RankingData:
-    """Make one of `n_shards` shards of the training part of `load_web_fold`; `number` counts them from 0."""
-    check_at_least(1, N_FOLDS, fold=fold)
-    offsets = _offsets(n_queries, seed, dtype, n_shards + 1)
-    queries = deal(np.arange(n_queries), fold, "web")["training"]
-    ends = shard_ends(np.append(0, np.cumsum(np.diff(offsets)[queries])), n_shards)
-    name = f"web, fold {fold}, training, shard {number + 1} of {n_shards}"
-    return _documents(offsets, queries[ends[number] : ends[number + 1]], seed, dtype, name)
 
 
 def web_bytes(n_queries: int, dtype: DTypeLike) -> int:

@@ -16,11 +16,10 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers
 from moerank.checks import check_at_least, check_share
-from moerank.data.ranking_data import RankingData, in_one_piece
+from moerank.data.ranking_data import RankingData
 from moerank.data.read.files import part_paths
 from moerank.data.read.letor import load_letor, widened
 from moerank.data.scaling import MissingRule
-from moerank.data.shards import AnyData
 
 
 class Draws:
@@ -104,7 +103,7 @@ def load_fold(
     return train, vali, test
 
 
-def split_fold(data: AnyData, fold: int = 1) -> tuple[RankingData, RankingData, RankingData]:
+def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingData, RankingData]:
     """Split the queries of a data set into five equal parts in order, and return a fold from 1 to 5 as LETOR does.
 
     If five does not divide the number of queries, the first parts hold one more.
@@ -125,7 +124,7 @@ def split_fold(data: AnyData, fold: int = 1) -> tuple[RankingData, RankingData, 
 
 
 def split_queries(
-    data: AnyData, validation: float = 0.2, test: float = 0.2, *, seed: int = 0
+    data: RankingData, validation: float = 0.2, test: float = 0.2, *, seed: int = 0
 ) -> tuple[RankingData, RankingData, RankingData]:
     """Draw shares of the queries for validation and test; return the three parts, each in the order of `data`.
 
@@ -134,7 +133,7 @@ def split_queries(
     check_share(one=False, validation=validation, test=test)
     if validation + test >= 1:
         raise ValueError("validation and test leave no query for training; give smaller shares")
-    train, for_test, vali = _drawn(in_one_piece(data), {"test": test, "validation": validation}, seed)
+    train, for_test, vali = _drawn(data, {"test": test, "validation": validation}, seed)
     return train, vali, for_test
 
 
@@ -154,7 +153,7 @@ def _drawn(data: RankingData, shares: dict[str, float], seed: int) -> list[Ranki
 
 
 def deal_queries(
-    data: AnyData, fold: int, n_folds: int, *, seed: int = 0
+    data: RankingData, fold: int, n_folds: int, *, seed: int = 0
 ) -> tuple[RankingData, RankingData, RankingData]:
     """Deal the queries of a data set at random into 3 to 1,000 equal parts, and hold two of them out.
 
@@ -186,8 +185,7 @@ def count_folds(folder: Path) -> int:
     return next(number for number in count() if not (folder / f"Fold{number + 1}").is_dir())
 
 
-def of_queries(data: AnyData, queries: Integers, name: str | None = None) -> RankingData:
+def of_queries(data: RankingData, queries: Integers, name: str | None = None) -> RankingData:
     """Return the documents of some queries, in the order given; `name` as in `RankingData.with_rows`."""
-    data = in_one_piece(data)
     rows = np.concatenate([np.arange(0), *(np.arange(*data.offsets[q : q + 2]) for q in queries)])
     return data.with_rows(rows, name=name)

@@ -9,16 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeVar, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix
 from moerank.checks import check_room
 from moerank.data import inputs
-from moerank.data.blocks import ByDocument, blocks
+from moerank.data.blocks import blocks
 from moerank.data.costs import FeatureCosts
 from moerank.data.inputs import LaterIds
 from moerank.data.scaling import (
@@ -27,12 +27,14 @@ from moerank.data.scaling import (
     FittedScaling,
     MissingRule,
     PerQuery,
+    Scaling,
     check_missing_rule,
     fill_in_place,
     missing_bits,
 )
-from moerank.data.shards import AnyData, LocalShards
 from moerank.kernels.pair_pass import enumerate_pairs
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,7 @@ class PreferencePairs:
         return PreferencePairs(better, worse, np.append(starts, len(better)), better[starts])
 
 
-class RankingData(AnyData):
+class RankingData:
     """Documents of several queries, with one row of features and one relevance label each.
 
     Parameters
@@ -194,8 +196,6 @@ class RankingData(AnyData):
     ([0.5, 0.25, 0.75], [1])
     """
 
-    in_shards = False
-
     def __init__(
         self,
         X: ArrayLike,
@@ -227,7 +227,7 @@ class RankingData(AnyData):
         self.given_names = inputs.checked_names(names, n_features, name)
         self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
         self.missing = missing
-        self.scaling = UNSCALED
+        self.scaling: Scaling = UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
         self._documents = inputs.checked_documents(documents, n_documents, name)
         self.query_weights = inputs.checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
@@ -235,8 +235,7 @@ class RankingData(AnyData):
         self.is_weighted = self.query_weights is not None or self.document_weights is not None
         self._fill()
         self._of_labels: dict[Hashable, Any] = {}
-        self._ends = np.array([0, len(self.offsets) - 1]), np.array([0, n_documents])
-        self._memory = {}
+        self._memory: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
         for array in (self.X, self.y, self.offsets, self.n_missing):
             array.setflags(write=False)
@@ -260,8 +259,31 @@ class RankingData(AnyData):
         self._extremes = inputs.extremes_of(self.X)
 
     @property
-    def _holder(self) -> LocalShards:  # type: ignore[override]
-        return LocalShards((self,))
+    def n_documents(self) -> int:
+        """Number of documents."""
+        return len(self.X)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.X.shape[1]
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of the queries, by default their number."""
+        return self.n_queries if self.query_weights is None else float(self.query_weights.sum())
+
+    def weighed(self, values: Matrix) -> Matrix:
+        """Return values (n_queries, …) times the weights of the queries, so that the plain mean is the weighted one."""
+        if self.query_weights is None:
+            return values
+        weights = self.query_weights / self.query_weights.mean()
+        return values * weights.reshape(-1, *[1] * (values.ndim - 1))
 
     @property
     def documents(self) -> Array | None:
@@ -274,7 +296,7 @@ class RankingData(AnyData):
         return self._documents
 
     @property
-    def n_pairs(self) -> int:  # type: ignore[override]
+    def n_pairs(self) -> int:
         """Number of preference pairs."""
         return self.label_runs.n_pairs
 
@@ -325,6 +347,16 @@ class RankingData(AnyData):
         """
         return self.remember("columns", lambda: _read_only(np.ascontiguousarray(self.X.T)))
 
+    def with_features(self, mask: Mask) -> Self:
+        """Return the same documents with the features of `mask` only; the result is remembered.
+
+        Parameters
+        ----------
+        mask : ndarray of bool, shape (n_features,)
+            At least one.
+        """
+        return self if mask.all() else self.remember(("with features", mask.tobytes()), lambda: self._some(mask))
+
     def _some(self, mask: Mask) -> Self:
         names = tuple(name for name, kept in zip(self.feature_names, mask, strict=True) if kept)
         return self._changed(
@@ -371,10 +403,31 @@ class RankingData(AnyData):
         labels = _read_only(inputs.checked_labels(y, self.n_documents, self.name))
         return self._changed(y=labels, _of_labels={})
 
-    def _after(self, step: Callable[[Any], Any]) -> Self:
-        return step(self)
+    def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
+        """Return the same documents, whose features cost `costs`; see `FeatureCosts`.
 
-    def _scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
+        Raises
+        ------
+        ValueError
+            For another number of costs than features, and costs that are negative or not finite.
+        """
+        return self._changed(costs=self._checked_costs(costs))
+
+    def _checked_costs(self, costs: FeatureCosts | ArrayLike) -> FeatureCosts:
+        checked = costs if isinstance(costs, FeatureCosts) else FeatureCosts.of(costs)
+        if len(checked) != self.n_features:
+            raise ValueError(f"{self.name}: {len(checked)} costs were given for {self.n_features} features")
+        return checked
+
+    def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
+        """Return the same documents with features scaled by a scaling; see `fit_scaling`.
+
+        Raises
+        ------
+        ValueError
+            If the features are scaled already, the scaling has another number of features, or a scaled value is
+            infinite.
+        """
         if self.scaling != UNSCALED and not self.scaling == scaling == PER_QUERY:
             raise ValueError(
                 f"{self.name}: the features are scaled already ({self.scaling.kind}), and cannot be scaled again "
@@ -384,15 +437,38 @@ class RankingData(AnyData):
         found = inputs.refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
         return self._changed(X=X, scaling=scaling, _extremes=found)
 
-    def _declared(self, kind: str) -> Self:
+    def declared(self, kind: Literal["query"]) -> Self:
+        """Return the same documents marked as scaled per query, with the same values.
+
+        Raises
+        ------
+        ValueError
+            For another kind, and for data that something else has scaled.
+        """
         if kind != "query":
             raise ValueError(f"data can come scaled per query, so kind must be 'query', not {kind!r}")
         if self.scaling not in (UNSCALED, PER_QUERY):
             raise ValueError(f"{self.name}: the features are scaled already ({self.scaling.kind})")
         return self._changed(scaling=PER_QUERY)
 
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value that `make` returned when `key` was first asked for; safe to call from several threads.
+
+        Keeps values that depend on this data set alone and are expensive to compute.
+        """
+        return self._remembered(self._memory, key, make)
+
+    def _remembered(self, memory: dict[Hashable, Any], key: Hashable, make: Callable[[], T]) -> T:
+        with self._lock:
+            if key not in memory:
+                memory[key] = make()
+            return cast("T", memory[key])
+
     def _changed(self, **attributes: object) -> Self:
-        copy = super()._changed(**attributes)
+        """Return the same documents with other attributes, which are checked already."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__ | attributes)
+        copy._memory, copy._lock = {}, threading.RLock()
         copy.X.setflags(write=False)
         copy._register()
         return copy
@@ -406,6 +482,26 @@ class RankingData(AnyData):
         """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of the class."""
         if not self._extremes.moderate:
             inputs.refuse_large_values(self.X, self.given_names, f"{self.name}: ")
+
+    def require_pairs(self) -> None:
+        """Raise a ValueError if no query has two documents with different labels."""
+        if self.n_pairs == 0:
+            alone = " (there is 1 sample)" * (self.n_documents == 1)
+            raise ValueError(
+                f"{self.name}: no preference pair: no query has two documents with different labels{alone}, so there "
+                "is nothing to learn an order from; check the labels and the query ids"
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.name!r}: {self.n_documents} documents, {self.n_queries} queries, "
+            f"{self.n_features} features)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the counts as a table of a notebook; `moerank.describe` counts more."""
+        counts = {"documents": self.n_documents, "queries": self.n_queries, "features": self.n_features}
+        return str(pd.Series(counts).map("{:,}".format).to_frame(self.name).to_html())
 
     def __getstate__(self) -> dict[str, object]:
         state = self.__dict__ | {"_memory": {}, "_of_labels": {}}
@@ -423,31 +519,16 @@ def _read_only(array: Array) -> Array:
     return array
 
 
-def in_one_piece(data: AnyData) -> RankingData:
-    """Return data that are not in shards; raise a ValueError for others, where all documents are needed at once."""
-    if not isinstance(data, RankingData):
-        raise ValueError(
-            f"{data.name}: the documents are in {data.where}, and all of them at once are needed here; take RankRLS, "
-            "RankSVM or FSMRank for a backend, queries or documents for instances, or data that are not in shards"
-        )
-    return data
-
-
 def labels_alone(y: ArrayLike, qid: ArrayLike | None) -> RankingData:
     """Return test data for a metric: labels and queries beside a feature that is 0."""
     return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name="test data")
 
 
-def n_pairs_of_queries(data: AnyData, masks: Mask) -> Integers:
+def n_pairs_of_queries(data: RankingData, masks: Mask) -> Integers:
     """Count the preference pairs of the queries that each row of `masks` (n, n_queries) keeps, shape (n,)."""
-    of_query = data.remember("pairs of queries", lambda: np.concatenate(data.map(attrgetter("label_runs.n_pairs_of"))))
-    return np.array([of_query[mask].sum() for mask in masks], np.int64)
+    return np.array([data.label_runs.n_pairs_of[mask].sum() for mask in masks], np.int64)
 
 
-def n_pairs_of_documents(data: AnyData, masks: Mask) -> Integers:
+def n_pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
     """Count the preference pairs whose documents are both kept by each row of `masks` (n, n_documents), shape (n,)."""
-    return data.total(_pairs_of_documents, ByDocument(masks))
-
-
-def _pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
     return np.array([data.label_runs.n_pairs_among(mask) for mask in masks], np.int64)

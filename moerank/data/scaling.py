@@ -18,7 +18,6 @@ from moerank.data.blocks import ROWS, blocks
 
 if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
-    from moerank.data.shards import AnyData, DataT
 
 QueryRule: TypeAlias = Literal["query-min", "query-mean", "query-worst"]
 MissingRule: TypeAlias = float | QueryRule
@@ -119,7 +118,7 @@ Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 class _Scaling:
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # of reading from JSON
 
-    def apply(self, data: DataT) -> DataT:
+    def apply(self, data: RankingData) -> RankingData:
         """Return the same documents with scaled features."""
         return data if isinstance(self, Unscaled) else data.scaled_by(self)  # type: ignore[arg-type]
 
@@ -207,7 +206,7 @@ Scaling: TypeAlias = Annotated[Unscaled | PerQuery | FittedScaling, Field(discri
 UNSCALED, PER_QUERY = Unscaled(), PerQuery()
 
 
-def query_level_norm(data: DataT) -> DataT:
+def query_level_norm(data: RankingData) -> RankingData:
     """Scale every feature of every query to [0, 1].
 
     Within a query, x′ = (x − min) / (max − min), and 0 where the feature is constant. Scales that differ from query to
@@ -237,7 +236,7 @@ def query_level_norm(data: DataT) -> DataT:
     return PER_QUERY.apply(data)
 
 
-def fit_scaling(train: AnyData, kind: Kind) -> Scaling:
+def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     """Fit a scaling to training data.
 
     Parameters
@@ -278,8 +277,7 @@ def fit_scaling(train: AnyData, kind: Kind) -> Scaling:
         return PER_QUERY
     if train.scaling != UNSCALED:
         raise ValueError(f"{train.name}: the features are scaled already ({train.scaling.kind}); fit to raw values")
-    bounds = train.map(_bounds)
-    least, greatest = np.min([shard[0] for shard in bounds], axis=0), np.max([shard[1] for shard in bounds], axis=0)
+    least, greatest = train.X.min(axis=0).astype(np.float64), train.X.max(axis=0).astype(np.float64)
     with np.errstate(over="ignore"):
         extent = greatest - least
     if np.isinf(extent).any():
@@ -289,17 +287,17 @@ def fit_scaling(train: AnyData, kind: Kind) -> Scaling:
         offset, scale = least, extent
     else:
         unit = np.where(extent == 0, 1.0, extent)  # sums are over values in [0, 1], whose squares are harmless
-        mean = train.total(_sum_of_powers, 1, least, unit, 0.0) / train.n_documents
+        mean = _sum_of_powers(train, 1, least, unit, 0.0) / train.n_documents
         offset = least + mean * unit
-        scale = np.sqrt(train.total(_sum_of_powers, 2, least, unit, mean) / train.n_documents) * unit
+        scale = np.sqrt(_sum_of_powers(train, 2, least, unit, mean) / train.n_documents) * unit
     constant = (extent == 0) | (scale == 0)  # the deviation of denormal numbers vanishes
     scale[constant] = 1.0
     return FittedScaling(kind, tuple(offset.tolist()), tuple(scale.tolist()))
 
 
-def negative_features(data: AnyData) -> Mask:
+def negative_features(data: RankingData) -> Mask:
     """Return which features have raw values below 0, beside the number for missing ones; none if scaled per query."""
-    return data.remember("features below 0", lambda: np.any(data.map(_below_zero), axis=0))
+    return data.remember("features below 0", lambda: _below_zero(data))
 
 
 def _below_zero(data: RankingData) -> Mask:
@@ -321,10 +319,6 @@ def _sum_of_powers(data: RankingData, power: int, least: Vector, unit: Vector, m
         rows = np.ascontiguousarray(data.X[begin : begin + ROWS])  # NumPy adds up columns in an order of its own
         total += (((rows - least) / unit - mean) ** power).sum(axis=0)
     return total
-
-
-def _bounds(data: RankingData) -> tuple[Vector, Vector]:
-    return data.X.min(axis=0).astype(np.float64), data.X.max(axis=0).astype(np.float64)
 
 
 def centre_in_queries(values: ArrayLike, offsets: Integers) -> Array:

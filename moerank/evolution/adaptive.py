@@ -24,7 +24,7 @@ from pymoo.core.problem import Problem
 
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import check_choice
-from moerank.data import AnyData
+from moerank.data import RankingData
 from moerank.data.describe import feature_correlations
 from moerank.evolution.operators import own_stream
 
@@ -76,7 +76,7 @@ def importance_degrees(accuracy: ArrayLike, importance: Importance = "share") ->
 
 
 def redundancy_degrees(
-    X: AnyData | ArrayLike, redundancy: Redundancy = "share", bit_of: ArrayLike | None = None
+    X: RankingData | ArrayLike, redundancy: Redundancy = "share", bit_of: ArrayLike | None = None
 ) -> Matrix:
     """Return Red of equation (6), from the absolute Pearson correlations between two features.
 
@@ -101,7 +101,7 @@ def redundancy_degrees(
     [0.5, 0.5, 0.0]
     """
     check_choice(get_args(Redundancy), redundancy=redundancy)
-    if not isinstance(X, AnyData):
+    if not isinstance(X, RankingData):
         X = np.asarray(X)
         X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
     correlation = feature_correlations(X)

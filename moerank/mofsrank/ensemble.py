@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Mask, Matrix
 from moerank.checks import check_choice
-from moerank.data import AnyData
+from moerank.data import RankingData
 from moerank.evolution import (
     CROSSOVER,
     DigestDuplicates,
@@ -81,7 +81,7 @@ class Ensemble(Stage):
 
     def __init__(
         self,
-        train: AnyData,
+        train: RankingData,
         coefs: ArrayLike,
         metric: Metric | None = None,
         *,

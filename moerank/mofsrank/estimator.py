@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
-from moerank.data import AnyData, RankingData
+from moerank.data import RankingData
 from moerank.data.inputs import column_mask
-from moerank.data.ranking_data import in_one_piece
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
@@ -42,7 +41,6 @@ from moerank.mofsrank.settings import (
     Settings,
     StageArgument,
     StageProgress,
-    check_on_shards,
     listed_settings,
     merged_settings,
     read_refit,
@@ -58,7 +56,7 @@ from moerank.rankers import (
     train_population,
     varying_for,
 )
-from moerank.rankers.arguments import as_ranking_data, trainable
+from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.model import Forest
 from moerank.statistics import level_of_each
 from moerank.verdict import LEVEL, MARGIN, Part, Verdict, judge
@@ -67,7 +65,7 @@ if TYPE_CHECKING:  # matplotlib takes long to load
     from matplotlib.axes import Axes
 
 
-def tuned_backend(backend: FitnessBackend, train: AnyData, validation: RankingData | None) -> FitnessBackend:
+def tuned_backend(backend: FitnessBackend, train: RankingData, validation: RankingData | None) -> FitnessBackend:
     """Return a copy of the backend with parameters chosen by validation MAP from its published grid, if it has one."""
     copy: Any = clone(backend)
     if validation is not None and hasattr(copy, "tune"):
@@ -233,7 +231,6 @@ class MOFSRank(RankingEstimator):
               6  0.136
     """
 
-    on_shards = True
     _takes_weights = True
 
     backend: FitnessBackend | AnyRanker | None = None
@@ -278,7 +275,7 @@ class MOFSRank(RankingEstimator):
         """Set parameters, also of the backend, and settings of the stages: ``set_params(ensemble__generations=5)``."""
         return super().set_params(**merged_settings(self.get_params(deep=False), params))
 
-    def path(self, train: AnyData) -> SelectionPath:
+    def path(self, train: RankingData) -> SelectionPath:
         """Return for each k the best member of the front with at most k features, by the metric that `final` takes.
 
         The search was fitted on `train`.
@@ -293,13 +290,10 @@ class MOFSRank(RankingEstimator):
     def _check_parameters(self) -> None:
         self._settings = Settings.of(self.get_params(deep=False))
 
-    def _fit(self, train: AnyData, validation: RankingData | None) -> None:
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         if self.final in ("validation", "guaranteed") and validation is None:
             raise ValueError(f'final="{self.final}" needs validation data; pass validation=… to fit')
         settings = self._settings
-        if train.in_shards:
-            unit = settings.instance_selection.unit if settings.instance_selection else "auto"
-            check_on_shards(self.backend, unit, self.refit)
         self.random_state_ = settings.random_state
         tests = None
         if self.final == "guaranteed" and validation is not None:
@@ -337,18 +331,20 @@ class MOFSRank(RankingEstimator):
             self._n_allowed, self._reference = int(allowed.sum()), on_all_columns(reference, kept)
             self._choose(front.on_all_columns(kept), train, validation, tests)
 
-    def _useful(self, train: AnyData, limits: FeatureLimits, plan: RefitPlan | None) -> Mask:
+    def _useful(self, train: RankingData, limits: FeatureLimits, plan: RefitPlan | None) -> Mask:
         """Return the features whose bits may change a ranker: the search would waste evaluations on others."""
         if limits.may_need_more:
             return np.ones(train.n_features, np.bool_)
         rankers = [self._settings.backend, *([] if plan is None else [plan.ranker])]
         included = column_mask(limits.include, train.feature_names, "include")
-        return np.any([included, *(varying_for(ranker, trainable(train, ranker)) for ranker in rankers)], axis=0)
+        return np.any([included, *(varying_for(ranker, train) for ranker in rankers)], axis=0)
 
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
-    def _choose(self, front: Front, train: AnyData, validation: RankingData | None, tests: RankingData | None) -> None:
+    def _choose(
+        self, front: Front, train: RankingData, validation: RankingData | None, tests: RankingData | None
+    ) -> None:
         metric, objectives = self._scored_by, read_objectives(self.objectives)
         front, errors = front.by_size(objectives, train, metric)
         held_out = None if validation is None else values_of(validation, metric, front.population)
@@ -430,7 +426,9 @@ class MOFSRank(RankingEstimator):
         rankers: Any = self.front_rankers_
         return rankers.forest(self.chosen_)
 
-    def verdict(self, X: AnyData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> Verdict:
+    def verdict(
+        self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+    ) -> Verdict:
         """Compare the chosen member with the same ranker on all features, on test queries.
 
         Parameters
@@ -449,7 +447,7 @@ class MOFSRank(RankingEstimator):
             If the data are malformed.
         """
         check_is_fitted(self, "front_")
-        data = in_one_piece(X if isinstance(X, AnyData) else as_ranking_data(X, y, qid, name="test data"))
+        data = X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data")
         table = self._table(data)
         scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
         selection, reference = data.weighed(self._scored_by.per_query(data, scores)).T

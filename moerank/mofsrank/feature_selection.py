@@ -9,7 +9,7 @@ import numpy as np
 from pymoo.core.mutation import Mutation
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.data import AnyData
+from moerank.data import RankingData
 from moerank.evolution import (
     CROSSOVER,
     AdaptiveBitFlip,
@@ -102,7 +102,7 @@ class FeatureSelection(Stage):
 
     def __init__(
         self,
-        train: AnyData,
+        train: RankingData,
         backend: FitnessBackend | AnyRanker | None = None,
         metric: Metric | None = None,
         pair_masks: Mask | None = None,

@@ -12,7 +12,7 @@ import pandas as pd
 from moocore import is_nondominated
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.data import AnyData
+from moerank.data import RankingData
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import FRONT, Objective, errors_of
 from moerank.rankers import Population, on_all_columns
@@ -46,7 +46,7 @@ class Front:
         feature_mask[:, kept] = self.feature_mask
         return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, kept))
 
-    def by_size(self, objectives: Sequence[Objective], train: AnyData, metric: Metric) -> tuple[Front, Vector]:
+    def by_size(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> tuple[Front, Vector]:
         """Return the front by size, error, then objectives, and the errors (1 − metric) on the training data."""
         errors = self._errors(objectives, train, metric)
         order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
@@ -57,7 +57,7 @@ class Front:
         trained_on = None if self.trained_on is None else self.trained_on[members]
         return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on)
 
-    def _errors(self, objectives: Sequence[Objective], train: AnyData, metric: Metric) -> Vector:
+    def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> Vector:
         for objective, values in zip(objectives, self.F.T, strict=True):
             if objective.name == "error":
                 return np.asarray(values, np.float64)

@@ -9,8 +9,8 @@ import numpy as np
 
 from moerank.arrays import Array, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_choice, check_room
-from moerank.data import AnyData
-from moerank.data.ranking_data import in_one_piece, n_pairs_of_documents, n_pairs_of_queries
+from moerank.data import RankingData
+from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
 from moerank.evolution import (
     CROSSOVER,
     DENSITY,
@@ -101,7 +101,7 @@ class InstanceSelection(Stage):
 
     def __init__(
         self,
-        train: AnyData,
+        train: RankingData,
         backend: FitnessBackend | AnyRanker | None = None,
         metric: Metric | None = None,
         *,
@@ -183,12 +183,12 @@ class InstanceSelection(Stage):
         )
 
 
-def default_unit(train: AnyData) -> Unit:
-    """Return "pair" for up to `MOST_PAIRS` pairs outside shards, otherwise "query"."""
-    return "pair" if train.n_pairs <= MOST_PAIRS and train.n_shards == 1 else "query"
+def default_unit(train: RankingData) -> Unit:
+    """Return "pair" for up to `MOST_PAIRS` pairs, otherwise "query"."""
+    return "pair" if train.n_pairs <= MOST_PAIRS else "query"
 
 
-def n_pairs_kept(train: AnyData, unit: Unit, masks: Mask) -> Integers:
+def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
     """Return the number of preference pairs that each row of `masks` (n_individuals, n_units) keeps."""
     if unit == "pair":
         return np.array([np.count_nonzero(mask) for mask in masks], np.int64)
@@ -196,7 +196,7 @@ def n_pairs_kept(train: AnyData, unit: Unit, masks: Mask) -> Integers:
 
 
 def train_on_units(
-    backend: FitnessBackend, train: AnyData, unit: Unit, masks: Mask | None, feature_mask: Mask | None = None
+    backend: FitnessBackend, train: RankingData, unit: Unit, masks: Mask | None, feature_mask: Mask | None = None
 ) -> Population:
     """Train one ranker on the pairs that each row of `masks` (n_individuals, n_units) keeps.
 
@@ -211,7 +211,7 @@ def train_on_units(
     return train_population(backend, train, pair_mask=_pair_mask(train, unit, masks), feature_mask=feature_mask)
 
 
-def _pair_mask(train: AnyData, unit: Unit, masks: Mask) -> Mask:
+def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
     """Return the masks of the pairs that each row keeps, shape (…, n_pairs)."""
     if unit == "pair":
         return masks
@@ -221,10 +221,10 @@ def _pair_mask(train: AnyData, unit: Unit, masks: Mask) -> Mask:
         "without if documents or queries are the units),",
         n_pairs * (n_strings + 8),
     )
-    better, worse = (pairs := in_one_piece(train).pairs).better, pairs.worse
+    better, worse = (pairs := train.pairs).better, pairs.worse
     if unit == "document":
         return masks[..., better] & masks[..., worse]
-    query = np.repeat(np.arange(train.n_queries), np.diff(in_one_piece(train).offsets))
+    query = np.repeat(np.arange(train.n_queries), np.diff(train.offsets))
     return masks[..., query[better]]
 
 

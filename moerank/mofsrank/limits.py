@@ -15,10 +15,9 @@ from scipy.sparse import csr_array
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least, check_not_negative, unknown
-from moerank.data import AnyData, FeatureCosts
+from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, in_column_order, listed
-from moerank.data.shards import DataT
 from moerank.evolution import KeepAsIs
 
 Features: TypeAlias = Sequence[int | str] | int | str
@@ -136,7 +135,7 @@ class FeatureStrings:
     [[True, False, True]]
     """
 
-    def __init__(self, data: AnyData, limits: FeatureLimits = UNLIMITED, *, by_group: bool = False) -> None:
+    def __init__(self, data: RankingData, limits: FeatureLimits = UNLIMITED, *, by_group: bool = False) -> None:
         self.data = data
         self.limits = limits
         self.by_group = by_group
@@ -405,7 +404,7 @@ class KeepLimits(Repair):
         return X
 
 
-def _grouped_costs(data: AnyData, what: str) -> FeatureCosts:
+def _grouped_costs(data: RankingData, what: str) -> FeatureCosts:
     """Return the costs of data; raise a ValueError if `what` needs groups and there are none."""
     if data.costs is None or (data.costs.group < 0).all():
         raise ValueError(
@@ -415,7 +414,7 @@ def _grouped_costs(data: AnyData, what: str) -> FeatureCosts:
     return data.costs
 
 
-def _group_mask(data: AnyData, group: object, what: str) -> Mask:
+def _group_mask(data: RankingData, group: object, what: str) -> Mask:
     """Return the features of a group, shape (n_features,); raise a ValueError if `what` names an unknown group."""
     costs = _grouped_costs(data, what)
     if group not in costs.names:
@@ -423,7 +422,7 @@ def _group_mask(data: AnyData, group: object, what: str) -> Mask:
     return costs.group == costs.names.index(group)
 
 
-def _bits_of_groups(data: AnyData) -> Integers:
+def _bits_of_groups(data: RankingData) -> Integers:
     """Return the bit of each feature where bits stand for groups, shape (n_features,)."""
     costs = _grouped_costs(data, "by_group")
     keys = [("group", group) if group >= 0 else ("feature", column) for column, group in enumerate(costs.group)]
@@ -432,7 +431,7 @@ def _bits_of_groups(data: AnyData) -> Integers:
 
 
 def allowed_features(
-    train: AnyData, limits: FeatureLimits, exclude: Features = (), only: Features = ()
+    train: RankingData, limits: FeatureLimits, exclude: Features = (), only: Features = ()
 ) -> tuple[Mask, FeatureLimits]:
     """Return the mask of the features that may be selected, and the limits for data with these features alone.
 
@@ -480,11 +479,11 @@ def allowed_features(
 
 
 def with_costs(
-    train: DataT,
+    train: RankingData,
     costs: Costs | None = None,
     groups: Groups | None = None,
     group_costs: GroupCosts | None = None,
-) -> DataT:
+) -> RankingData:
     """Return the data with the costs and groups that `MOFSRank` is given; without any, the data themselves.
 
     Raises a ValueError for groups beside a `FeatureCosts`, which has groups itself, and for costs that do not fit.

@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_not_negative, check_positive, unknown
-from moerank.data import AnyData, FeatureCosts
+from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
-from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population, train_population
@@ -70,7 +69,7 @@ class Objective(ABC):
         """Return the value of each candidate, shape (n_candidates,); finite, smaller is better."""
 
     @abstractmethod
-    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return the smallest and largest possible value, for strings of `n_var` entries.
 
         Hypervolumes are shares of the box between them. Empty or infeasible individuals score the upper bound plus one.
@@ -119,7 +118,7 @@ class Candidates:
 
     def __init__(
         self,
-        data: AnyData,
+        data: RankingData,
         metric: Metric,
         feature_mask: Mask,
         train: Callable[[], Population],
@@ -161,7 +160,7 @@ class Candidates:
     @_Once
     def scores(self) -> Matrix:
         """Return the scores of the documents by each ranker, shape (n_documents, n_candidates)."""
-        return scores_on(in_one_piece(self.data), self.population)
+        return scores_on(self.data, self.population)
 
     @_Once
     def shares(self) -> Matrix:
@@ -170,7 +169,7 @@ class Candidates:
         It is 1 for each feature of a ranker, but in cascades, whose second step ranks few documents.
         """
         shares = getattr(self.population, "shares", None)
-        return np.asarray(self.feature_mask if shares is None else shares(in_one_piece(self.data)), np.float64)
+        return np.asarray(self.feature_mask if shares is None else shares(self.data), np.float64)
 
     @_Once
     def per_query(self) -> Matrix:
@@ -187,7 +186,7 @@ class Features(Objective):
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         return np.count_nonzero(candidates.feature_mask, axis=1)
 
-    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         return 0.0, float(n_var)
 
 
@@ -204,7 +203,7 @@ class Pairs(Objective):
             )
         return candidates.n_pairs
 
-    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         return 0.0, float(data.n_pairs)
 
 
@@ -217,7 +216,7 @@ class Error(Objective):
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         return candidates.errors
 
-    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         return 0.0, 1.0
 
 
@@ -231,11 +230,11 @@ class Cost(Objective):
         """Add up the costs of each candidate's features."""
         return self._of(candidates.data).sums(candidates.shares)
 
-    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return 0 and the cost of all features."""
         return 0.0, self._of(data).total
 
-    def _of(self, data: AnyData) -> FeatureCosts:
+    def _of(self, data: RankingData) -> FeatureCosts:
         return known_costs(data.costs, data.name, 'the objective "cost"')
 
 
@@ -271,7 +270,7 @@ class Risk(Objective):
         d = candidates.per_query - self._baseline(candidates)[:, None]
         return np.where(d > 0, -d, -(1.0 + self.a) * d).mean(axis=0)
 
-    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return the values of a gain or a loss of 1 in every query."""
         return -1.0, 1.0 + self.a
 
@@ -315,11 +314,11 @@ class Visits(Objective):
         if population.coefs is not None:
             return np.zeros(len(population))
         try:
-            return np.asarray(population.visits(in_one_piece(candidates.data)))
+            return np.asarray(population.visits(candidates.data))
         except AttributeError:  # such as that of a ranker without `forest_`
             raise ValueError('the objective "visits" is for rankers of trees or weights; leave it out') from None
 
-    def bounds(self, data: AnyData, n_var: int) -> tuple[float, float]:
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return 0 and `most`."""
         return 0.0, self.most
 
@@ -375,21 +374,19 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     return found
 
 
-def values_of(data: AnyData, metric: Metric, population: Population, *, workers: int = 1) -> Matrix:
+def values_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Matrix:
     """Return the metric of each ranker of a population on each query, `weighed`, shape (n_queries, n_individuals)."""
     if population.coefs is None:
-        data = in_one_piece(data)
         return data.weighed(metric.per_query(data, scores_on(data, population)))
     return data.weighed(metric.of_linear(data, population.coefs, workers=workers))  # without all scores in memory
 
 
-def errors_of(data: AnyData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
+def errors_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
     """Return 1 − metric of each ranker of a population, shape (n_individuals,)."""
     if population.coefs is None:
-        one = in_one_piece(data)
 
         def errors(rows: Integers) -> Vector:
-            return 1.0 - metric.batch(one, scores_on(one, population.take(rows)))
+            return 1.0 - metric.batch(data, scores_on(data, population.take(rows)))
 
         return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.folds import Draws
-from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.threads import new_threads
 from moerank.metrics import Metric
 from moerank.mofsrank.front import Front
@@ -167,7 +166,7 @@ def refit_front(
     3. "refit": the ranker is trained on the features of each member; validation chooses the number of trees of
        LambdaMART for each.
     """
-    train, settings, ranker = in_one_piece(stages.train), stages.settings, plan.ranker
+    train, settings, ranker = stages.train, stages.settings, plan.ranker
     tell = settings.progress or (lambda stage, share, number, n_eval: None)
     if validation is not None and (settings.tune or plan.named) and hasattr(ranker, "tune"):
         ranker = ranker.tune(train, validation, progress=lambda share: tell("refit_tuning", share, 0, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from pymoo.core.sampling import Sampling
 
 from moerank.arrays import Array, Mask, Matrix
 from moerank.checks import Parameters, check_room
-from moerank.data import AnyData, RankingData
+from moerank.data import RankingData
 from moerank.evolution import (
     Archive,
     Factory,
@@ -71,7 +71,7 @@ class StagedSearch:
     `history` and `n_evaluations` are as in `MOFSRank`.
     """
 
-    train: AnyData
+    train: RankingData
     settings: Settings
     instance_unit: Unit | None = None
     fronts: dict[str, Matrix] = field(default_factory=dict)
@@ -289,21 +289,14 @@ def _history(result: SearchResult, stage: Stage) -> pd.DataFrame:
     )
 
 
-def digest_of_data(train: AnyData) -> str:
+def digest_of_data(train: RankingData) -> str:
     """Return a digest of the data, remembered with them."""
 
     def digest() -> str:
         costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
-        digests = train.map(_digest, costs)
-        if len(digests) == 1:
-            return digests[0]
-        return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
+        total = hashlib.blake2b(digest_size=16)
+        for array in (train.X, train.y, train.offsets, *costs):
+            total.update(np.ascontiguousarray(array).data)
+        return total.hexdigest()
 
     return train.remember("digest of the data", digest)
-
-
-def _digest(data: RankingData, costs: Sequence[Array]) -> str:
-    total = hashlib.blake2b(digest_size=16)
-    for array in (data.X, data.y, data.offsets, *costs):
-        total.update(np.ascontiguousarray(array).data)
-    return total.hexdigest()

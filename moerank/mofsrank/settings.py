@@ -41,7 +41,6 @@ from moerank.checks import (
     most_workers,
     unknown,
 )
-from moerank.data.shards import NOT_ON_SHARDS
 from moerank.evolution import (
     ALGORITHMS,
     BIT_SEARCHES,
@@ -392,18 +391,6 @@ def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instance
             f'{name}(…), or to go on from there by a small search, refit={{"ranker": {name}(…), "evaluations": 200}}'
         )
     return found
-
-
-def check_on_shards(backend: object, unit: str, refit: object = None) -> None:
-    """Raise a ValueError for settings that data in shards do not allow; None stands for the default backend."""
-    if backend is not None and not getattr(backend, "on_shards", False):
-        raise ValueError(f"the backend {type(backend).__name__} {NOT_ON_SHARDS}")
-    if refit is not None:
-        raise ValueError(f"refit {NOT_ON_SHARDS}; train that ranker on the chosen features of a sample")
-    if unit == "pair":
-        raise ValueError(
-            'unit="pair" lists the preference pairs, which data in shards do not; take "query" or "document"'
-        )
 
 
 @dataclass(frozen=True)

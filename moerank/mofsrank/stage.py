@@ -11,7 +11,7 @@ from pymoo.core.problem import Problem
 
 from moerank.arrays import Array, Mask, Matrix
 from moerank.checks import check_at_least, check_share, most_workers
-from moerank.data import AnyData
+from moerank.data import RankingData
 from moerank.evolution import CROSSOVER, Operators, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
@@ -30,7 +30,7 @@ class Stage(Problem):  # type: ignore[misc]
 
     def __init__(
         self,
-        train: AnyData,
+        train: RankingData,
         backend: FitnessBackend | None,
         metric: Metric | None,
         n_var: int,

@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
-from moerank.data import AnyData, RankingData
-from moerank.data.ranking_data import in_one_piece
+from moerank.data import RankingData
 from moerank.kernels.threads import new_threads
 from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import RankingEstimator
@@ -140,7 +139,7 @@ def with_features(estimator: Any) -> RankingEstimator:
 
 def train_on_subsets(
     ranker: object,
-    train: AnyData,
+    train: RankingData,
     feature_mask: Mask,
     validation: RankingData | None = None,
     *,
@@ -163,7 +162,6 @@ def train_on_subsets(
     if isinstance(ranker, FitnessBackend):
         n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
         return train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
-    train = in_one_piece(train)
     usable = distinct & varying_for(ranker, train)
     rankers: list[AnyRanker | None] = []
     with new_threads(workers) as pool:

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
-from moerank.data import (
-    PER_QUERY,
-    UNSCALED,
-    AnyData,
-    FittedScaling,
-    MissingRule,
-    RankingData,
-    Scaling,
-    centre_in_queries,
-)
-from moerank.data.blocks import ROWS, add_up, blocks, column_block
+from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
+from moerank.data.blocks import ROWS, blocks, column_block
 from moerank.data.inputs import (
     RULES,
     as_table,
@@ -30,19 +21,18 @@ from moerank.data.inputs import (
     refuse_large_values,
     refuse_missing_values,
 )
-from moerank.data.ranking_data import in_one_piece, labels_alone
+from moerank.data.ranking_data import labels_alone
 from moerank.data.scaling import fill_missing
-from moerank.data.shards import NOT_ON_SHARDS
 from moerank.kernels.columns import add_extents
 from moerank.kernels.lanes import lanes
 
-Validation: TypeAlias = AnyData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
+Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
 """Data to look at without training on them; X and y without qid are one query, as they must be in training, too."""
 
 
 def as_ranking_data(
-    X: AnyData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None, *, name: str = "training data"
-) -> AnyData:
+    X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None, *, name: str = "training data"
+) -> RankingData:
     """Check the first arguments of a `fit`, and return them as data that hold at least one preference pair.
 
     A RankingData is returned as it is, with its names and all that is remembered there. The columns of a DataFrame
@@ -51,8 +41,8 @@ def as_ranking_data(
     Raises a ValueError if y is missing, or given beside a RankingData, for malformed data, and for values too large to
     train on.
     """
-    data: AnyData
-    if isinstance(X, AnyData):
+    data: RankingData
+    if isinstance(X, RankingData):
         _refuse_beside(y, qid)
         data = X
     elif y is None:
@@ -65,13 +55,6 @@ def as_ranking_data(
     data.require_pairs()
     data.require_moderate_values()
     return data
-
-
-def trainable(train: AnyData, ranker: object) -> RankingData:
-    """Return the data to train a ranker on; a ValueError for shards if the ranker does not say ``on_shards``."""
-    if train.in_shards and not getattr(ranker, "on_shards", False):
-        raise ValueError(f"{type(ranker).__name__} {NOT_ON_SHARDS}")
-    return cast(RankingData, train)
 
 
 def one_validation(
@@ -87,17 +70,17 @@ def one_validation(
     return X_val, y_val, qid_val
 
 
-def labelled(X: AnyData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
+def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
     """Return test data for a metric: X if it is a RankingData, else labels and queries beside a feature that is 0."""
-    if isinstance(X, AnyData):
+    if isinstance(X, RankingData):
         _refuse_beside(y, qid)
-        return in_one_piece(X)
+        return X
     if y is None:
         raise ValueError("test data: y is missing: give the relevance labels, one per row of X")
     return labels_alone(y, qid)
 
 
-def as_validation_data(validation: Validation | None, train: AnyData) -> RankingData | None:
+def as_validation_data(validation: Validation | None, train: RankingData) -> RankingData | None:
     """Check the argument `validation` of a `fit`, and return it as data with the features of `train`, scaled alike.
 
     What comes unscaled is scaled as the training data are, but for arrays beside data scaled per query, which are
@@ -109,10 +92,8 @@ def as_validation_data(validation: Validation | None, train: AnyData) -> Ranking
     """
     if validation is None:
         return None
-    arrays = not isinstance(validation, AnyData)
-    if isinstance(validation, AnyData):
-        validation = in_one_piece(validation)
-    else:
+    arrays = not isinstance(validation, RankingData)
+    if not isinstance(validation, RankingData):
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
             raise ValueError(f"validation must be a RankingData or (X, y, qid), not {type(validation).__name__}")
         X, y, *rest = validation
@@ -134,7 +115,7 @@ def as_validation_data(validation: Validation | None, train: AnyData) -> Ranking
 
 
 def as_feature_table(
-    X: AnyData | ArrayLike,
+    X: RankingData | ArrayLike,
     n_features: int,
     names: Sequence[str] | NDArray[np.object_] | None = None,
     *,
@@ -151,8 +132,7 @@ def as_feature_table(
     number can be made of.
     """
     known = None if names is None else list(names)
-    if isinstance(X, AnyData):
-        X = in_one_piece(X)
+    if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")
         _check_width(X.X, n_features, estimator)
         table = _scaled_alike(X, scaling, missing).X
@@ -245,7 +225,7 @@ def _check_names(
 
 
 def read_masks(
-    train: AnyData, pair_mask: Mask | None, feature_mask: Mask | None
+    train: RankingData, pair_mask: Mask | None, feature_mask: Mask | None
 ) -> tuple[Mask | None, Mask | None, Mask]:
     """Check the masks of a population and say what each individual has of its own.
 
@@ -268,7 +248,7 @@ def read_masks(
     return subset, pairs, feature_mask
 
 
-def read_features(train: AnyData, feature_mask: Mask | None, unit_mask: Mask) -> Mask:
+def read_features(train: RankingData, feature_mask: Mask | None, unit_mask: Mask) -> Mask:
     """Return the features (n_individuals, n_features) of individuals whose documents or queries `unit_mask` keeps.
 
     Without a `feature_mask` all features, in a row for each of `unit_mask`, or one if that has no first axis.
@@ -308,12 +288,12 @@ class Apart(NamedTuple):
         return self.largest / self.smallest if self.smallest > self.largest / 1e300 else float("inf")
 
 
-def varying_in_queries(train: AnyData) -> Mask:
+def varying_in_queries(train: RankingData) -> Mask:
     """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
     return _bounds(train).varies
 
 
-def features_apart(train: AnyData) -> Apart | None:
+def features_apart(train: RankingData) -> Apart | None:
     """Return the features that differ most in scale, or None if their ratio is at most 10,000; remembered.
 
     The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
@@ -327,7 +307,7 @@ def features_apart(train: AnyData) -> Apart | None:
         varies = np.flatnonzero(bounds.varies)
         if len(varies) < 2 or bounds.most[varies].max() <= LARGEST_RATIO * bounds.least[varies].min():
             return None
-        total = train.total(_squares, varies, bounds.unit[varies])
+        total = _squares(train, varies, bounds.unit[varies])
         deviation = np.sqrt(total / train.n_documents) * bounds.unit[varies]
         large, small = int(deviation.argmax()), int(deviation.argmin())
         if deviation[large] <= LARGEST_RATIO * deviation[small]:
@@ -346,21 +326,15 @@ class _Bounds(NamedTuple):
     most: Vector
 
 
-def _bounds(train: AnyData) -> _Bounds:
+def _bounds(train: RankingData) -> _Bounds:
     """Bound the deviations by the extents: for m documents of extent e, e² / 2 ≤ sum of squares ≤ m e² / 4."""
 
     def compute() -> _Bounds:
-        extents = train.map(_extents)
-        largest = np.max([shard[0] for shard in extents], axis=0)
+        largest, squares, weighted = _extents(train)
         varies = largest > 0.0
         unit = np.where(varies, largest, 1.0)
-
-        def in_unit(shard: int) -> tuple[Vector, Vector]:
-            largest, squares, weighted = extents[shard]
-            share = largest / unit
-            return squares * share * share, weighted * share * share
-
-        squares, weighted = add_up((0, len(extents)), in_unit)
+        share = largest / unit
+        squares, weighted = squares * share * share, weighted * share * share
         return _Bounds(
             varies=varies,
             unit=unit,
@@ -411,14 +385,14 @@ class ScaleWarning(UserWarning):
     """Features, or data, differ so much in scale that it spoils a ranker; scale them, and in the same way."""
 
 
-def warn_of_constant_features(train: AnyData, varying: Mask, where: str) -> None:
+def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
     """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
     names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
     message = f"features constant in {where} are left out: {', '.join(names)}"
     warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
 
 
-def warn_of_scales(train: AnyData) -> None:
+def warn_of_scales(train: RankingData) -> None:
     """Name the features with the largest and the smallest scale if they are too far apart.
 
     Data that are scaled, in whatever way, are not looked at. The warning points at the caller of `fit`.

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters, check_fields
-from moerank.data import UNSCALED, AnyData, FittedScaling, MissingRule, RankingData, Scaling
+from moerank.data import UNSCALED, FittedScaling, MissingRule, RankingData, Scaling
 from moerank.data.scaling import negative_features
 from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
@@ -30,7 +30,6 @@ from moerank.rankers.arguments import (
     labelled,
     one_validation,
     read_features,
-    trainable,
     varying_in_queries,
     warn_of_constant_features,
     warn_of_other_scales,
@@ -58,7 +57,7 @@ if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it
         def set_fit_request(self, **requests: bool | str | None) -> Self: ...
         def set_score_request(self, **requests: bool | str | None) -> Self: ...
         def __sklearn_tags__(self) -> Any: ...
-        def fit_transform(self, X: AnyData | ArrayLike, y: ArrayLike | None = None, **fit_params: Any) -> Any: ...
+        def fit_transform(self, X: RankingData | ArrayLike, y: ArrayLike | None = None, **fit_params: Any) -> Any: ...
         def inverse_transform(self, X: ArrayLike) -> Any: ...
         def transform(self, X: ArrayLike) -> Any: ...
 
@@ -98,9 +97,6 @@ class RankingEstimator(_Estimator):
     _additive: ClassVar[bool] = True
     """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
 
-    on_shards: ClassVar[bool] = False
-    """Whether nothing but sums over the documents is asked of them, so that they may be in shards."""
-
     # What scikit-learn's metadata routing, where it is switched on, hands on without being asked to.
     __metadata_request__fit: ClassVar = dict.fromkeys(("qid", "validation", "X_val", "y_val", "qid_val"), True)
     __metadata_request__score: ClassVar = {"qid": True}
@@ -122,7 +118,7 @@ class RankingEstimator(_Estimator):
 
     def fit(
         self,
-        X: AnyData | ArrayLike,
+        X: RankingData | ArrayLike,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -174,7 +170,7 @@ class RankingEstimator(_Estimator):
             If the training stopped at a bound, or found nothing to rank by; the message says what to change.
         """
         self._check_parameters()
-        train = trainable(as_ranking_data(X, y, qid), self)
+        train = as_ranking_data(X, y, qid)
         held_out = as_validation_data(one_validation(validation, X_val, y_val, qid_val), train)
         self._look_at(train)
         self.scaling_, self.missing_, self.negative_ = train.scaling, train.missing, negative_features(train)
@@ -199,7 +195,7 @@ class RankingEstimator(_Estimator):
             warnings.warn(f"{type(self).__name__} {reservation}", ConvergenceWarning, stacklevel=2)
         return self
 
-    def predict(self, X: AnyData | ArrayLike) -> Vector:
+    def predict(self, X: RankingData | ArrayLike) -> Vector:
         """Return the scores (n_documents,) of the rows of X, all features in their columns; higher ranks higher.
 
         Raw values are scaled as the training data were, and missing ones follow their rule. An array has no queries:
@@ -216,7 +212,7 @@ class RankingEstimator(_Estimator):
 
     def score(
         self,
-        X: AnyData | ArrayLike,
+        X: RankingData | ArrayLike,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -246,7 +242,7 @@ class RankingEstimator(_Estimator):
         if sample_weight is not None:
             raise ValueError("sample_weight must be None; give weights as score(RankingData(…, query_weights=…))")
         scores = self.predict(X)
-        if not isinstance(X, AnyData) and qid is None and self.n_queries_ > 1:
+        if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
             raise ValueError(
                 f"score needs qid, for the training data had {self.n_queries_} queries; scikit-learn's searches hand "
                 "it on after sklearn.set_config(enable_metadata_routing=True)"
@@ -257,18 +253,18 @@ class RankingEstimator(_Estimator):
     def _scored_by(self) -> Metric:
         return MAP()
 
-    def transform(self, X: AnyData | ArrayLike) -> Any:
+    def transform(self, X: RankingData | ArrayLike) -> Any:
         """Return the columns of X, all features, that the estimator uses: an array, or as ``set_output`` says.
 
         They are completed and scaled as `predict` does.
         """
         check_is_fitted(self, "support_")
         as_given = not isinstance(self._scaling, FittedScaling) and self._missing is None
-        if not isinstance(X, AnyData) and as_given:
+        if not isinstance(X, RankingData) and as_given:
             return super().transform(X)
         return self._table(X)[:, self.support_]
 
-    def _table(self, X: AnyData | ArrayLike) -> Matrix:
+    def _table(self, X: RankingData | ArrayLike) -> Matrix:
         """Return X as training saw its data."""
         check_is_fitted(self, "support_")
         names = getattr(self, "feature_names_in_", None)
@@ -379,7 +375,7 @@ class Ranker(RankingEstimator):
 
     def tune(
         self,
-        train: AnyData,
+        train: RankingData,
         validation: RankingData,
         grid: Grid | None = None,
         metric: Metric | str | None = None,
@@ -400,8 +396,7 @@ class Ranker(RankingEstimator):
         """
         measure = as_metric(metric, MAP())
         self._check_parameters()
-        allowed = trainable(train, self)
-        candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(allowed)]
+        candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
         for candidate in candidates:
             candidate._check_parameters()
         if len(candidates) == 1:
@@ -409,7 +404,7 @@ class Ranker(RankingEstimator):
         quality = np.empty(len(candidates))
         groups = self._groups(candidates)
         for done, group in enumerate(groups, start=1):
-            scores = self._candidate_scores(allowed, validation, [candidates[i] for i in group])
+            scores = self._candidate_scores(train, validation, [candidates[i] for i in group])
             quality[group] = self._steadied(quality_of(scores, validation, measure))
             if progress is not None:
                 progress(done / len(groups))
@@ -487,13 +482,13 @@ class LinearBackend(LinearRanker):
     fit_population: Callable[..., Matrix]
     """Method that trains one ranker for each row of the masks; see `FitnessBackend`."""
 
-    def _fit(self, train: AnyData, validation: RankingData | None) -> None:
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self.fit_population(train)[0])
 
-    def _candidate_scores(self, train: AnyData, validation: RankingData, candidates: list[Self]) -> Matrix:
+    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, self._fit_candidates(train, candidates))
 
-    def _fit_candidates(self, train: AnyData, candidates: list[Self]) -> Matrix:
+    def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
         """Train each entry of a grid on everything: W (n_candidates, n_features)."""
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
 
@@ -504,9 +499,7 @@ class CountedBackend(LinearBackend):
     A subclass implements `_fit_counted`.
     """
 
-    on_shards = True
-
-    def fit_documents(self, train: AnyData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
 
         Parameters
@@ -524,7 +517,7 @@ class CountedBackend(LinearBackend):
         features, shared = read_features(train, feature_mask, document_mask), document_mask.ndim == 1
         return self._fit_counted(train, features, shared, documents=np.atleast_2d(document_mask))
 
-    def fit_queries(self, train: AnyData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
+    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
         """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
 
         As `fit_documents`, with a `query_mask` (n_individuals, n_queries) or (n_queries,), of which each row keeps a
@@ -534,7 +527,7 @@ class CountedBackend(LinearBackend):
         features, shared = read_features(train, feature_mask, query_mask), query_mask.ndim == 1
         return self._fit_counted(train, features, shared, queries=np.atleast_2d(query_mask))
 
-    def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         """Train on the mask `documents` or `queries`, which has one row where all individuals share it."""
         raise TypeError(f"{type(self).__name__} does not implement _fit_counted")
 

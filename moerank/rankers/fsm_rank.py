@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative
-from moerank.data import AnyData, RankingData
+from moerank.data import RankingData
 from moerank.kernels.lanes import lanes
 from moerank.kernels.proximal import proximal_lanes
 from moerank.rankers.arguments import read_masks
@@ -101,7 +101,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
     similarity: FeatureSimilarity = "pearson"
     convex: bool = True
 
-    def _fit(self, train: AnyData, validation: RankingData | None) -> None:
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         variables, n_iter, history = self._minimise(train)
         self.variables_ = variables[0]
         self.n_iter_ = int(n_iter[0])
@@ -123,7 +123,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
 
     def fit_population(
         self,
-        train: AnyData,
+        train: RankingData,
         *,
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
@@ -133,10 +133,10 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         self._check_parameters()
         return weights_of(self._minimise(train, pair_mask, feature_mask, start)[0])
 
-    def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         return weights_of(self._by_passes(train, features, **mask)[0])
 
-    def objective(self, train: AnyData, variables: ArrayLike) -> float:
+    def objective(self, train: RankingData, variables: ArrayLike) -> float:
         """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,), not negative.
 
         The weights of any linear ranker are such a point, too: ``np.concatenate([w.clip(0), (-w).clip(0)])``. A
@@ -152,12 +152,12 @@ class FSMRank(LargestWeightsPath, CountedBackend):
             cost = (size[used] / s[used]).sum()
         return float(loss + 0.5 * self.lambda1 * size @ A @ size + self.lambda2 * cost)
 
-    def default_grid(self, train: AnyData) -> Grid:
+    def default_grid(self, train: RankingData) -> Grid:
         """Return lambda1 and lambda2 in 10⁰ … 10⁻⁶ by half powers, 169 entries; the paper gives no grid."""
         powers = [10.0 ** (-k / 2) for k in range(13)]
         return [{"lambda1": lambda1, "lambda2": lambda2} for lambda2, lambda1 in product(powers, powers)]
 
-    def _fit_candidates(self, train: AnyData, candidates: list[Self]) -> Matrix:
+    def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
         """Train all entries of a grid as one population, if lambda1 and lambda2 are all they differ in."""
         fixed = {(c.max_iter, c.tol, key_of(c.importance), key_of(c.similarity), c.convex) for c in candidates}
         if len(fixed) > 1:
@@ -168,7 +168,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
 
     def _minimise(
         self,
-        train: AnyData,
+        train: RankingData,
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
         start: Matrix | None = None,
@@ -179,7 +179,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         The history is that of the last group of individuals.
         """
         subset, pairs, features = read_masks(train, pair_mask, feature_mask)
-        listable = train.n_shards == 1 and train.n_pairs <= LONGEST_LIST
+        listable = train.n_pairs <= LONGEST_LIST
         if subset is None and pairs is None and not listable:
             return self._by_passes(train, features, start, lambdas)
         problem = PairProblem.of(train, subset)
@@ -212,7 +212,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
 
     def _by_passes(
         self,
-        train: AnyData,
+        train: RankingData,
         features: Mask,
         start: Matrix | None = None,
         lambdas: Matrix | None = None,
@@ -227,7 +227,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         )
 
     def _terms(
-        self, train: AnyData, features: Mask, start: Matrix | None, lambdas: Matrix | None
+        self, train: RankingData, features: Mask, start: Matrix | None, lambdas: Matrix | None
     ) -> tuple[Mask, Matrix, Matrix, Vector, Matrix]:
         """Return features, lambdas and variables to start at, one row an individual, and the costs and A for all."""
         lambdas = np.tile((self.lambda1, self.lambda2), (len(features), 1)) if lambdas is None else lambdas
@@ -238,7 +238,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
         return features, lambdas, begin, cost, A
 
-    def _measures(self, train: AnyData) -> tuple[Vector, Matrix]:
+    def _measures(self, train: RankingData) -> tuple[Vector, Matrix]:
         """Return the importance and the similarity of the features."""
         return feature_importance(train, self.importance), feature_similarity(
             train, self.similarity, convex=self.convex

@@ -13,9 +13,8 @@ from scipy.stats import kendalltau, rankdata
 
 from moerank.arrays import Array, Matrix, Vector
 from moerank.checks import check_choice
-from moerank.data import AnyData, RankingData
+from moerank.data import RankingData
 from moerank.data.describe import feature_correlations, label_correlations
-from moerank.data.ranking_data import in_one_piece
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import Metric, as_metric, make_metric
 
@@ -55,18 +54,18 @@ def _check_numbers(**measures: Any) -> None:
 
 
 FeatureImportance: TypeAlias = Annotated[
-    str | Metric | Array | Sequence[float] | Callable[[AnyData], Array], check_importance
+    str | Metric | Array | Sequence[float] | Callable[[RankingData], Array], check_importance
 ]
 FeatureSimilarity: TypeAlias = Annotated[
     Literal["pearson", "spearman", "kendall", "identity"]
     | Array
     | Sequence[Sequence[float]]
-    | Callable[[AnyData], Array],
+    | Callable[[RankingData], Array],
     check_similarity,
 ]
 
 
-def feature_importance(data: AnyData, importance: FeatureImportance = "pearson") -> Vector:
+def feature_importance(data: RankingData, importance: FeatureImportance = "pearson") -> Vector:
     """Return the importance of each feature, shape (n_features,), 0 or more, remembered with the data.
 
     "pearson", "spearman" and "kendall" are the absolute correlation of a feature with the relevance label over all
@@ -92,7 +91,7 @@ def feature_importance(data: AnyData, importance: FeatureImportance = "pearson")
     return data.remember(("feature importance", key_of(importance)), compute)
 
 
-def feature_similarity(data: AnyData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True) -> Matrix:
+def feature_similarity(data: RankingData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True) -> Matrix:
     """Return the similarity of each two features, shape (n_features, n_features), remembered with the data.
 
     "pearson", "spearman" and "kendall" are as for `feature_importance`. "identity" is 1 for a feature with itself and
@@ -120,7 +119,7 @@ def key_of(measure: object) -> object:
     return measure if isinstance(measure, str | Metric) or callable(measure) else np.asarray(measure, float).tobytes()
 
 
-def _given(data: AnyData, measure: object, name: str, shape: tuple[int, ...]) -> Array:
+def _given(data: RankingData, measure: object, name: str, shape: tuple[int, ...]) -> Array:
     """Return the numbers of an array or a function of the data; refuse those that are no importance or similarity."""
     values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
     if values.shape != shape:
@@ -132,7 +131,7 @@ def _given(data: AnyData, measure: object, name: str, shape: tuple[int, ...]) ->
     return values
 
 
-def single_feature_values(data: AnyData, metric: Metric) -> Matrix:
+def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     """Return the metric of ranking by each feature alone, larger or smaller values first, shape (2, n_features).
 
     Remembered with the data. The values are those of the weights ±1 on one feature.
@@ -144,7 +143,7 @@ def single_feature_values(data: AnyData, metric: Metric) -> Matrix:
     """
 
     def compute() -> Matrix:
-        return (data.total(_sums, metric) / data.total_weight).reshape(2, -1)
+        return (_sums(data, metric) / data.total_weight).reshape(2, -1)
 
     return data.remember((metric, "of single features"), compute)
 
@@ -184,20 +183,20 @@ def kendall_tau(X: Matrix) -> Matrix:
     return tau
 
 
-def _with_label(correlation: Callable[[Matrix], Matrix], data: AnyData) -> Vector:
-    whole = in_one_piece(data)
+def _with_label(correlation: Callable[[Matrix], Matrix], data: RankingData) -> Vector:
+    whole = data
     return np.array([abs(correlation(np.column_stack([x, whole.y]))[0, 1]) for x in whole.X64.T])
 
 
-IMPORTANCES: dict[str, Callable[[AnyData], Vector]] = {
+IMPORTANCES: dict[str, Callable[[RankingData], Vector]] = {
     "pearson": label_correlations,
     "spearman": partial(_with_label, spearman),
     "kendall": partial(_with_label, kendall_tau),
     "ones": lambda data: np.ones(data.n_features),
 }
-SIMILARITIES: dict[str, Callable[[AnyData], Matrix]] = {
+SIMILARITIES: dict[str, Callable[[RankingData], Matrix]] = {
     "pearson": feature_correlations,
-    "spearman": lambda data: np.abs(spearman(in_one_piece(data).X64)),
-    "kendall": lambda data: np.abs(kendall_tau(in_one_piece(data).X64)),
+    "spearman": lambda data: np.abs(spearman(data.X64)),
+    "kendall": lambda data: np.abs(kendall_tau(data.X64)),
     "identity": lambda data: np.eye(data.n_features),
 }

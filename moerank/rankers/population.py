@@ -11,9 +11,8 @@ import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
-from moerank.data import AnyData, RankingData
+from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
-from moerank.rankers.arguments import trainable
 from moerank.rankers.model import Forest
 
 
@@ -236,7 +235,7 @@ def on_all_columns(population: Population, kept: Mask) -> Population:
 
 def train_population(
     backend: FitnessBackend,
-    train: AnyData,
+    train: RankingData,
     *,
     pair_mask: Mask | None = None,
     feature_mask: Mask | None = None,
@@ -248,7 +247,7 @@ def train_population(
     """
     masks = {"pair_mask": pair_mask, "feature_mask": feature_mask}
     given: Parameters = {name: mask for name, mask in masks.items() if mask is not None}
-    found = backend.fit_population(trainable(train, backend), **given)
+    found = backend.fit_population(train, **given)
     sizes = [len(mask) for mask in given.values() if np.ndim(mask) == 2]
     size = sizes[0] if sizes else 1
     if isinstance(found, np.ndarray):

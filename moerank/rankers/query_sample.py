@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from moerank.arrays import Vector
-from moerank.data.ranking_data import in_one_piece
 from moerank.rankers.arguments import as_ranking_data
 
 
@@ -52,7 +51,7 @@ class QuerySample(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> Self:
         """Train a clone of the ranker on the sample; data as in `RankSVM.fit`."""
-        data = in_one_piece(as_ranking_data(X, y, qid))
+        data = as_ranking_data(X, y, qid)
         chosen = np.sort(np.random.default_rng(self.random_state).permutation(data.n_queries)[: self.n_queries])
         rows = np.concatenate([np.arange(data.offsets[q], data.offsets[q + 1]) for q in chosen])
         self.ranker_ = clone(self.ranker).fit(data.with_rows(rows))

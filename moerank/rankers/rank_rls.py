@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_square
-from moerank.data import AnyData, RankingData, centre_in_queries
-from moerank.data.ranking_data import in_one_piece
+from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.cholesky import ridge_subsets
 from moerank.kernels.products import product, square
 from moerank.rankers.arguments import as_ranking_data, read_masks
@@ -93,7 +92,7 @@ class RankRLS(PairBackend):
 
     def fit_population(
         self,
-        train: AnyData,
+        train: RankingData,
         *,
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
@@ -125,7 +124,7 @@ class RankRLS(PairBackend):
             *problem.solve_population(C, SQUARED, model, pairs, features, tolerance=self.tol, start=start)
         )
 
-    def _weighted(self, train: AnyData, pair_masks: Iterable[Mask], features: Mask) -> Matrix:
+    def _weighted(self, train: RankingData, pair_masks: Iterable[Mask], features: Mask) -> Matrix:
         return solve_weighted(train, SQUARED, TARGETS[self.target], 0.5 / self.alpha, pair_masks, features)
 
     def _closed_form(self, moments: PairMoments, features: Mask) -> Matrix:
@@ -133,7 +132,7 @@ class RankRLS(PairBackend):
         B = moments.gram + self.alpha * np.eye(len(moments.gram))
         return ridge_subsets(B, moments.moment(TARGETS[self.target]), features)
 
-    def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         documents, queries = mask.get("documents"), mask.get("queries")
         of_query = self.loss == "query"
         if of_query and queries is None:
@@ -151,7 +150,7 @@ class RankRLS(PairBackend):
             own = zip(squares, moments, features, strict=True)
             return np.concatenate([ridge_subsets(A, b, mask[None]) for A, b, mask in own])
         if queries is not None and shared:
-            documents = np.repeat(queries, np.concatenate(train.map(_lengths)), axis=1)
+            documents = np.repeat(queries, _lengths(train), axis=1)
         if documents is not None and shared:
             return self._closed_form(PairMoments.of_documents(train, documents[0]), features)
         if train.is_weighted:
@@ -174,7 +173,7 @@ class RankRLS(PairBackend):
             If the data are malformed, or if all preference pairs are in one query.
         """
         self._check_parameters()
-        data = in_one_piece(as_ranking_data(X, y, qid))
+        data = as_ranking_data(X, y, qid)
         of_query = self.loss == "query"
         moments = QueryMoments.of(data, every_pair=of_query)
         b = moments.moment(DIFFERENCE if of_query else TARGETS[self.target])
@@ -212,9 +211,9 @@ def _lengths(data: RankingData) -> Integers:
     return np.diff(data.offsets)
 
 
-def _query_loss_system(data: AnyData) -> tuple[Matrix, Matrix]:
+def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
     """X̃ᵀX̃ and X̃ᵀỹ with ~ centring in every query, remembered with the data."""
-    return data.remember("query loss system", lambda: data.total(_query_loss_sums))
+    return data.remember("query loss system", lambda: _query_loss_sums(data))
 
 
 def _query_loss_sums(data: RankingData) -> tuple[Matrix, Matrix]:

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive
-from moerank.data import AnyData, RankingData
+from moerank.data import RankingData
 from moerank.rankers.arguments import read_masks
 from moerank.rankers.base import Grid, LinearRanker, PairBackend
 from moerank.training.counted import LONGEST_LIST, CountedProblem
@@ -76,7 +76,7 @@ class RankSVM(PairBackend):
 
     def fit_population(
         self,
-        train: AnyData,
+        train: RankingData,
         *,
         pair_mask: Mask | None = None,
         feature_mask: Mask | None = None,
@@ -96,7 +96,7 @@ class RankSVM(PairBackend):
             counted = CountedProblem.of(train)
             if pairs is None and features.all() and start is None:
                 return self._minima(counted, [self.C]).repeat(len(features), axis=0)
-            listable = train.n_shards == 1 and counted.n_pairs <= min(SHORT_LIST * train.n_documents, LONGEST_LIST)
+            listable = counted.n_pairs <= min(SHORT_LIST * train.n_documents, LONGEST_LIST)
             if pairs is None and not listable:
                 return self._told(*counted.solve_population(self.C, features, tolerance=self.tol, start=start))
             listed, model = PairProblem.of(train), counted.model(self.C)
@@ -104,20 +104,20 @@ class RankSVM(PairBackend):
             *listed.solve_population(self.C, SQUARED_HINGE, model, pairs, features, tolerance=self.tol, start=start)
         )
 
-    def _weighted(self, train: AnyData, pair_masks: Iterable[Mask], features: Mask) -> Matrix:
+    def _weighted(self, train: RankingData, pair_masks: Iterable[Mask], features: Mask) -> Matrix:
         return solve_weighted(train, SQUARED_HINGE, UNIT, self.C, pair_masks, features)
 
-    def _fit_counted(self, train: AnyData, features: Mask, shared: bool, **mask: Any) -> Matrix:
+    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
         if train.is_weighted:
             kept = list(pairs_of(train, **mask))
             return self._weighted(train, kept * len(features) if shared else kept, features)
         return self._told(*CountedProblem.of(train).solve_population(self.C, features, tolerance=self.tol, **mask))
 
-    def default_grid(self, train: AnyData) -> Grid:
+    def default_grid(self, train: RankingData) -> Grid:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
         return [{"C": 0.5 * 10.0**k} for k in range(-2, 3)]
 
-    def _fit_candidates(self, train: AnyData, candidates: list[Self]) -> Matrix:
+    def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
         read_masks(train, None, None)
         if train.is_weighted:
             return super()._fit_candidates(train, candidates)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Vector
 from moerank.checks import check_positive, check_room
-from moerank.data import AnyData, RankingData
+from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
 from moerank.rankers.base import LinearRanker, Ranker
@@ -32,7 +32,7 @@ class Selection(Ranker):
     def verdict(
         self,
         test: RankingData,
-        train: AnyData,
+        train: RankingData,
         validation: RankingData | None = None,
         *,
         metric: Metric | str | None = None,
@@ -141,7 +141,7 @@ class LargestWeightsPath(Selection, LinearRanker):
     Their path are the k largest weights, as they are.
     """
 
-    def path(self, train: AnyData) -> SelectionPath:
+    def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers of the 1, 2, … largest weights in absolute value, without training them again.
 
         Parameters

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from time import perf_counter
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count, NotNegative, Positive, check_room
-from moerank.data import AnyData, FeatureCosts, RankingData
+from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, listed
 from moerank.kernels.best_subset import TOLERANCE, Found, Tree, Units, grow_tree, room_for
@@ -134,7 +134,6 @@ class BestSubset(Selection, LinearRanker):
     ] = None
 
     _size = "n_features_to_select"
-    on_shards: ClassVar[bool] = True
     _takes_weights = True
 
     @property
@@ -142,7 +141,7 @@ class BestSubset(Selection, LinearRanker):
         """The share (n_subsets,) by which each loss may exceed the smallest possible one; 0 where it is proved."""
         return self.losses_ / self.bounds_ - 1.0
 
-    def path(self, train: AnyData) -> SelectionPath:
+    def path(self, train: RankingData) -> SelectionPath:
         """Return the ranker of the best subset of at most 1, 2, … features; nothing is asked of `train`."""
         check_is_fitted(self, "coef_")
         return best_of_each_size(self.masks_, LinearPopulation(self.path_coefs_), -self.losses_)
@@ -155,7 +154,7 @@ class BestSubset(Selection, LinearRanker):
         """Return every number of features."""
         return [{"n_features_to_select": size} for size in range(1, train.n_features + 1)]
 
-    def _fit(self, train: AnyData, validation: RankingData | None) -> None:
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         if self.alpha is not None:
             self.alpha_ = self.alpha
         elif validation is not None:
@@ -188,7 +187,7 @@ class BestSubset(Selection, LinearRanker):
                 "max_features"
             )
 
-    def _search(self, train: AnyData) -> tuple[Mask, Vector, Vector, Matrix, int, str]:
+    def _search(self, train: RankingData) -> tuple[Mask, Vector, Vector, Matrix, int, str]:
         """Return the attributes of the best subsets, the number of nodes, and the limit that ended the search."""
         moments, names = PairMoments.of(train), train.feature_names
         included = column_mask(self.include, names, "include")
@@ -223,7 +222,7 @@ class BestSubset(Selection, LinearRanker):
             raise lost
         return masks, losses, np.minimum(losses, found.bound[sizes]), W, n_nodes, ended_by
 
-    def _units(self, train: AnyData, allowed: Integers) -> tuple[Integers, Units]:
+    def _units(self, train: RankingData, allowed: Integers) -> tuple[Integers, Units]:
         """Return the allowed features unit by unit, and the units."""
         if self.max_cost is not None:
             known_costs(train.costs, train.name, "max_cost")

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 
 from moerank.arrays import Matrix
 from moerank.checks import Count, NotNegative, Positive
-from moerank.data import AnyData, RankingData
+from moerank.data import RankingData
 from moerank.kernels.proximal import subgradient_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
-from moerank.rankers.arguments import trainable
 from moerank.rankers.base import Grid
 from moerank.rankers.fsm_rank import FSMRank, weights_of
 from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
@@ -188,7 +187,7 @@ class FSMSVM(Filter):
 
     def tune(
         self,
-        train: AnyData,
+        train: RankingData,
         validation: RankingData,
         grid: Grid | None = None,
         metric: Metric | str | None = None,
@@ -199,7 +198,6 @@ class FSMSVM(Filter):
         Arguments as in `Ranker.tune`.
         """
         self._check_parameters()
-        train = trainable(train, self)
         first = self._first_stage()
         open_ = [name for name in ("lambda1", "lambda2") if getattr(self, name) is None]
         entries = [{name: entry[name] for name in open_} for entry in first.default_grid(train)]

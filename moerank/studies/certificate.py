@@ -12,7 +12,7 @@ import moocore
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from moerank.data import AnyData
+from moerank.data import RankingData
 from moerank.metrics import Metric
 from moerank.mofsrank.limits import FeatureLimits, FeatureStrings
 from moerank.mofsrank.objectives import errors_of
@@ -103,7 +103,7 @@ def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
     return problem, backend, bool((settings.get("feature_selection") or {}).get("by_group"))
 
 
-def _check_data(result: Result, train: AnyData, metric: Metric) -> None:
+def _check_data(result: Result, train: RankingData, metric: Metric) -> None:
     """Refuse data on which the members do not rank as they did in the run."""
     same = len(result.feature_names) == train.n_features
     for member in (*result.front, *result.baselines):

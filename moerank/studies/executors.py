@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 from threadpoolctl import threadpool_limits
 
 from moerank.checks import check_at_least, most_workers
-from moerank.data.dask import DaskCluster, connect, gone
+from moerank.data.dask import connect, gone
 from moerank.files import FULL, Json
 from moerank.kernels.ahead import end_with
 from moerank.solvers import allow_code, code_is_allowed
@@ -53,21 +53,17 @@ class Outcome(NamedTuple):
 
 
 class Executor:
-    """Runs cells in this process, one after another, or elsewhere. Leaving its context drops those that still run.
+    """Runs cells in this process, one after another, or elsewhere. Leaving its context drops those that still run."""
 
-    A Dask cluster may hold the shards of the data.
-    """
-
-    def __init__(self, data: str | Path | None, cluster: DaskCluster | None = None) -> None:
-        self._data, self._cluster = data, cluster
+    def __init__(self, data: str | Path | None) -> None:
+        self._data = data
         self._running: dict[Future[Outcome], Work] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._cluster is not None:
-            self._cluster.close()
+        pass
 
     def room(self) -> int:
         """Return how many more cells may be started."""
@@ -80,19 +76,12 @@ class Executor:
     def wait(self, seconds: float) -> list[tuple[Work, Outcome]]:
         """Return finished cells with their outcomes; wait about so many seconds for the first."""
         cells, self._running = self._running.values(), {}
-        return [(cell, run_cell(cell, self._data, self._cluster)) for cell in cells]
+        return [(cell, run_cell(cell, self._data)) for cell in cells]
 
 
-def find_executor(
-    workers: int = 1, dask: str | None = None, data: str | Path | None = None, *, shards: bool = False
-) -> Executor:
-    """Return an executor: the workers of a Dask scheduler, this process, or several processes.
-
-    Where data are in `shards`, a cell takes all workers of a Dask scheduler, and the cells run one after another.
-    """
+def find_executor(workers: int = 1, dask: str | None = None, data: str | Path | None = None) -> Executor:
+    """Return an executor: the workers of a Dask scheduler, this process, or several processes."""
     check_at_least(1, workers=workers)
-    if dask is not None and shards:
-        return Executor(data, DaskCluster(dask))
     if dask is not None:
         return _Cluster(dask, data)
     return Executor(data) if workers == 1 else _Processes(most_workers(workers), data)
@@ -110,14 +99,14 @@ def check_can_be_sent(objects: Mapping[str, object]) -> None:
             raise ValueError(f"{name} cannot be sent to another process ({reason}); take workers=1") from None
 
 
-def run_cell(cell: Work, data: str | Path | None, cluster: DaskCluster | None = None) -> Outcome:
+def run_cell(cell: Work, data: str | Path | None) -> Outcome:
     """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
 
     A full disk is an OSError: that is no fault of the cell, and the next one would fare no better.
     """
     try:
         with threadpool_limits(1, user_api="openmp"):  # run_fold sees to linear algebra
-            return Outcome(cell.run(data, cluster).to_json())
+            return Outcome(cell.run(data).to_json())
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
             raise OSError(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import UNSCALED, RankingData
-from moerank.data.dask import DaskCluster
 from moerank.data.logs.judgments import read_run, write_qrels, write_run
 from moerank.files import Json, prepare_folder
 from moerank.metrics import Metric
@@ -23,6 +23,9 @@ from moerank.studies.solver import Solver
 from moerank.verdict import judge
 from moerank.version import VERSION
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 def run_folds(
     problem: Problem,
@@ -33,10 +36,9 @@ def run_folds(
     *,
     resume: bool = False,
     again: bool = False,
-    workers: int = 1,
+    workers: int | Client = 1,
     progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
     say: Callable[[str], object] = lambda sentence: None,
-    cluster: DaskCluster | None = None,
 ) -> Iterator[Result]:
     """Yield the result of each fold once it is on disk in its folder, and run what is not finished.
 
@@ -45,8 +47,8 @@ def run_folds(
     runs, ``say`` is called with each sentence that the user should read. The other arguments are those of `run_fold`.
     """
     problem.spec(solver)
-    for fold in folders if len(folders) > 1 or cluster is None else ():  # else the run itself begins so
-        problem.load_limited_fold(fold, data, cluster)
+    for fold in folders:  # else the run itself begins so
+        problem.load_limited_fold(fold, data)
     for folder in folders.values():
         prepare_folder(folder)
     settings = {fold: configuration(problem, fold, solver, seed) for fold in folders}
@@ -80,7 +82,6 @@ def run_folds(
                     journal=folder / JOURNAL,
                     resume=resume,
                     progress=report,
-                    cluster=cluster,
                 )
         if not complete:
             write_result(result, folder)

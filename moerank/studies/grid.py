@@ -13,8 +13,7 @@ from typing import Annotated, Any, Protocol, Self, TypeAlias
 from pydantic import Field, ValidationError, model_validator
 
 from moerank.checks import check_at_least, first_mistake, size
-from moerank.data import AnyData
-from moerank.data.dask import DaskCluster
+from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json
 from moerank.mofsrank.settings import Section
@@ -37,7 +36,7 @@ class Work(Protocol):
     def key(self) -> str:
         """The name of the cell's file: a digest of all that decides the outcome."""
 
-    def run(self, data: str | Path | None, cluster: DaskCluster | None) -> Stored:
+    def run(self, data: str | Path | None) -> Stored:
         """Run the cell."""
 
     def read(self, text: str) -> Any:
@@ -74,8 +73,8 @@ class Cell:
         """The name of the cell's file: a digest of its configuration."""
         return digest_of(self.configuration())
 
-    def run(self, data: str | Path | None, cluster: DaskCluster | None) -> Result:
-        """Run the solver on the fold, with files of `data`, or on the shards of a cluster."""
+    def run(self, data: str | Path | None) -> Result:
+        """Run the solver on the fold, with files of `data`."""
         return run_fold(
             self.problem,
             self.fold,
@@ -84,7 +83,6 @@ class Cell:
             random_state=self.random_state,
             data=data,
             baselines=False,
-            cluster=cluster,
         )
 
     def read(self, text: str) -> Result:
@@ -163,7 +161,7 @@ def read_problems(asked: AskedProblems, settings: Mapping[str, object]) -> list[
         asked = [asked]
     if isinstance(asked, Mapping):
         found = [_problem(given, settings, name) for name, given in asked.items()]
-    elif isinstance(asked, AnyData) or not all(isinstance(given, str | Path | Problem) for given in asked):
+    elif isinstance(asked, RankingData) or not all(isinstance(given, str | Path | Problem) for given in asked):
         raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
     else:
         found = [_problem(given, settings) for given in asked]

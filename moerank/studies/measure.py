@@ -15,8 +15,7 @@ from pydantic import BaseModel
 
 from moerank.arrays import Mask
 from moerank.checks import Parameters
-from moerank.data import AnyData, RankingData
-from moerank.data.ranking_data import in_one_piece
+from moerank.data import RankingData
 from moerank.files import read_text, replace_file
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision
@@ -41,7 +40,7 @@ ALL_FEATURES = "all features"
 Progress: TypeAlias = Callable[[str, float, str], object]
 """Called with the name of the stage, the fraction done and a text."""
 
-Parts = Mapping[str, AnyData]
+Parts = Mapping[str, RankingData]
 
 MOST_RANKS = 10
 """To which ranks NDCG and precision are measured, as LETOR's scripts do."""
@@ -79,7 +78,7 @@ class Measure:
         names = [metric.name for metric in metrics]
         further = {}
         for part, rows in self.parts.items():
-            values = np.concatenate(rows.map(_all_values, population, metrics), axis=1)
+            values = _all_values(rows, population, metrics)
             further[part] = {name: float(mean_over_queries(v)[0]) for name, v in zip(names, values, strict=True)}
         return ranker.model_copy(update={"further": further})
 
@@ -116,11 +115,11 @@ class Measure:
             for i, mask in enumerate(feature_mask)
         ]
 
-    def _per_query(self, rows: AnyData, rankers: Population) -> dict[str, NDArray[np.float64]]:
+    def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, NDArray[np.float64]]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
         if rankers.coefs is not None:
             return {metric.name: rows.weighed(metric.of_linear(rows, rankers.coefs)) for metric in self.metrics}
-        scores = np.ascontiguousarray(scores_on(in_one_piece(rows), rankers))
+        scores = np.ascontiguousarray(scores_on(rows, rankers))
         return {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in self.metrics}
 
 
@@ -179,7 +178,7 @@ def tuned(
     return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress)
 
 
-def grid_of(ranker: object, train: AnyData, given: Iterable[str] = ()) -> list[Parameters]:
+def grid_of(ranker: object, train: RankingData, given: Iterable[str] = ()) -> list[Parameters]:
     """Return the distinct settings of the published grid, without the parameters that are given."""
     entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else []
     grid = [{name: value for name, value in entry.items() if name not in given} for entry in entries]
@@ -189,7 +188,7 @@ def grid_of(ranker: object, train: AnyData, given: Iterable[str] = ()) -> list[P
 def kept_baselines(
     journal: str | Path | None,
     settings: Mapping[str, object],
-    train: AnyData,
+    train: RankingData,
     resume: bool,
     measure: Callable[[], list[Member]],
 ) -> list[Member]:
@@ -219,10 +218,7 @@ class _Kept(BaseModel):
 def measured_baselines(
     backend: object, problem: Problem, solver: str, measure: Measure, report: Progress
 ) -> list[Member]:
-    """Return all features, the best single feature and LambdaMART, without the one that is the solver itself.
-
-    LambdaMART is left out on shards.
-    """
+    """Return all features, the best single feature and LambdaMART, without the one that is the solver itself."""
     train, validation = measure.parts["train"], measure.parts["validation"]
     found = []
     if solver != problem.backend.name:
@@ -230,11 +226,11 @@ def measured_baselines(
         found.append(measure.fitted(ALL_FEATURES, with_features(backend).fit(train)))
     report("baselines", 1 / 3, "single features")
     found.append(_best_single_feature(measure))
-    if solver != "lambdamart" and not train.in_shards and problem.comparison.trees:
+    if solver != "lambdamart" and problem.comparison.trees:
         report("baselines", 2 / 3, TREES)
         least = leaf_sizes(train.n_documents)[0]
         trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least)
-        trees = trees.stopped(in_one_piece(train), in_one_piece(validation))
+        trees = trees.stopped(train, validation)
         member = measure.fitted(TREES, trees.fit(train))
         found.append(member.model_copy(update={"trees": None}))  # they would take megabytes
     report("baselines", 1.0, "measured")
@@ -244,11 +240,11 @@ def measured_baselines(
 def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Progress) -> list[Member]:
     """Report the verdict, and return FSMRank as the last baseline, if it is not the solver itself: no verdict needs it.
 
-    It is left out on shards, and on more than two million preference pairs, where its grid would take longer than the
+    It is left out on more than two million preference pairs, where its grid would take longer than the
     search.
     """
     train = measure.parts["train"]
-    if solver == "fsmrank" or train.in_shards or train.n_pairs > LONGEST_LIST:
+    if solver == "fsmrank" or train.n_pairs > LONGEST_LIST:
         return []
     if verdict is not None:
         report("verdict", 1.0, verdict.sentence)

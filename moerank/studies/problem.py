@@ -26,9 +26,7 @@ from pydantic import (
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
-from moerank.data.dask import DaskCluster
 from moerank.data.read.files import reader_of
-from moerank.data.shards import NOT_ON_SHARDS
 from moerank.files import Json, read_text
 from moerank.metrics import Metric, make_metric
 from moerank.mofsrank.limits import FeatureLimits, allowed_features
@@ -41,9 +39,7 @@ from moerank.mofsrank.settings import (
     Section,
     StageSettings,
     at_least,
-    check_on_shards,
 )
-from moerank.solvers import make_backend
 from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import (
     SOURCES,
@@ -54,7 +50,6 @@ from moerank.studies.sources import (
     Places,
     Split,
     read_memory,
-    read_shards,
     shipped_folder,
 )
 
@@ -139,10 +134,6 @@ class FeaturesSection(Section):
             if path.is_file():
                 return path
         raise FileNotFoundError(f"[features] table {self.table} is in none of {places}; put it beside the problem file")
-
-
-SHARDS = 8
-"""Of a problem that is to be in shards and does not say in how many: results depend on it, not on who holds them."""
 
 
 class MetricSection(Section):
@@ -324,19 +315,11 @@ class Problem(Section):
         """
         return self.load_limited_fold(fold, data)[0]
 
-    def load_limited_fold(
-        self, fold: int, data: str | Path | None = None, cluster: DaskCluster | None = None
-    ) -> tuple[Fold, Parameters]:
-        """Return the parts of a fold as `load_fold` does, and the limits on features, by the names of arguments.
-
-        The shards of the training part, where it is in some, are held by the workers of `cluster`, or here.
-        """
+    def load_limited_fold(self, fold: int, data: str | Path | None = None) -> tuple[Fold, Parameters]:
+        """Return the parts of a fold as `load_fold` does, and the limits on features, by the names of arguments."""
         places = self.places(data)
         check_at_least(1, self.data.n_folds(places), fold=fold)
-        if self.data.shards is None:
-            train, vali, test = self.data.read(fold, places)
-        else:
-            train, vali, test = read_shards(self.data, fold, places, cluster)
+        train, vali, test = self.data.read(fold, places)
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
             raise ValueError(
@@ -349,12 +332,6 @@ class Problem(Section):
             return (train.declared(scaled), vali.declared(scaled), test.declared(scaled)), limits
         scaling = fit_scaling(train, self.data.normalize)
         return (scaling.apply(train), scaling.apply(vali), scaling.apply(test)), limits
-
-    def in_shards(self) -> Self:
-        """Return the same problem with its training part in shards: as many as it says, or `SHARDS`."""
-        if self.data.shards is not None:
-            return self
-        return self.model_copy(update={"data": self.data.model_copy(update={"shards": SHARDS})})
 
     def spec(self, solver: Solver) -> Solver:
         """Return a solver with what the problem's file gives to it.
@@ -372,11 +349,6 @@ class Problem(Section):
                 f"{solver.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
                 "mofsrank or another search of its family, or leave the limits out"
             )
-        if self.data.shards is not None:
-            for estimator in (solver.plain(), make_backend(self.backend.name)):
-                if not getattr(estimator, "on_shards", False):
-                    raise ValueError(f"{type(estimator).__name__} {NOT_ON_SHARDS}; or leave [data] shards out")
-            check_on_shards(None, self.instance_selection.unit, self.search.refit)
         return solver
 
     def offers(self) -> Parameters:

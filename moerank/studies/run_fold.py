@@ -11,14 +11,12 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from moerank.data import AnyData, RankingData
-from moerank.data.dask import DaskCluster
+from moerank.data import RankingData
 from moerank.data.folds import deal_queries
-from moerank.data.ranking_data import in_one_piece
 from moerank.data.scaling import negative_features
 from moerank.files import Json
 from moerank.kernels.blas import one_blas_thread
@@ -48,6 +46,9 @@ from moerank.studies.sources import query_ids
 from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 COUNTED = {
     **dict.fromkeys((*STAGES, REFIT_SEARCH), "generation {}"),
     "best_subset": "up to {} features",
@@ -66,13 +67,12 @@ def run_fold(
     seed: int = 0,
     *,
     random_state: int | None = None,
-    workers: int = 1,
+    workers: int | Client = 1,
     data: str | Path | None = None,
     journal: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
     baselines: bool = True,
-    cluster: DaskCluster | None = None,
 ) -> Result:
     """Run a solver on one fold, and measure it and the baselines on all parts.
 
@@ -101,9 +101,6 @@ def run_fold(
         Called as ``progress(stage, fraction, text)``.
     baselines : bool, default True
         False leaves the baselines out.
-    cluster : DaskCluster, optional
-        Whose workers hold the shards of the training part, where the problem's data are in shards; else this process
-        does.
 
     Returns
     -------
@@ -120,7 +117,7 @@ def run_fold(
     random_state = seed if random_state is None else random_state
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
-        (train, vali, test), limits = problem.load_limited_fold(fold, data, cluster)
+        (train, vali, test), limits = problem.load_limited_fold(fold, data)
         parts: Parts = {"train": train, "validation": vali, "test": test}
         metric = problem.metric.make()
         _remark_on_queries(metric, (train, test), aloud=baselines or fold == 1)
@@ -188,17 +185,13 @@ def _data_fields(parts: Parts) -> Json:
     }
 
 
-def _usual_ndcg(parts: Iterable[AnyData]) -> NDCG:
+def _usual_ndcg(parts: Iterable[RankingData]) -> NDCG:
     """Return NDCG@10, with the linear gain if a label is too large for the usual one."""
-    largest = max(label for part in parts for label in part.map(_largest_label))
+    largest = max(int(part.y.max()) for part in parts)
     return NDCG(10, "linear" if largest > LARGEST_EXP2_LABEL else "exp2")
 
 
-def _largest_label(data: RankingData) -> int:
-    return int(data.y.max())
-
-
-def _remark_on_queries(metric: Metric, parts: Iterable[AnyData], *, aloud: bool) -> None:
+def _remark_on_queries(metric: Metric, parts: Iterable[RankingData], *, aloud: bool) -> None:
     """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of the first fold."""
     for part in parts:
         remark = check_differing(metric, part)
@@ -222,7 +215,7 @@ def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clo
 
 
 def _validated(
-    solver: Solver, problem: Problem, offered: Mapping[str, Any], estimator: Any, train: AnyData, report: Progress
+    solver: Solver, problem: Problem, offered: Mapping[str, Any], estimator: Any, train: RankingData, report: Progress
 ) -> Json:
     """Return what chooses between solvers, as fields of the result.
 
@@ -238,7 +231,7 @@ def _validated(
     offered = {**offered, "journal": None, "resume": False, "progress": None}
     for number in range(1, n_parts + 1):
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
-        dealt = deal_queries(in_one_piece(train), number, n_parts, seed=offered["random_state"])
+        dealt = deal_queries(train, number, n_parts, seed=offered["random_state"])
         parts = dict(zip(PARTS, dealt, strict=True))
         inner = _trained(solver, solver.make(problem, offered), parts, _silent, _Clock())
         held_out = parts["test"]
@@ -336,9 +329,9 @@ def _as_run(settings: Json, solver: Solver) -> Json:
     return settings
 
 
-def _where(stage: str, number: int, train: AnyData) -> str:
+def _where(stage: str, number: int, train: RankingData) -> str:
     """Say where a search stands, and where its data lie if they are in shards."""
-    return COUNTED[stage].format(number) + (f", {train.where}" if train.in_shards else "")
+    return COUNTED[stage].format(number)
 
 
 def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], int]:
@@ -371,7 +364,7 @@ def _verdict(
     estimator: object, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
 ) -> Verdict | None:
     """Return how a selection stands on the test part; None of a ranker that selects nothing."""
-    validation, test = (in_one_piece(measure.parts[part]) for part in PARTS[1:])
+    validation, test = (measure.parts[part] for part in PARTS[1:])
     metric = measure.metrics[0]
     judged = getattr(estimator, "verdict", None)
     verdict: Verdict | None = None

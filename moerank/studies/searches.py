@@ -75,7 +75,7 @@ class SearchCell:
         """Return the outcome from the text of its file."""
         return SearchRun.model_validate_json(text)
 
-    def run(self, data: object = None, cluster: object = None) -> SearchRun:
+    def run(self, data: object = None) -> SearchRun:
         """Run the search; its data are in the problem."""
         began = perf_counter()
         made = self.algorithm if isinstance(self.algorithm, Algorithm) else self.algorithm(self.problem)

@@ -25,7 +25,7 @@ from sklearn.base import clone
 
 from moerank.arrays import Array
 from moerank.checks import Parameters
-from moerank.data import AnyData, RankingData
+from moerank.data import RankingData
 from moerank.rankers import Selection, with_features
 from moerank.solvers import make_solver, read_text, solver_entry, solvers, written
 
@@ -315,7 +315,7 @@ def describe(value: object, place: str, *, without: tuple[str, ...] = ()) -> Any
         return {"array": _array_digest(value)}
     if isinstance(value, bytes | PurePath | complex) or value is Ellipsis:
         return {type(value).__name__: str(value)}
-    if isinstance(value, AnyData):
+    if isinstance(value, RankingData):
         return {"data": data_digest(value)}
     if isinstance(value, Mapping):
         entries = [[describe(key, place), describe(entry, f"{place}, {key}")] for key, entry in value.items()]
@@ -411,7 +411,7 @@ def digest_of(description: object) -> str:
     return blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-def data_digest(data: AnyData) -> str:
+def data_digest(data: RankingData) -> str:
     """Return a digest of everything that can decide a result: values, labels, queries, weights, names, scaling, costs.
 
     O(bytes of the data), at about 1 GB/s. Data in shards, which are elsewhere, are refused.

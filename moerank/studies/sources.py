@@ -6,12 +6,9 @@ import hashlib
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from operator import attrgetter
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
-import numpy as np
 from pydantic import (
     BeforeValidator,
     Field,
@@ -21,7 +18,6 @@ from pydantic import (
 )
 
 from moerank.data import (
-    AnyData,
     RankingData,
     load_digits_fold,
     load_fold,
@@ -31,15 +27,11 @@ from moerank.data import (
     load_table_fold,
     load_web_fold,
 )
-from moerank.data.dask import DaskCluster, DaskShards
-from moerank.data.embedded import MOST_LABELS, MOST_SEED, web_bytes, web_shard
+from moerank.data.embedded import MOST_LABELS, MOST_SEED
 from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
-from moerank.data.ranking_data import in_one_piece
 from moerank.data.read.files import part_paths
-from moerank.data.read.letor import letor_shard, widened
-from moerank.data.read.table import table_paths, table_shard
+from moerank.data.read.table import table_paths
 from moerank.data.scaling import MissingRule, check_missing_rule
-from moerank.data.shards import LocalShards, ShardedData, ShardHolder, parts_of
 from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import data_digest
 
@@ -70,14 +62,12 @@ class Places(NamedTuple):
         return ", ".join(dict.fromkeys(map(str, self.places)))
 
 
-Fold: TypeAlias = tuple[AnyData, RankingData, RankingData]
+Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
 
 Precision: TypeAlias = Literal["float32", "float64"]
 
 INDIFFERENT = {"origin", "scaled", "document"}
 """Settings that decide no result."""
-
-MOST_SHARDS = 10_000
 
 
 class DataSection(Section):
@@ -92,16 +82,11 @@ class DataSection(Section):
         model remembers it.
     grid : (rows, columns), optional
         The features are the pixels of an image, row by row; figures then show the image.
-    shards : int, optional
-        Cut the training part by query into so many shards, which may lie on the workers of a Dask cluster. Sums are
-        taken shard by shard, so that results differ in the last bits from those without shards.
     """
 
     normalize: Literal["none", "query", "minmax", "standard"] = "none"
     scaled: Literal["query"] | None = None
     grid: tuple[Annotated[int, Field(strict=True, ge=1)], Annotated[int, Field(strict=True, ge=1)]] | None = None
-
-    shards: Annotated[int, at_least(1, MOST_SHARDS)] | None = None
 
     @model_validator(mode="after")
     def _is_scaled_once(self) -> Self:
@@ -124,18 +109,6 @@ class DataSection(Section):
     @abstractmethod
     def read(self, fold: int, places: Places) -> Fold:
         """Return the parts of a fold."""
-
-    def shard(self, fold: int, places: Places, number: int) -> RankingData:
-        """Return a shard of the training part, counted from 0; what is not read in shards is cut after it is read."""
-        return parts_of(in_one_piece(self.read(fold, places)[0]), self.shards or 1)[number]
-
-    def held_out(self, fold: int, places: Places, names: Sequence[str]) -> tuple[RankingData, RankingData]:
-        """Return the validation and the test part beside shards of the training part with features of these names."""
-        return self.read(fold, places)[1:]
-
-    def n_bytes(self, fold: int, places: Places) -> int:
-        """Return about how much memory a shard takes; 0 where nobody knows before it is read."""
-        return 0
 
     def files(self, fold: int, places: Places) -> list[Path]:
         """Return the files that a fold is read from."""
@@ -184,7 +157,7 @@ class Split(Section):
         validation, test = (DEFAULT_SHARE if share is None else share for share in (self.validation, self.test))
         return validation, test
 
-    def parts(self, data: AnyData, fold: int) -> Fold:
+    def parts(self, data: RankingData, fold: int) -> Fold:
         """Return the parts of a fold."""
         if self.folds is not None:
             return deal_queries(data, fold, self.folds, seed=self.seed)
@@ -197,7 +170,6 @@ class Readers(NamedTuple):
     paths: Callable[[Path], list[Path]]
     fold: Callable[..., Fold]
     file: Callable[..., RankingData]
-    shard: Callable[..., RankingData]
 
 
 class FileData(DataSection):
@@ -288,23 +260,6 @@ class FileData(DataSection):
             )
         return path
 
-    def shard(self, fold: int, places: Places, number: int) -> RankingData:
-        """Return a shard of the training part; most forms of files are read no further than that."""
-        if self.split is not None:
-            return super().shard(fold, places, number)
-        return self.readers.shard(self._paths(fold, places)[0], number, self.shards or 1, **self._reading())
-
-    def held_out(self, fold: int, places: Places, names: Sequence[str]) -> tuple[RankingData, RankingData]:
-        """Return the validation and the test part; of tables the features of these names."""
-        if self.split is not None:
-            return super().held_out(fold, places, names)
-        vali, test = (self.readers.file(path, **self._reading(names)) for path in self._paths(fold, places)[1:])
-        return vali, test
-
-    def n_bytes(self, fold: int, places: Places) -> int:
-        """Return the bytes of the file for each shard; the table takes less, unless the file is compressed."""
-        return 0 if self.split else self._paths(fold, places)[0].stat().st_size // (self.shards or 1)
-
     def _paths(self, fold: int, places: Places) -> list[Path]:
         """Return the training, validation and test file of a fold."""
         return self.readers.paths(self._folder_of(fold, places))
@@ -340,7 +295,7 @@ class FileData(DataSection):
 class LetorData(FileData):
     """LETOR files; see `load_letor`."""
 
-    readers: ClassVar[Readers] = Readers(part_paths, load_fold, load_letor, letor_shard)
+    readers: ClassVar[Readers] = Readers(part_paths, load_fold, load_letor)
 
     source: Literal["letor"]
 
@@ -360,7 +315,7 @@ class TableData(FileData):
         The names of the columns of document ids and weights, see `load_table`.
     """
 
-    readers: ClassVar[Readers] = Readers(table_paths, load_table_fold, load_table, table_shard)
+    readers: ClassVar[Readers] = Readers(table_paths, load_table_fold, load_table)
 
     source: Literal["table"]
     label: str | None = None
@@ -430,12 +385,12 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
     says. Parts with different features are refused.
     """
     split = settings.get("split")
-    if isinstance(data, AnyData):
+    if isinstance(data, RankingData):
         cut = Split.model_validate(split or {})
         held = tuple(cut.parts(data, fold) for fold in range(1, (cut.folds or 1) + 1))
     elif split is not None:
         raise ValueError("split is for one RankingData; here the parts are given")
-    elif isinstance(data, tuple | list) and any(isinstance(part, AnyData) for part in data):
+    elif isinstance(data, tuple | list) and any(isinstance(part, RankingData) for part in data):
         held = (_fold(data),)
     elif isinstance(data, tuple | list) and data:
         held = tuple(_fold(parts) for parts in data)
@@ -450,7 +405,7 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
 
 
 def _fold(parts: object) -> Fold:
-    if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, AnyData) for p in parts):
+    if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, RankingData) for p in parts):
         raise ValueError(f"a fold in memory is {WANTED}")
     train, validation, test = parts
     for part in (validation, test):
@@ -502,14 +457,6 @@ class WebData(DataSection):
         """Return the parts of a fold; nothing has to be found on disk."""
         return load_web_fold(fold, n_queries=self.queries, seed=self.seed, dtype=self.dtype)
 
-    def shard(self, fold: int, places: Places, number: int) -> RankingData:
-        """Return a shard of the training part, made without the others."""
-        return web_shard(fold, number, self.shards or 1, n_queries=self.queries, seed=self.seed, dtype=self.dtype)
-
-    def n_bytes(self, fold: int, places: Places) -> int:
-        """Return about how much memory a shard takes."""
-        return int(0.6 * web_bytes(self.queries, self.dtype)) // (self.shards or 1)
-
 
 SOURCES = (DigitsData, PlantedData, WebData, LetorData, TableData, MemoryData)
 
@@ -519,32 +466,6 @@ Data = Annotated[
 ]
 
 
-def read_shards(data: Data, fold: int, places: Places, cluster: DaskCluster | None) -> Fold:
-    """Return the parts of a fold, the training part in shards.
-
-    A cluster holds the shards, by default this process; its workers look for data in the same places.
-    """
-    places = Places(*([place.absolute() for place in some] for some in places))  # workers run in other folders
-    sources = [partial(data.shard, fold, places, number) for number in range(data.shards or 1)]
-    holder: ShardHolder
-    if cluster is None:
-        holder = LocalShards([source() for source in sources])
-    else:
-        holder = DaskShards(cluster, sources, [data.n_bytes(fold, places)] * len(sources))
-    names = holder.map(attrgetter("feature_names"), [])
-    vali, test = data.held_out(fold, places, names[0])
-    if isinstance(data, LetorData):  # every part and shard has the features that it lists
-        width = max(vali.n_features, test.n_features, *map(len, names))
-        vali, test = widened(vali, width), widened(test, width)
-        if any(len(own) < width for own in names):
-            holder = holder.changed(partial(widened, n_features=width))
-    return ShardedData(holder, f"fold {fold}, training"), vali, test
-
-
-def query_ids(data: AnyData) -> list[Any]:
+def query_ids(data: RankingData) -> list[Any]:
     """Return the id of each query."""
-    return list(np.concatenate(data.map(_query_ids)).tolist())
-
-
-def _query_ids(data: RankingData) -> Any:
-    return data.qid[data.offsets[:-1]]
+    return list(data.qid[data.offsets[:-1]].tolist())

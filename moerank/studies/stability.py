@@ -22,7 +22,6 @@ from moerank.data import RankingData
 from moerank.data.describe import feature_correlations
 from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
-from moerank.data.ranking_data import in_one_piece
 from moerank.data.scaling import centre_in_queries
 from moerank.files import Json
 from moerank.rankers import varying_in_queries
@@ -218,7 +217,7 @@ class HalfSample:
         order = Draws(np.random.PCG64(np.random.SeedSequence([self.cell.seed, pair]))).order(n_queries)
         return order[side * n_half : (side + 1) * n_half]
 
-    def run(self, data: str | Path | None = None, cluster: object = None) -> Selections:
+    def run(self, data: str | Path | None = None) -> Selections:
         """Run the solver on the half."""
         problem = self.cell.problem
         parts = problem.data.read(self.cell.fold, problem.places(data))
@@ -328,7 +327,7 @@ def stability(
     if not isinstance(solver, Solver):
         solver = Solver.parse(solver) if isinstance(solver, str) else Solver.of(solver, type(solver).__name__)
     (whole, held_out, _), limits = problem.load_limited_fold(fold, data)
-    whole = in_one_piece(whole)
+    whole = whole
     given = getattr(solver.source, "include", solver.settings.get("include", limits.get("include"))) or ()
     included = column_mask(given, whole.feature_names, "include")
     counted = np.flatnonzero(varying_in_queries(whole) & ~included)

@@ -205,7 +205,7 @@ class Study:
             check_can_be_sent({f"the solver {solver.label}": solver for solver in self.solvers})
         for problem in self.problems:
             # Else they are needed only if a cell is open, or read where they are to be held.
-            if problem.data.is_held and (dask is None or problem.data.shards is None):
+            if problem.data.is_held:
                 problem.load_fold(1, self.data)
         with Store(self.out) as store:
             for grid in self._grids:
@@ -214,8 +214,7 @@ class Study:
             if retry_failed:
                 for cell in cells:
                     store.forget_failure(cell)
-            shards = any(problem.data.shards is not None for problem in self.problems)
-            executor = partial(find_executor, workers, dask, self.data, shards=shards)
+            executor = partial(find_executor, workers, dask, self.data)
             done_before = set().union(*store.done())
             for cell in cells:  # what was given as an object may be known from the folder alone
                 for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):

@@ -1,7 +1,6 @@
 """One pass over the preference pairs of some documents, counted and not listed: what it adds up for a population.
 
-The problem of all pairs (`moerank.training.counted`) asks for such sums, shard by shard where the documents are
-in shards.
+The problem of all pairs (`moerank.training.counted`) asks for such sums.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_square
-from moerank.data import AnyData, RankingData
-from moerank.data.blocks import ByDocument, ByQuery
+from moerank.data import RankingData
 from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
 from moerank.kernels import newton
 from moerank.kernels.cholesky import factorise, solve
@@ -95,14 +93,14 @@ class CountedProblem:
     queries with n_q documents.
     """
 
-    def __init__(self, data: AnyData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> None:
+    def __init__(self, data: RankingData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> None:
         self.n_pairs = data.n_pairs
         self._data, self._loss, self._target = data, loss, target
         self._minima: dict[float, tuple[Matrix, np.bool_]] = {}
         self._models: dict[float, QuadraticModel] = {}
 
     @classmethod
-    def of(cls, data: AnyData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> CountedProblem:
+    def of(cls, data: RankingData, loss: PairLoss = SQUARED_HINGE, target: Target = UNIT) -> CountedProblem:
         """Return the problem of a data set, remembered with it."""
         return data.remember(("counted problem", loss, target), lambda: cls(data, loss, target))
 
@@ -217,16 +215,16 @@ class CountedProblem:
         queries: Mask | None = None,
     ) -> tuple[Matrix, Matrix]:
         """Return the sums of one pass at W with the directions V, shapes of W and (n_individuals,)."""
-        found, slack = self._data.total(
-            sums_of_pass,
+        found, slack = sums_of_pass(
+            self._data,
             self._loss,
             self._target,
             task,
             feature_mask,
             W[feature_mask].astype(precision),
             V[feature_mask].astype(precision),
-            None if documents is None else ByDocument(documents),
-            None if queries is None else ByQuery(queries),
+            documents,
+            queries,
         )
         sums = np.zeros(W.shape)
         sums[feature_mask] = found

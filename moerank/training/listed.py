@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from moerank.arrays import FloatType, Integers, Mask, Matrix, Words
 from moerank.checks import check_square
-from moerank.data import AnyData, PreferencePairs, RankingData, centre_in_queries
-from moerank.data.ranking_data import in_one_piece
+from moerank.data import PreferencePairs, RankingData, centre_in_queries
 from moerank.kernels.cholesky import factorise, solve
 from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.newton import newton_lanes
@@ -112,10 +111,10 @@ class PairProblem:
         self.shift: Matrix = target.per_label * data.y[rows]
 
     @classmethod
-    def of(cls, data: AnyData, keep: Mask | None = None, target: Target = UNIT) -> PairProblem:
+    def of(cls, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> PairProblem:
         """Return the problem of a subset, remembered with the data."""
         digest = None if keep is None else _digest(keep)
-        return data.remember(("pair problem", target, digest), lambda: cls(in_one_piece(data), keep, target))
+        return data.remember(("pair problem", target, digest), lambda: cls(data, keep, target))
 
     def __len__(self) -> int:
         return len(self.pairs)

@@ -18,8 +18,8 @@ import numpy as np
 
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, check_square, memory_limit
-from moerank.data import AnyData, RankingData, centre_in_queries
-from moerank.data.blocks import ByDocument, ByQuery, column_block
+from moerank.data import RankingData, centre_in_queries
+from moerank.data.blocks import column_block
 from moerank.kernels.moments import centred_stack, sums_over_queries
 from moerank.kernels.products import product, square
 from moerank.training.losses import Target
@@ -44,18 +44,18 @@ class PairMoments:
     difference: Matrix  # (n_features,), mean of (yᵢ − yⱼ)(xᵢ − xⱼ)
 
     @classmethod
-    def of(cls, data: AnyData) -> PairMoments:
+    def of(cls, data: RankingData) -> PairMoments:
         """Return the moments of a data set, remembered with it.
 
         O(n_documents · n_features²) once, in double precision; beyond the features only a block of them is held.
         """
-        return data.remember("pair moments", lambda: _means(*data.total(_sums)))
+        return data.remember("pair moments", lambda: _means(*_sums(data)))
 
     @classmethod
-    def of_documents(cls, data: AnyData, kept: Mask) -> PairMoments:
+    def of_documents(cls, data: RankingData, kept: Mask) -> PairMoments:
         """Return the moments of the pairs among some documents, `kept` (n_documents,), remembered with the data."""
         digest = hashlib.blake2b(np.packbits(kept).tobytes(), digest_size=16).digest()
-        return data.remember(("pair moments", digest), lambda: _means(*data.total(_sums_among, ByDocument(kept))))
+        return data.remember(("pair moments", digest), lambda: _means(*_sums_among(data, kept)))
 
     def moment(self, target: Target) -> Matrix:
         """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""
@@ -87,20 +87,20 @@ class QueryMoments:
         return data.remember(("query moments", every_pair), lambda: _query_moments(data, every_pair))
 
     @classmethod
-    def fit(cls, data: AnyData) -> bool:
-        """Whether the sums of all shards together fit the limit on memory."""
-        return sum(data.remember("size of the query moments", lambda: data.map(_n_bytes))) <= memory_limit()
+    def fit(cls, data: RankingData) -> bool:
+        """Whether the sums of a data set fit the limit on memory."""
+        return _size(data)[1] <= memory_limit()
 
     @classmethod
     def means(
-        cls, data: AnyData, query_mask: Mask, target: Target, *, every_pair: bool = False
+        cls, data: RankingData, query_mask: Mask, target: Target, *, every_pair: bool = False
     ) -> tuple[Matrix, Matrix]:
         """Return the mean square and moment of the pairs of each subset of the queries of a data set.
 
         Shapes (n_individuals, n_features, n_features) and (n_individuals, n_features); each row of `query_mask`
         (n_individuals, n_queries) keeps at least one pair, and its means do not depend on the other rows.
         """
-        packed, sums, n_pairs = data.total(_sums_of_subsets, ByQuery(query_mask), target, every_pair)
+        packed, sums, n_pairs = _sums_of_subsets(data, query_mask, target, every_pair)
         check_square(data.n_features, len(query_mask))
         squares = np.empty((len(query_mask), data.n_features, data.n_features))
         rows, columns = np.tril_indices(data.n_features)
@@ -180,11 +180,7 @@ def _query_moments(data: RankingData, every_pair: bool) -> QueryMoments:
     return QueryMoments(packed, unit, difference, n_pairs)
 
 
-def _n_bytes(data: AnyData) -> int:
-    return _size(data)[1]
-
-
-def _size(data: AnyData) -> tuple[FloatType, int]:
+def _size(data: RankingData) -> tuple[FloatType, int]:
     """Return the precision of the matrices of all queries, and the bytes that they take."""
     n_values = data.n_queries * data.n_features * (data.n_features + 1) // 2
     return (np.float64, 8 * n_values) if 8 * n_values <= ROOM else (np.float32, 4 * n_values)

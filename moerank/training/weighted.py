@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.data import AnyData, RankingData, centre_in_queries
-from moerank.data.ranking_data import in_one_piece
+from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.products import product, square
 from moerank.training.losses import PairLoss, Target
 from moerank.training.newton import Expanded
 
 
 def solve_weighted(
-    train: AnyData, loss: PairLoss, target: Target, C: float, pair_masks: Iterable[Mask], features: Mask
+    train: RankingData, loss: PairLoss, target: Target, C: float, pair_masks: Iterable[Mask], features: Mask
 ) -> Matrix:
     """Minimise ½ ‖w‖² + C Σ ω ℓ(t − wᵀ(xᵢ − xⱼ)) / Σ ω for each individual, and return W (n_individuals, n_features).
 
@@ -31,7 +30,7 @@ def solve_weighted(
     `features`. Exact to rounding. O(n_pairs + n_documents · k² + k³) for each of about eight Newton steps with k
     features.
     """
-    data = in_one_piece(train)
+    data = train
     X, weights = data.remember("centred", lambda: centre_in_queries(data.X, data.offsets)), _weights(data)
     better, worse = data.pairs.better, data.pairs.worse
     margin: Vector = target.margin + target.per_label * (data.y[better] - data.y[worse]).astype(np.float64)
@@ -43,9 +42,9 @@ def solve_weighted(
     return W
 
 
-def pairs_of(train: AnyData, documents: Mask | None = None, queries: Mask | None = None) -> Iterable[Mask]:
+def pairs_of(train: RankingData, documents: Mask | None = None, queries: Mask | None = None) -> Iterable[Mask]:
     """Yield the pairs (n_pairs,) among the documents, or of the queries, in each row of a mask."""
-    data = in_one_piece(train)
+    data = train
     if documents is not None:
         return (kept[data.pairs.better] & kept[data.pairs.worse] for kept in documents)
     query = _query_of(data)[data.pairs.better]

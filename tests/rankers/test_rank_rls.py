@@ -3,7 +3,6 @@ import pytest
 from helpers.pair_problems import differences, pair_objective
 
 from moerank.data import RankingData
-from moerank.data.shards import cut_into_shards
 from moerank.rankers import RankRLS
 
 LOSSES = [{"loss": "pair", "target": "unit"}, {"loss": "pair", "target": "difference"}, {"loss": "query"}]
@@ -60,9 +59,8 @@ def test_own_pairs_reach_the_minimum_of_the_objective(noisy_data, target, alpha)
         assert objective(w)[0] == pytest.approx(objective(best)[0], rel=1e-6)
 
 
-@pytest.mark.parametrize("n_shards", [1, 3])
-def test_query_loss_trains_on_chosen_queries(noisy_data, n_shards):
-    data = noisy_data if n_shards == 1 else cut_into_shards(noisy_data, n_shards)
+def test_query_loss_trains_on_chosen_queries(noisy_data):
+    data = noisy_data
     rng = np.random.default_rng(4)
     queries, features = rng.random((5, noisy_data.n_queries)) < 0.6, rng.random((5, noisy_data.n_features)) < 0.7
     queries[:, 1] = features[:, 0] = True

@@ -73,7 +73,7 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("[ensembel]\npopulation = 3", "unknown key ensembel; did you mean ensemble?"),
         ("folders = 3", "unknown key [data] folders; did you mean folder?"),
         ("split = {fold = 3}", "unknown key [data.split] fold; did you mean folds?"),
-        ("zzz = 3", "unknown key [data] zzz; known are normalize, scaled, grid, shards, folder, file, split, "),
+        ("zzz = 3", "unknown key [data] zzz; known are normalize, scaled, grid, folder, file, split, "),
         ("[metric]\nnmae = 'MAP'", "unknown key [metric] nmae; did you mean name?"),
         ("[[published]]\nmethod='M'\nsources='x'", "unknown key [published.0] sources; did you mean source?"),
         ("[[published]]\nmethod='M'", "the key [published.0] source is missing"),

@@ -25,17 +25,9 @@ from moerank.data.blocks import empty_table
 from moerank.data.inputs import LaterIds
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.cache import Table, remembered
-from moerank.data.read.files import (
-    CHUNK,
-    LONGEST_LINE,
-    TextChunks,
-    find_query_file,
-    read_query_file,
-    report_reading,
-)
+from moerank.data.read.files import CHUNK, LONGEST_LINE, TextChunks, find_query_file, read_query_file, report_reading
 from moerank.data.read.table import MISSING_REMEDY, Precision, as_precision
 from moerank.data.scaling import MissingRule, check_missing_rule
-from moerank.data.shards import parts_of
 from moerank.kernels.letor_text import count_ends, read_lines
 
 
@@ -144,46 +136,6 @@ def widened(data: RankingData, n_features: int) -> RankingData:
 
 BYTES_BEFORE_CUT = 2**16
 """Bytes that are read before a cut to find the query of the line before it."""
-
-
-def letor_shard(
-    path: Path, number: int, n_shards: int, *, missing: MissingRule | None = None, dtype: DTypeLike = np.float64
-) -> RankingData:
-    """Read one of `n_shards` shards of a LETOR file, counted from 0; other arguments and errors as in `load_letor`.
-
-    Shard i of a plain file begins with the first query that begins at byte i · size / n_shards or later; other files
-    are read as a whole before they are cut. It has the features up to the largest number in the shard; see `widened`.
-    """
-    if path.suffix.lower() in (".gz", ".xz") or find_query_file(path) is not None:
-        return parts_of(load_letor(path, missing=missing, dtype=dtype), n_shards)[number]
-    begin, end = (_cut(path, i, n_shards) for i in (number, number + 1))
-    if begin == end:
-        raise ValueError(f"{path}: shard {number + 1} of {n_shards} would have no query; take fewer shards")
-    name = Path(f"{path}, from byte {begin:,} to {end:,}")
-    with path.open("rb", buffering=0) as file:
-        file.seek(begin)
-        table = parse_letor(name, file, as_precision(dtype), end=end, nulls=missing is not None)
-    return table.as_data(str(name), missing)
-
-
-def _cut(path: Path, number: int, n_shards: int) -> int:
-    """Return the byte at which a shard begins; the size of the file after the last shard."""
-    size = path.stat().st_size
-    if number in (0, n_shards):
-        return size * (number // n_shards)
-    with path.open("rb") as lines:
-        goal = size * number // n_shards
-        if goal > BYTES_BEFORE_CUT:
-            lines.seek(goal - BYTES_BEFORE_CUT)
-            lines.readline(LONGEST_LINE)
-        query, place = b"", lines.tell()
-        while line := lines.readline(LONGEST_LINE):
-            ids = [word[4:] for word in line.partition(b"#")[0].split() if word.startswith(b"qid:")]
-            found = (ids[0].lstrip(b"0") or b"0") if ids else b""  # none in a comment
-            if query and found and found != query and place >= goal:
-                return place
-            query, place = found or query, lines.tell()
-    return size
 
 
 _DOCUMENT = re.compile(rb"#[ \t]*(?:docid[ \t]*=[ \t]*)?([^\s]*)[^\r\n]*")

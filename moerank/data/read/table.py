@@ -29,7 +29,6 @@ from moerank.data.read.files import (
     table_endings,
 )
 from moerank.data.scaling import MissingRule, check_missing_rule
-from moerank.data.shards import parts_of, shard_ends
 
 Precision = type[np.float64] | type[np.float32]
 
@@ -285,23 +284,6 @@ def _check_chosen(
         else:
             continue
         raise ValueError(f"{path}: {wrong}")
-
-
-def table_shard(path: Path, number: int, n_shards: int, **reading: Any) -> RankingData:
-    """Read a shard, cut by rows from a columnar file; `reading` are arguments of `load_table`."""
-    options = {name: reading[name] for name in ("missing", "dtype") if name in reading}
-    columns = table_columns(path, **{role: name for role, name in reading.items() if role not in options})
-    reader = reader_of(path)
-    if reader is None or not reader.columnar or columns.further.keys() - {"documents"}:  # weights regard all rows
-        return parts_of(load_table(path, **reading), n_shards)[number]
-    queries = QueryRuns(path, columns.query)
-    for batch in reader.batches(path, [columns.query], [columns.query]):
-        queries.add(_ids(batch.column(columns.query), path, columns.query, queries.n_rows))
-    offsets = queries.offsets()
-    begin, end = offsets[shard_ends(offsets, n_shards)][number : number + 2].tolist()
-    missing, dtype = options.get("missing"), options.get("dtype", np.float64)
-    table = read_table(path, columns, dtype=dtype, missing=missing is not None, rows=(begin, end))
-    return table.as_data(f"{path}, rows {begin + 1:,} to {end:,}", missing)
 
 
 def table_paths(folder: Path) -> list[Path]:
