@@ -25,19 +25,6 @@ FEATURE_SET = {
         },
     }
 }
-EXTRACTORS = {
-    "trained_model_configs": [
-        {
-            "inference_config": {
-                "learning_to_rank": {
-                    "feature_extractors": [
-                        {"query_extractor": {"feature_name": name, "query": query}} for name, query in QUERIES.items()
-                    ]
-                }
-            }
-        }
-    ]
-}
 STORE = {
     "responseHeader": {"status": 0},
     "features": [
@@ -50,7 +37,7 @@ STORE = {
         for name in NAMES
     ],
 }
-"""The definitions of the features, as the plug-ins, Elastic's own LTR and Solr answer them."""
+"""The definitions of the features, as the plug-ins and Solr answer them."""
 
 
 def shop(n_queries):
@@ -108,19 +95,6 @@ def plugin(world):
     return _lines(world, plugin_response)
 
 
-def elastic(world):
-    """A log of Elastic's own LTR: the documents stand in another order than on the page."""
-
-    def response(documents):
-        hits = []
-        for doc, _, *values in sorted(documents, reverse=True):
-            matched = {name: value for name, value in zip(NAMES, values, strict=True) if value is not None}
-            hits.append({"_index": "shop", "_id": doc, "_score": sum(matched.values()), "matched_queries": matched})
-        return {"took": 2, "timed_out": False, "hits": {"total": {"value": len(hits), "relation": "eq"}, "hits": hits}}
-
-    return _lines(world, response)
-
-
 def solr_response(query, documents):
     docs = []
     for doc, _, bm25, stars, age in documents:
@@ -149,25 +123,6 @@ def vespa_response(documents):
 def vespa(world):
     """A log of Vespa; a missing value of bm25(title) is 0."""
     return _lines(world, vespa_response)
-
-
-def pyvespa(world):
-    """A table of pyvespa's VespaFeatureCollector: relevant documents first, others are labelled 0."""
-    lines = ["query_id,doc_id,relevance_label,relevance_score,match_age_days,match_attribute(stars),match_bm25(title)"]
-    for qid, _, documents in world:
-        for doc, grade, bm25, stars, age in sorted(documents, key=lambda document: -(document[1] or 0)):
-            lines.append(f"{qid},{doc},{grade or 0.0},1.0,{age},{'' if stars is None else stars},{bm25 or 0.0}")
-    return "\n".join(lines) + "\n"
-
-
-def ranklib(world):
-    """Lines of RankLib with documents and queries in comments; a missing value is an absent index."""
-    lines = []
-    for qid, query, documents in world:
-        for doc, grade, *values in documents:
-            pairs = " ".join(f"{index}:{value}" for index, value in enumerate(values, start=1) if value is not None)
-            lines.append(f"{grade or 0} qid:{qid[1:]} {pairs} # {doc} {query}")
-    return "\n".join(lines) + "\n"
 
 
 def judged(world):
