@@ -189,7 +189,7 @@ SMALLEST_SQUARED = 1e-140
 """Features with smaller values are scaled up first, as their squares would lose digits or vanish."""
 
 BLOCK = 2048
-"""Documents that are centred at a time, in place of a copy of all."""
+"""Documents that are centred at a time, so that no copy of all is needed."""
 
 
 def feature_correlations(data: RankingData | Matrix) -> Matrix:

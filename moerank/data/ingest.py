@@ -33,7 +33,7 @@ from moerank.files import Json, cannot_write, read_json, read_text, replacing
 OWN = ("qid", "label", "query", "doc", "position")
 """Columns of the table in front of the features."""
 
-Hit: TypeAlias = tuple[str, list[tuple[str, object]]]
+Hit: TypeAlias = tuple[str | None, list[tuple[str, object]]]
 """The document of a hit, and the names and values of its features."""
 
 
@@ -143,18 +143,16 @@ def ingest(
     result = _Log(paths, log, document, set(exclude))
     result.read()
     hits, X = result.hits(grades, judged)
-    lines = [
-        f"read {result.n_responses:,} responses of {ENGINES[result.engine].title}: {len(hits):,} documents, "
-        f"{len(result.names)} features"
-    ]
+    title, n_features = ENGINES[result.engine].title, len(result.names)
+    lines = [f"read {result.n_responses:,} responses of {title}: {len(hits):,} documents, {n_features} features"]
     if repeats := len(result.rows) - len(hits):
         lines.append(f"hits that were logged before with the same values: {repeats:,}")
-    label, said = _labels(hits, grades, judged, unjudged)
+    label, joined = _labels(hits, grades, judged, unjudged)
     rows = pd.DataFrame({**hits, "label": label, "order": pd.factorize(hits["qid"])[0]})
     rows = rows[label >= 0].sort_values(["order", "position", "doc"], kind="stable")
     X = X[rows.index]
     _write(path, rows, X, result)
-    lines += [*said, *_remarks(ENGINES[result.engine], result.names, X)]
+    lines += [*joined, *_remarks(result, X)]
     lines += _write_features(path.with_name("features.toml"), result, defined)
     n_queries, n = rows["qid"].nunique(), len(rows)
     lines.append(f"wrote {path}: {n_queries:,} queries, {n:,} documents, labels {min(rows.label)} to {max(rows.label)}")
@@ -223,15 +221,15 @@ class _Log:
         self.engine = engine
         self.n_responses += 1
         for position, (doc, features) in enumerate(ENGINES[engine].hits(response, self.log, self.document), start=1):
+            if doc is None:
+                raise ValueError("a hit has no document id; log it again with one")
             values = self._numbers(doc, features)
             if not self.rows:
                 self.names = tuple(values)
             for name in sorted(values.keys() ^ set(self.names)):
-                here, before = ("lacks", "have") if name in self.names else ("has", "lack")
-                raise ValueError(
-                    f"the hit {doc!r} {here} the feature {name!r}, and the hits before {before} it; log the same "
-                    f"features for all, or leave it out by --exclude {name!r}"
-                )
+                has = "has no" if name in self.names else "has a further"
+                remedy = f"log the same features for all, or leave it out by --exclude {name!r}"
+                raise ValueError(f"the hit {doc!r} {has} feature {name!r}, unlike those before; {remedy}")
             self.values.extend(values[name] for name in self.names)
             self.rows.append((query, text, doc, position, file, line))
 
@@ -253,20 +251,20 @@ class _Log:
             values[name] = float(value)
         return values
 
-    def place(self, row: int) -> str:
+    def where(self, row: int) -> str:
         """Return the file and line of a hit."""
         return f"{self.paths[self.rows[row][4]]}, line {self.rows[row][5]}"
 
     def hits(self, judgments: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, Floats]:
         """Return each document of a query once, and its values; refuse one that is there twice with other values."""
         hits = pd.DataFrame(self.rows, columns=["id", "query", "doc", "position", "file", "line"], dtype=object)
-        check_texts(hits, self.place)
+        check_texts(hits, self.where)
         names = hits[["id", "query"]].dropna().drop_duplicates("id").set_index("id")["query"]
         hits["query"] = hits["query"].fillna(hits["id"].map(names))
         kind = next((kind for kind in ("id", "query") if hits[kind].notna().all()), None)
         if kind is None:
             row = int(hits["query"].isna().argmax())
-            raise ValueError(f"{self.place(row)}: no query beside the query_id, which other lines lack; give both")
+            raise ValueError(f"{self.where(row)}: no query beside the query_id, which other lines lack; give both")
         hits["qid"] = hits[kind]
         if self.engine == "vespa" and self.document is None:
             hits["doc"] = self._short_ids(hits["doc"], judgments["doc"], path)
@@ -276,10 +274,9 @@ class _Log:
         earlier = first[keys[first].get_indexer(keys)]
         for row in np.flatnonzero(earlier != np.arange(len(hits))).tolist():
             if not np.array_equal(X[row], X[earlier[row]], equal_nan=True):
-                raise ValueError(
-                    f"{self.place(row)}: document {hits['doc'][row]!r} of query {hits['qid'][row]!r} has other values "
-                    f"than in {self.place(earlier[row])}; leave one (documents of two indices need ids of their own)"
-                )
+                pair = f"document {hits['doc'][row]!r} of query {hits['qid'][row]!r}"
+                before = f"{self.where(earlier[row])}; leave one (documents of two indices need ids of their own)"
+                raise ValueError(f"{self.where(row)}: {pair} has other values than in {before}")
         return hits.loc[first].reset_index(drop=True), X[first]
 
     def _table(self) -> Floats:
@@ -288,25 +285,23 @@ class _Log:
             X = np.frombuffer(self.values).reshape(-1, len(self.names)).astype(ENGINES[self.engine].dtype)
         for row, column in np.argwhere(np.isinf(X)):
             name = self.names[column]
-            raise ValueError(f"{self.place(row)}: the value of {name!r} is infinite or too large; --exclude {name!r}")
+            raise ValueError(f"{self.where(row)}: the value of {name!r} is infinite or too large; --exclude {name!r}")
         return X
 
     def _short_ids(self, ids: pd.Series, judged: pd.Series, path: Path) -> pd.Series:
         """Return Vespa's ids behind the fourth colon, unless the judgments have whole ids."""
-        whole = judged.str.startswith("id:")
-        if whole.all():
+        full = judged.str.startswith("id:")
+        if full.all():
             return ids
-        if whole.any():
+        if full.any():
+            example = judged[full].iloc[0]
             raise ValueError(
-                f"{path}: some documents have whole ids of Vespa, such as {judged[whole].iloc[0]!r}, and "
-                "others not; write all in one form"
+                f"{path}: some documents have whole ids of Vespa, such as {example!r}; write all in one way"
             )
         short = ids.str.split(":", n=4).str[4]
-        pairs = pd.DataFrame({"short": short, "whole": ids}).drop_duplicates()
-        if (twice := pairs["short"].duplicated()).any():
-            row = int(pairs.index[twice][0])
-            other = pairs["whole"][pairs["short"] == short[row]].iloc[0]
-            raise ValueError(f"{self.place(row)}: {ids[row]!r} and {other!r} end alike; give judgments with whole ids")
+        for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
+            other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
+            raise ValueError(f"{self.where(row)}: {ids[row]!r} and {other!r} end alike; give judgments with whole ids")
         return short
 
 
@@ -331,12 +326,6 @@ def _text(value: object) -> str | None:
     raise ValueError(f"{str(value)[:30]!r} is no id or query; write it as a text")
 
 
-def _id(value: object) -> str:
-    if (text := _text(value)) is None:
-        raise ValueError("a hit has no document id")
-    return text
-
-
 # Engines
 
 
@@ -345,7 +334,7 @@ def _plugin_hits(response: Json, log: str | None, document: str | None) -> Itera
     if document is not None:
         raise ValueError("--id is not for logs of Elasticsearch and OpenSearch, whose hits have an _id")
     for hit in response["hits"]["hits"]:
-        doc, entries = _id(hit["_id"]), hit.get("fields", {}).get("_ltrlog")
+        doc, entries = _text(hit["_id"]), hit.get("fields", {}).get("_ltrlog")
         if not entries:
             raise ValueError(f"the hit {doc!r} has no _ltrlog; ask for it by ext.ltr_log in the request")
         logs = [(name, features) for entry in entries for name, features in entry.items()]
@@ -367,7 +356,7 @@ def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterato
         text = next((doc[key] for key in fields if key in doc), None)
         if not isinstance(text, str):
             raise ValueError(f"the document {doc[name]!r} has no {fields[0]}; add it to fl, or name it by --log")
-        yield _id(doc[name]), _solr_values(text)
+        yield _text(doc[name]), _solr_values(text)
 
 
 def _solr_values(text: str) -> list[tuple[str, object]]:
@@ -398,22 +387,11 @@ def _vespa_hits(response: Json, log: str | None, document: str | None) -> Iterat
         if len(logs) != 1:
             text = f"has {' and '.join(logs)}; choose one by --log" if logs else f"has no {log or VESPA_LOGS[0]}"
             raise ValueError(f"the hit {identifier!r} {text}{'; list match-features in the rank profile' * (not logs)}")
-        doc = _id(fields.get("documentid", identifier) if document is None else fields[document])
-        if document is None and not re.match("id:[^:]*:[^:]*:[^:]*:.", doc, re.DOTALL):
-            raise ValueError(
-                f"{doc!r} is an internal id, which may change; return documentid, or name a field with an id by --id"
-            )
-        named = (
-            (re.fullmatch(r"rankingExpression\((.*)\)", name), name, value) for name, value in fields[logs[0]].items()
-        )
-        yield (
-            doc,
-            [
-                (inner[1] if inner else name, value)
-                for inner, name, value in named
-                if name != "vespa.summaryFeatures.cached"
-            ],
-        )
+        doc = _text(fields.get("documentid", identifier) if document is None else fields[document])
+        if document is None and not re.match("id:[^:]*:[^:]*:[^:]*:.", str(doc), re.DOTALL):
+            raise ValueError(f"{doc!r} is an internal id, which may change; return documentid, or name a field by --id")
+        values = [(name, value) for name, value in fields[logs[0]].items() if name != "vespa.summaryFeatures.cached"]
+        yield doc, [(re.sub(r"^rankingExpression\((.*)\)$", r"\1", name), value) for name, value in values]
 
 
 class Engine(NamedTuple):
@@ -422,13 +400,12 @@ class Engine(NamedTuple):
     title: str  # in messages
     hits: Callable[[Json, str | None, str | None], Iterator[Hit]]  # of a response, in their order
     dtype: Literal["f4", "f8"]
-    fills: bool  # a 0 may be logged for a missing value even where others are missing
 
 
 ENGINES = {
-    "elasticsearch": Engine("Elasticsearch or OpenSearch", _plugin_hits, "f4", False),
-    "solr": Engine("Solr", _solr_hits, "f4", True),
-    "vespa": Engine("Vespa", _vespa_hits, "f8", True),
+    "elasticsearch": Engine("Elasticsearch or OpenSearch", _plugin_hits, "f4"),
+    "solr": Engine("Solr", _solr_hits, "f4"),
+    "vespa": Engine("Vespa", _vespa_hits, "f8"),
 }
 
 
@@ -470,15 +447,15 @@ def _labels(
     joined = f"joined {len(set(at[judged])):,} of {len(grades):,} judgments by query {word}"
     if not judged.any():
         raise ValueError(f"{path}: {joined}; {_why_nothing(hits, judgments, ours, kind)}")
-    said = [joined]
+    sentences = [joined]
     if left := int((~judged).sum()):
         became = "left out (--unjudged 0 keeps them)" if unjudged is None else f"with the label {unjudged}"
-        said.append(f"documents without a judgment: {left:,}, {became}")
+        sentences.append(f"documents without a judgment: {left:,}, {became}")
     absent = judgments[kind][~judgments[kind].isin(hits[ours])].unique()
     if len(absent):
-        said.append(f"judged queries that are not in the log: {len(absent):,} ({_some(map(repr, absent))})")
+        sentences.append(f"judged queries that are not in the log: {len(absent):,} ({_some(map(repr, absent))})")
     labels = np.where(judged, grades["max"].to_numpy()[at], -1 if unjudged is None else unjudged)
-    return pd.Series(labels), said
+    return pd.Series(labels), sentences
 
 
 def _why_nothing(hits: pd.DataFrame, judgments: pd.DataFrame, ours: str, kind: str) -> str:
@@ -516,14 +493,14 @@ def _write(path: Path, rows: pd.DataFrame, X: Floats, result: _Log) -> None:
         raise cannot_write(path, error) from None
 
 
-def _remarks(engine: Engine, names: Sequence[str], X: Floats) -> Iterator[str]:
+def _remarks(result: _Log, X: Floats) -> Iterator[str]:
     """Yield sentences on missing values and on zeros."""
-    missing = dict(zip(names, np.isnan(X).sum(axis=0).tolist(), strict=True))
+    missing = dict(zip(result.names, np.isnan(X).sum(axis=0).tolist(), strict=True))
     listed = _some(f"{name} {count:,}" for name, count in missing.items() if count)
     yield f"missing: {listed} of {len(X):,}" if listed else "no value is missing"
     if nowhere := _some(name for name, count in missing.items() if count == len(X)):
         yield f"features that are missing in every row: {nowhere}"
-    if (X == 0).any() and (engine.fills or not listed):
+    if (X == 0).any() and (result.engine != "elasticsearch" or not listed):
         yield "a 0 may stand for a missing value: this log does not tell them apart"
 
 
@@ -540,7 +517,9 @@ def read_definitions(path: Path) -> dict[str, Json]:
     definitions: dict[str, Json] = {}
     for feature in features:
         engine = "solr" if "class" in feature else "elasticsearch"
-        definitions[str(feature["name"])] = {engine: {key: feature[key] for key in DEFINED[engine] if key in feature}}
+        definition = {engine: {key: feature[key] for key in DEFINED[engine] if key in feature}}
+        if definitions.setdefault(str(feature["name"]), definition) != definition:
+            raise ValueError(f"{path}: the feature {feature['name']!r} is defined twice, and not alike; leave one")
     if not definitions:
         raise ValueError(f"{path}: no feature is defined; give a feature store of Solr, or a feature set")
     return definitions

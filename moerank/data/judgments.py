@@ -55,15 +55,15 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
     return judgments
 
 
-def check_texts(queries: pd.DataFrame, place: Callable[[int], str]) -> None:
-    """Refuse an ``id`` that has two texts in the column ``query``; `place` says where a row stands."""
+def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
+    """Refuse an ``id`` that has two texts in the column ``query``; `where` says where a row stands."""
     if {"id", "query"} <= set(queries):
         named = queries[["id", "query"]].dropna().drop_duplicates()
         if (twice := named["id"].duplicated()).any():
             query, text = named[twice].iloc[0]
             earlier = named[named["id"] == query]["query"].iloc[0]
             raise ValueError(
-                f"{place(int(named[twice].index[0]))}: the query id {query!r} has the text {text!r}, and {earlier!r} "
+                f"{where(int(named[twice].index[0]))}: the query id {query!r} has the text {text!r}, and {earlier!r} "
                 "before; give each query an id of its own"
             )
 

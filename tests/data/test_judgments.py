@@ -83,16 +83,17 @@ def test_what_is_no_judgment(text, columns, message, tmp_path):
 @pytest.mark.parametrize(
     ("judgments", "message"),
     [
-        ("query,docid,rating\nTrail  shoes,p7,1\n", "has 'trail shoes', the judgments 'Trail  shoes': .* case or blanks"),
-        ("query,docid,rating\nq1,p7,1\n", "0 of 1 judgments by query text; .* by the log's query_id: call their column"),
-        ("query_id,docid,rating\ntrail shoes,p7,1\n", "judgments by query id; .* by the log's query: call their column"),
+        ("Trail  shoes,p7,1", "has 'trail shoes', the judgments 'Trail  shoes': .* case or blanks"),
+        ("q1,p7,1", "0 of 1 judgments by query text; .* by the log's query_id: call their column query_id"),
+        ("trail shoes,71.0,1", "documents such as 'p7', the judgments '71.0'"),
+        ("trail shoes,p7,1\na,b,1\ntrail shoes,p7,2", "line 2 and line 4: several grades of document 'p7'"),
+        ("query_id,docid,rating\ntrail shoes,p7,1", "by query id; .* by the log's query: call their column query"),
         (logs.trec(GOLDEN).replace("q", "x"), "by query id; the log has queries such as 'q1', the judgments 'x1'"),
-        ("query,docid,rating\ntrail shoes,71.0,1\n", "documents such as 'p7', the judgments '71.0'"),
-        ("query,docid,rating\ntrail shoes,p7,1\na,b,1\ntrail shoes,p7,2\n", "line 2 and line 4: several grades of .*'p7'"),
     ],
-)  # fmt: skip
+)
 def test_judgments_that_do_not_fit(judgments, message, tmp_path):
     (tmp_path / "log").write_text(logs.plugin(GOLDEN))
-    (tmp_path / "j.csv").write_text(judgments)
+    named = judgments.startswith(("query", "x"))
+    (tmp_path / "j.csv").write_text(judgments if named else f"query,docid,rating\n{judgments}")
     with pytest.raises(ValueError, match=message):
         ingest(tmp_path / "log", tmp_path / "t.parquet", judgments=tmp_path / "j.csv")
