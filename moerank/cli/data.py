@@ -220,8 +220,8 @@ def ingest(
 
     A log holds a response a line, {"query": "trail shoes", "response": {...}},
     of Elasticsearch, OpenSearch, Solr or Vespa. moerank run reads the Parquet
-    file without being told its columns. features.toml beside it is for
-    moerank export --features.
+    file without being told its columns. moerank export takes features.toml,
+    which is written beside it.
 
     Examples
     --------
