@@ -96,7 +96,17 @@ def test_the_features_of_the_engine_come_back_as_they_were(content, format, tmp_
     assert "features without a definition: age_days" in again.lines
 
 
-@pytest.mark.parametrize(("content", "message"), [('{"a": 1}', "no feature is defined"), ("{", "Expecting property")])
+TWICE = [{"name": "a", "class": "F"}, {"name": "a", "class": "G"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a": 1}', "no feature is defined"),
+        ("{", "Expecting property"),
+        (json.dumps(TWICE), "'a' is defined twice, and not alike"),
+    ],
+)
 def test_what_is_no_definition_is_refused(content, message, tmp_path):
     (tmp_path / "model.json").write_text(content)
     with pytest.raises(ValueError, match=rf"model.json: .*{message}"):

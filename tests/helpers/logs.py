@@ -12,31 +12,17 @@ GOLDEN = [
 ]
 """Queries with their documents: id, grade, and the values of the features; None is missing, or not judged."""
 
-QUERIES = {name: {"match": {"field": name}} for name in NAMES}
-FEATURE_SET = {
-    "_source": {
-        "name": "shop",
-        "featureset": {
-            "name": "shop",
-            "features": [
-                {"name": name, "params": ["q"], "template_language": "mustache", "template": query}
-                for name, query in QUERIES.items()
-            ],
-        },
-    }
-}
-STORE = {
-    "responseHeader": {"status": 0},
+FEATURES = {
+    "name": "shop",
     "features": [
-        {
-            "name": name,
-            "class": "org.apache.solr.ltr.feature.FieldValueFeature",
-            "params": {"field": name, "defaultValue": "0"},
-            "store": "shop",
-        }
+        {"name": name, "params": ["q"], "template_language": "mustache", "template": {"match": {"field": name}}}
         for name in NAMES
     ],
 }
+FEATURE_SET = {"_source": {"name": "shop", "featureset": FEATURES}}
+CLASS = "org.apache.solr.ltr.feature.FieldValueFeature"
+PARAMS = {name: {"field": name, "defaultValue": "0"} for name in NAMES}
+STORE = {"features": [{"name": n, "class": CLASS, "params": PARAMS[n], "store": "shop"} for n in NAMES]}
 """The definitions of the features, as the plug-ins and Solr answer them."""
 
 
@@ -47,16 +33,8 @@ def shop(n_queries):
     for query in range(3, n_queries + 1):
         bm25, stars, age = draw.integers(0, 40, 8) / 4, draw.integers(2, 11, 8) / 2, draw.integers(1, 400, 8)
         grades = np.clip((bm25 + stars - 4) // 3, 0, 3).astype(int)
-        documents = [
-            (
-                f"d{query}x{row}",
-                int(grades[row]),
-                float(bm25[row]),
-                None if row == 5 else float(stars[row]),
-                float(age[row]),
-            )
-            for row in range(8)
-        ]
+        names, stars = [f"d{query}x{row}" for row in range(8)], [*stars[:5].tolist(), None, *stars[6:].tolist()]
+        documents = list(zip(names, grades.tolist(), bm25.tolist(), stars, age.astype(float).tolist(), strict=True))
         world.append((f"q{query}", f"query number {query}", documents))
     return world
 
@@ -69,25 +47,12 @@ def _lines(world, response):
 
 
 def plugin_response(documents):
-    def features(values):
-        return [
-            {"name": name} if value is None else {"name": name, "value": value}
-            for name, value in zip(NAMES, values, strict=True)
-        ]
-
-    hits = [
-        {
-            "_index": "shop",
-            "_id": doc,
-            "_score": 1.0,
-            "fields": {"_ltrlog": [{"main": features(values)}]},
-            "matched_queries": ["ltr"],
-        }
-        for doc, _, *values in documents
-    ]
-    shards = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
-    total = {"value": len(hits), "relation": "eq"}
-    return {"took": 4, "timed_out": False, "_shards": shards, "hits": {"total": total, "max_score": 1.0, "hits": hits}}
+    hits = []
+    for doc, _, *values in documents:
+        logged = [{"name": n} | ({} if v is None else {"value": v}) for n, v in zip(NAMES, values, strict=True)]
+        hits.append({"_index": "shop", "_id": doc, "fields": {"_ltrlog": [{"main": logged}]}, "matched_queries": ["x"]})
+    whole = {"took": 4, "timed_out": False, "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0}}
+    return whole | {"hits": {"total": {"value": len(hits), "relation": "eq"}, "hits": hits}}
 
 
 def plugin(world):
