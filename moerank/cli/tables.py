@@ -21,7 +21,6 @@ from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
-    from moerank.data.describe import Drift
     from moerank.studies.grid import Cell
     from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
@@ -114,16 +113,6 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Fi
     table = FittedTable(title, [""], [Path(column.pop("name")).name for column in columns])
     for key in columns[0]:
         table.add_texts(key.replace("_", " "), *(_count(column[key]) for column in columns))
-    return table
-
-
-def drift_table(title: str, drifts: Sequence[Drift]) -> FittedTable:
-    """Return one row per feature."""
-    table = FittedTable(title, ["feature"], ["PSI", "missing", "range"])
-    for drift in drifts:
-        missing = " → ".join(f"{share:.1%}" for share in drift.missing)
-        ranges = " → ".join("none" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}" for ends in drift.ranges)
-        table.add_texts(drift.name, f"{drift.psi:.3f}", missing, ranges)
     return table
 
 
