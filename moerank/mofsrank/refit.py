@@ -20,7 +20,7 @@ from moerank.mofsrank.front import Front
 from moerank.mofsrank.searching import StagedSearch
 from moerank.mofsrank.settings import RefitPlan
 from moerank.rankers import LambdaMART, Population, train_on, train_on_subsets, varying_for
-from moerank.rankers.arguments import read_masks
+from moerank.training.masks import read_masks
 
 EARLY = 4
 """Divisor of the size of a ranker in its first training on a subset."""
@@ -99,7 +99,7 @@ class CrossFitting:
             raise ValueError("cross-fitting deals whole queries, and takes no pair_mask")
         if train.n_queries < 2:
             raise ValueError(f"{train.name}: cross-fitting deals the queries into halves, and there is one query")
-        masks = read_masks(train, None, feature_mask)[2]
+        masks = read_masks(train, None, feature_mask).features
         size = getattr(self.ranker, "_size", None)
         if size is None:
             return OutOfFold(train.X, self._scores(self.ranker, train, masks))

@@ -25,13 +25,13 @@ from moerank.mofsrank.refit import OutOfFold, halves
 from moerank.mofsrank.searching import REFIT_POPULATION, REFIT_SEARCH, search_arguments
 from moerank.mofsrank.settings import FeatureSelectionSettings, StageProgress
 from moerank.rankers import LambdaMART, Ranker, Selection, SelectionPath, train_on_subsets, varying_for
-from moerank.rankers.arguments import read_masks
 from moerank.rankers.lambda_mart import leaf_sizes
 from moerank.rankers.model import Forest
 from moerank.rankers.selection import best_of_each_size
 from moerank.rankers.tree_population import NO_STEP, TreePopulation
 from moerank.selectors import CEGB
 from moerank.selectors.filter import MetricOrNone
+from moerank.training.masks import read_masks
 
 N_SIZES = 20
 """Numbers of trees that are looked at, in a geometric series."""
@@ -212,7 +212,7 @@ class _Judge:
 
     def fit_population(self, train: RankingData, *, feature_mask: Mask | None = None, **_: object) -> OutOfFold:
         """Score the training documents for each row of `feature_mask`; see `FitnessBackend`."""
-        masks = read_masks(train, None, feature_mask)[2] & self.usable
+        masks = read_masks(train, None, feature_mask).features & self.usable
         scores = np.zeros((train.n_documents, len(masks)))
         some = np.flatnonzero(masks.any(axis=1))
         trained = [self._trained(part, masks[some]) for part in self.parts]

@@ -224,50 +224,16 @@ def _check_names(
         raise ValueError(f"{what} must be those of {whose}, in their order: {', '.join(known)}")
 
 
-def read_masks(
-    train: RankingData, pair_mask: Mask | None, feature_mask: Mask | None
-) -> tuple[Mask | None, Mask | None, Mask]:
-    """Check the masks of a population and say what each individual has of its own.
-
-    Returns the pairs (n_pairs,) that all individuals share, None where these are all pairs; the pairs (n_individuals,
-    n_pairs) of each individual or None; and the features (n_individuals, n_features). Raises a ValueError that names
-    the row for a wrong shape or type, and for an individual without a feature or without a pair.
-    """
-    train.require_pairs()
-    train.require_moderate_values()
-    pair_mask = _checked_mask(pair_mask, "pair_mask", "pair", train.n_pairs)
-    feature_mask = _checked_mask(feature_mask, "feature_mask", "feature", train.n_features)
-    if feature_mask is None:
-        feature_mask = np.ones(train.n_features, bool)
-    subset = pair_mask if pair_mask is not None and pair_mask.ndim == 1 and not pair_mask.all() else None
-    pairs = pair_mask if pair_mask is not None and pair_mask.ndim == 2 else None
-    if feature_mask.ndim == 1:
-        feature_mask = np.tile(feature_mask, (1 if pairs is None else len(pairs), 1))
-    if pairs is not None and len(pairs) != len(feature_mask):
-        raise ValueError(f"pair_mask has {len(pairs)} rows but feature_mask has {len(feature_mask)}; give one each")
-    return subset, pairs, feature_mask
-
-
-def read_features(train: RankingData, feature_mask: Mask | None, unit_mask: Mask) -> Mask:
-    """Return the features (n_individuals, n_features) of individuals whose documents or queries `unit_mask` keeps.
-
-    Without a `feature_mask` all features, in a row for each of `unit_mask`, or one if that has no first axis.
-    """
-    features = read_masks(train, None, feature_mask)[2]
-    return features if feature_mask is not None else features.repeat(len(np.atleast_2d(unit_mask)), axis=0)
-
-
-def _checked_mask(mask: Mask | None, name: str, thing: str, width: int) -> Mask | None:
-    if mask is None:
-        return None
-    mask = np.asarray(mask)
-    if mask.dtype != bool:
-        raise ValueError(f"{name} must be an array of bool, not of {mask.dtype}")
-    if mask.ndim not in (1, 2) or mask.shape[-1] != width:
-        raise ValueError(f"{name} must have shape (n_individuals, {width}) or ({width},), not {mask.shape}")
-    if not (some := np.atleast_2d(mask).any(axis=1)).all():
-        raise ValueError(f"{name}: row {some.argmin()} selects no {thing}; every individual needs at least one")
-    return mask
+def refuse_weights(train: RankingData, ranker: object) -> None:
+    """Raise a ValueError for weights of queries or documents that a ranker, or the one inside it, does not take."""
+    inner = ranker
+    while (further := getattr(inner, "ranker", None) or getattr(inner, "backend", None)) is not None:
+        inner = further
+    if train.is_weighted and not getattr(inner, "_takes_weights", False):
+        raise ValueError(
+            f"{train.name}: {type(inner).__name__} takes no weights of queries or documents. Use RankRLS or "
+            "LambdaMART, or a RankingData without weights"
+        )
 
 
 LARGEST_RATIO = 1e4

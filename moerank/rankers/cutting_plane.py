@@ -11,7 +11,7 @@ import numpy as np
 from moerank.arrays import Matrix
 from moerank.checks import Count, Positive
 from moerank.data import RankingData
-from moerank.kernels.counted_sums import CountedPairs, MarginPairs
+from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
 from moerank.kernels.products import product
 from moerank.kernels.ranks import most_violated_rankings
 from moerank.kernels.scores import linear_scores
@@ -116,7 +116,7 @@ class RankSVMStruct(CuttingPlaneRanker):
         return [{"C": 1e-5 * 2.0**k} for k in range(20)]
 
     def _separation(self, train: RankingData) -> Separation:
-        pairs = CountedPairs(train.y, train.offsets)
+        pairs = LabelledPairs(train.y, train.offsets)
 
         def separate(w: Matrix) -> tuple[Matrix, float]:
             near = MarginPairs(pairs, product(train.X64, w))

@@ -17,7 +17,7 @@ from moerank.arrays import Matrix, Vector
 from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.counted_sums import CountedPairs
+from moerank.kernels.counted_sums import LabelledPairs
 from moerank.rankers.adapter import RankerOrNone, train_on_subsets
 from moerank.rankers.base import Grid, Ranker
 from moerank.training.newton import Minimum
@@ -48,7 +48,7 @@ class KernelRanker(Ranker):
         """Fix the image on the data, and return the table for all C: kernel values or images of the documents."""
         raise TypeError(f"{type(self).__name__} does not implement _prepare")
 
-    def _solve(self, table: Matrix, pairs: CountedPairs) -> Minimum:
+    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
         """Return the weights for one C, and how they were found."""
         raise TypeError(f"{type(self).__name__} does not implement _solve")
 
@@ -173,10 +173,10 @@ class KernelMapRanker(KernelRanker):
         self._draw_map(train.X64)
         return self._image(train.X64[documents.rows])
 
-    def _solve(self, table: Matrix, pairs: CountedPairs) -> Minimum:
+    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
         return solve_with_features(table, pairs, self.C, self.tol, self._metric(table, pairs))
 
-    def _metric(self, table: Matrix, pairs: CountedPairs) -> Vector | None:
+    def _metric(self, table: Matrix, pairs: LabelledPairs) -> Vector | None:
         """Return a good inner product for the solution, as `solve_with_features` takes it."""
         return None
 
@@ -269,7 +269,7 @@ class RankNystrom(_HasKernel, KernelMapRanker):
     def _image(self, X: Matrix) -> Matrix:
         return self._kernel(X, self.landmarks_) @ self.whitening_
 
-    def _metric(self, table: Matrix, pairs: CountedPairs) -> Vector:
+    def _metric(self, table: Matrix, pairs: LabelledPairs) -> Vector:
         # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
         return hessian_diagonal(table, pairs, self.C)
 
@@ -428,7 +428,7 @@ class KernelRankSVM(_HasKernel, KernelRanker):
             K[begin:end, :end] = self._kernel(X[begin:end], X[:end])
         return K
 
-    def _solve(self, table: Matrix, pairs: CountedPairs) -> Minimum:
+    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
         minimum = solve_with_kernel(table, pairs, self.C, self.tol)
         return minimum._replace(x=minimum.x[0])
 

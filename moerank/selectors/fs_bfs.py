@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
-from moerank.rankers.population import LinearPopulation, Population, ScoredPopulation
+from moerank.rankers.population import LinearPopulation, Population, batch_of
 from moerank.rankers.selection import SelectionPath, nested_masks
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
@@ -228,13 +227,19 @@ class FSBFS(Filter):
         population = train_on_subsets(self._chosen_ranker(), new, masks)
         members = (masks[:, :, None] & (self.combinations_ != 0)).any(axis=1)
         if population.coefs is None:
-            scores = partial(_scores_of_new_features, population, self.combinations_)
-            return members, ScoredPopulation(scores, np.arange(len(masks)))
+            return members, batch_of(_OnCombinations(population, self.combinations_), len(masks), train.n_features)
         return members, LinearPopulation(population.coefs @ self.combinations_)
 
 
-def _scores_of_new_features(population: Population, combinations: Matrix, X: Matrix) -> Matrix:
-    return population.scores(linear_scores(X, combinations))
+@dataclass(frozen=True, eq=False)
+class _OnCombinations:
+    """Rankers of new features, which score by the original ones."""
+
+    population: Population
+    combinations: Matrix
+
+    def scores(self, X: Matrix) -> Matrix:
+        return self.population.scores(linear_scores(X, self.combinations))
 
 
 def partition(

@@ -21,7 +21,7 @@ from moerank.rankers.fsm_rank import FSMRank, weights_of
 from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
-from moerank.training.listed import LaneGroup, PairProblem, lane_groups
+from moerank.training.listed import LaneGroup, ListedPairs, lane_groups
 
 
 @dataclass(eq=False, repr=False)
@@ -120,7 +120,7 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: 
 
     Returns their variables (group, 2 n_features) and histories (max_iter + 1, lanes).
     """
-    problem = PairProblem.of(train)
+    problem = ListedPairs.of(train)
     one = rankers[0]
     s = feature_importance(train, one.importance)
     A = feature_similarity(train, one.similarity, convex=one.convex)

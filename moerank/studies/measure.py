@@ -31,7 +31,7 @@ from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import Member
 from moerank.studies.result_files import MOST_BYTES
-from moerank.training.counted import LONGEST_LIST
+from moerank.training.pairs import LONGEST_LIST
 from moerank.verdict import Verdict
 
 ALL_FEATURES = "all features"

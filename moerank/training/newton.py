@@ -13,7 +13,7 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import LEAST_PIVOT, factorise, solve
 from moerank.kernels.products import product
 
-MAX_HALVINGS, MAX_STEPS = 29, 500
+MAX_HALVINGS, EXACT_STEPS = 29, 500
 
 
 class AtPoint(Protocol):
@@ -85,7 +85,7 @@ def dense_newton(expand: Callable[[Matrix], DenseExpansion], start: Matrix, tole
     [0.0]
     """
     w, at = start, expand(start)
-    for _ in range(MAX_STEPS):
+    for _ in range(EXACT_STEPS):
         step: Matrix = -solve_positive_definite(at.hessian, at.gradient)
         if -product(at.gradient, step) <= tolerance * at.value:
             return NewtonEnd(w, at, step, True)

@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM, RankSVMTRON
-from moerank.training.listed import PairProblem
+from moerank.training.listed import ListedPairs as PairProblem
 from moerank.training.losses import SQUARED_HINGE
 from moerank.training.newton import trust_region_newton
 

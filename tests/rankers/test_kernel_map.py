@@ -17,7 +17,7 @@ from moerank.rankers import (
     RankSVMTRON,
 )
 from moerank.training import newton
-from moerank.training.listed import PairProblem
+from moerank.training.listed import ListedPairs
 from moerank.training.losses import SQUARED_HINGE
 
 # OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.
@@ -97,7 +97,7 @@ def test_the_solution_is_that_of_rank_svm_on_the_mapped_documents(noisy_data, ma
     ranker = fit(maker, noisy_data, n_components=20, gamma=0.5, C=C, tol=1e-8)
     mapped = RankingData(ranker._image(noisy_data.X), noisy_data.y, noisy_data.qid)
     exact = RankSVM(C).fit(mapped).coef_
-    problem = PairProblem.of(mapped)
+    problem = ListedPairs.of(mapped)
     best = problem.expand(exact, C, SQUARED_HINGE).value
     assert problem.expand(ranker.weights_, C, SQUARED_HINGE).value == pytest.approx(best, rel=1e-10)
     np.testing.assert_allclose(ranker.predict(noisy_data.X), mapped.X @ ranker.weights_, rtol=1e-9, atol=1e-9)
