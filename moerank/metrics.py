@@ -185,8 +185,10 @@ class _CountedMetric(Metric):
         """How tables and figures call the metric, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are not named."""
         defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]
         others = [f for f in defaults if getattr(self, f.name) != f.default]
-        said = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
-        return self._title.format_map(vars(self)).removesuffix("@None") + (f" ({', '.join(said)})" if said else "")
+        settings = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
+        return self._title.format_map(vars(self)).removesuffix("@None") + (
+            f" ({', '.join(settings)})" if settings else ""
+        )
 
     @abstractmethod
     def _plan(self, data: RankingData) -> Plan:
@@ -521,10 +523,10 @@ def check_differing(metric: Metric, data: RankingData) -> str:
     if n_usual > n_differing:
         reason = f"{n_usual - n_differing:,} of which can differ by the usual convention ({usual.name})"
     which = f"{n_queries - n_differing:,} of {n_queries:,}" if n_differing else f"all {n_queries:,}"
-    said = f"{data.name}: {metric.name} has one value in any order on {which} queries, {reason}"
+    message = f"{data.name}: {metric.name} has one value in any order on {which} queries, {reason}"
     if not n_differing:
-        raise ValueError(said)
-    return said
+        raise ValueError(message)
+    return message
 
 
 def make_metric(name: str, **conventions: str) -> Metric:

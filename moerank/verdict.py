@@ -87,9 +87,9 @@ class Verdict(BaseModel):
         """Check what is stored beside the differences and follows from them."""
         if not isinstance(values, dict):
             return read(values)
-        said = {name: values[name] for name in cls.model_computed_fields if name in values}
-        verdict = read({name: value for name, value in values.items() if name not in said})
-        for name, value in said.items():
+        computed = {name: values[name] for name in cls.model_computed_fields if name in values}
+        verdict = read({name: value for name, value in values.items() if name not in computed})
+        for name, value in computed.items():
             if value != getattr(verdict, name):
                 raise ValueError(f"{name} is {value!r}, but the differences say {getattr(verdict, name)!r}")
         return verdict
@@ -143,8 +143,8 @@ class Verdict(BaseModel):
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        found = f"{self.n_features} of {self.n_allowed} features; {self.outcome}"
-        return ". ".join(filter(None, (found, self.rival, self.advice)))
+        summary = f"{self.n_features} of {self.n_allowed} features; {self.outcome}"
+        return ". ".join(filter(None, (summary, self.rival, self.advice)))
 
     def __str__(self) -> str:
         return self.sentence
@@ -166,7 +166,7 @@ class Verdict(BaseModel):
             f"{self._found}{optimistic}"
         )
 
-    def beside(self, other: Verdict, name: str) -> Self:
+    def with_rival(self, other: Verdict, name: str) -> Self:
         """Return the verdict with a sentence on a ranker that `other` compares the selection with, if that is better.
 
         Parameters
@@ -250,12 +250,12 @@ def judge(
     too few to tell; about 200 such queries would
     """
     differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
-    kept = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
+    differs = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
     return Verdict(
         part=part,
         metric=metric,
         n_queries=len(differences),
-        differences=tuple(differences[kept].tolist()),
+        differences=tuple(differences[differs].tolist()),
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,

@@ -170,11 +170,11 @@ def _sums_over_pairs(
 
 
 @kernel
-def add_at(tree: Vector | Integers, n: int, place: int, value: float) -> None:
+def add_at(tree: Vector | Integers, n: int, position: int, value: float) -> None:
     """Add a value at one of the places 1 … n of a Fenwick tree."""
-    while place <= n:
-        tree[place] += value
-        place += place & -place
+    while position <= n:
+        tree[position] += value
+        position += position & -position
 
 
 @kernel

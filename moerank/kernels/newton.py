@@ -160,7 +160,7 @@ def newton_lanes(
     first: Integers,
     winner: NDArray[np.int32],
     worse: NDArray[np.int32],
-    kept: Words,
+    words: Words,
     n_kept: Integers,
     feature_mask: Mask,
     B: Matrix,
@@ -180,7 +180,7 @@ def newton_lanes(
 
     X : (n_documents, n_features), the precision of the passes
     first, winner, worse : the pairs, see `moerank.kernels.pair_pass`
-    kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
+    words : (n_pairs,); bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask : (lanes, n_features); at least one feature per lane
     B, rhs : (n_features, n_features) and (n_features,), the quadratic model
     start : (lanes, n_features), or without rows to start from the model's minimum
@@ -206,7 +206,7 @@ def newton_lanes(
     scores, documents = np.empty((len(X), lanes), X.dtype), np.empty((len(X), lanes), X.dtype)
     weights, partial = np.zeros((n_features, lanes), X.dtype), np.empty((n_features, lanes), X.dtype)
     sums, pulled = np.empty((n_features, lanes)), np.empty((lanes, n_features))
-    slack_sum, active = np.empty(lanes), np.empty_like(kept)
+    slack_sum, active = np.empty(lanes), np.empty_like(words)
     at_start = len(start_scores) > 0
     while state.task.any():  # every lane that is not idle begins a Newton step
         if at_start:
@@ -220,7 +220,7 @@ def newton_lanes(
         for i in range(len(shift)):
             for lane in range(lanes):
                 scores[i, lane] -= shift[i]
-        hinge_pass(first, winner, worse, kept, scores, margin, hinge, active, documents, slack_sum)
+        hinge_pass(first, winner, worse, words, scores, margin, hinge, active, documents, slack_sum)
         pull_back(X, documents, used, partial, sums)
         transpose(sums, pulled)
         slack = margin * slack_sum

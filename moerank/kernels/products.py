@@ -50,11 +50,11 @@ def _add_product(left: Matrix, right: Matrix, n_vectors: int, total: Matrix) -> 
         end = min(begin + ROWS, len(left))
         for vector in range(n_vectors):
             for f in range(vector * WIDTH, n_features, 4):
-                place = f * n_vectors + vector
-                s0 = load(total, place)
-                s1 = load(total, place + n_vectors)
-                s2 = load(total, place + 2 * n_vectors)
-                s3 = load(total, place + 3 * n_vectors)
+                position = f * n_vectors + vector
+                s0 = load(total, position)
+                s1 = load(total, position + n_vectors)
+                s2 = load(total, position + 2 * n_vectors)
+                s3 = load(total, position + 3 * n_vectors)
                 for i in range(begin, end):
                     y = load(right, i * n_vectors + vector)
                     k = i * n_features + f
@@ -62,7 +62,7 @@ def _add_product(left: Matrix, right: Matrix, n_vectors: int, total: Matrix) -> 
                     s1 = fused(spread(flat[np.uint64(k + 1)]), y, s1)
                     s2 = fused(spread(flat[np.uint64(k + 2)]), y, s2)
                     s3 = fused(spread(flat[np.uint64(k + 3)]), y, s3)
-                store(total, place, s0)
-                store(total, place + n_vectors, s1)
-                store(total, place + 2 * n_vectors, s2)
-                store(total, place + 3 * n_vectors, s3)
+                store(total, position, s0)
+                store(total, position + n_vectors, s1)
+                store(total, position + 2 * n_vectors, s2)
+                store(total, position + 3 * n_vectors, s3)

@@ -100,5 +100,5 @@ def places_of(mask: Mask) -> tuple[Integers, Integers]:
     >>> begin.tolist(), place.tolist()
     ([0, 2, 3], [0, 2, 1])
     """
-    row, place = np.nonzero(mask)
-    return np.searchsorted(row, np.arange(len(mask) + 1)), np.ascontiguousarray(place)
+    row, position = np.nonzero(mask)
+    return np.searchsorted(row, np.arange(len(mask) + 1)), np.ascontiguousarray(position)

@@ -92,8 +92,8 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
                 "trained on pairs such as RankSVM"
             )
         usable = read_masks(train, None, feature_mask).features & varying_for(self.ranker, train)
-        found = population_of([train_on(self.ranker, train, mask) for mask in usable], usable)
-        return found if isinstance(found, FittedPopulation) else found.coefs
+        trained_rankers = population_of([train_on(self.ranker, train, mask) for mask in usable], usable)
+        return trained_rankers if isinstance(trained_rankers, FittedPopulation) else trained_rankers.coefs
 
 
 class ForeignRanker(RankingEstimator):

@@ -264,8 +264,8 @@ class RankingEstimator(_Estimator):
         """Return X as training saw its data."""
         check_is_fitted(self, "support_")
         names = getattr(self, "feature_names_in_", None)
-        known: Parameters = {"scaling": self._scaling, "missing": self._missing, "estimator": type(self).__name__}
-        return as_feature_table(X, self.n_features_in_, names, **known)
+        rules: Parameters = {"scaling": self._scaling, "missing": self._missing, "estimator": type(self).__name__}
+        return as_feature_table(X, self.n_features_in_, names, **rules)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -81,17 +81,17 @@ class KernelRanker(Ranker):
 
         Linear algebra libraries give equal rows different last bits, so every distinct document is computed once.
         """
-        distinct, place = np.unique(X[:, self.varying_], axis=0, return_inverse=True)
+        distinct, row = np.unique(X[:, self.varying_], axis=0, return_inverse=True)
         with one_blas_thread():
             blocks = [
                 self._image(distinct[begin : begin + SCORED_ROWS]) @ W for begin in range(0, len(distinct), SCORED_ROWS)
             ]
-        scores: Matrix = np.concatenate([np.empty((0, W.shape[1])), *blocks])[place.ravel()]
+        scores: Matrix = np.concatenate([np.empty((0, W.shape[1])), *blocks])[row.ravel()]
         return scores
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         leader = clone(candidates[0])._learn(train)
-        W = np.stack([found.x for found in leader._solutions(train, candidates)], axis=1)
+        W = np.stack([solution.x for solution in leader._solutions(train, candidates)], axis=1)
         return leader._scores_of(validation.X64, W)
 
 
@@ -108,8 +108,8 @@ class _HasKernel:
 
     def _kernel(self, X: Matrix, Y: Matrix) -> Matrix:
         """Return the kernel of all rows of X with all rows of Y, shape (len(X), len(Y))."""
-        known = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, n_jobs=1, **known))
+        parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, n_jobs=1, **parameters))
 
     def _widths(self, powers: Iterable[int]) -> Grid:
         """Return the grid of gamma as powers of 2; a linear kernel has no width."""
@@ -159,11 +159,11 @@ class KernelMapRanker(KernelRanker):
 
     def _trained(self, mapped: RankingData) -> Minimum:
         """Return the weights of `ranker` on the mapped documents."""
-        found = train_on_subsets(self.ranker, mapped, np.ones((1, mapped.n_features), np.bool_))
-        if found.coefs is None:
+        population = train_on_subsets(self.ranker, mapped, np.ones((1, mapped.n_features), np.bool_))
+        if population.coefs is None:
             name = type(self.ranker).__name__
             raise ValueError(f"{type(self).__name__} needs a linear ranker, and {name} has no weights (coef_)")
-        return Minimum(found.coefs[0], 0, True)
+        return Minimum(population.coefs[0], 0, True)
 
     def _draw_map(self, X: Matrix) -> None:
         """Draw the feature map for training documents X (n_documents, n_varying)."""
@@ -261,10 +261,10 @@ class RankNystrom(_HasKernel, KernelMapRanker):
         drawn = check_random_state(self.random_state).choice(len(X), n_landmarks, replace=False)
         self.landmarks_ = X[drawn]
         values, U = np.linalg.eigh(self._kernel(self.landmarks_, self.landmarks_))
-        kept = values > SMALLEST_EIGENVALUE
+        positive = values > SMALLEST_EIGENVALUE
         if self.rank is not None:  # they ascend
-            kept[: max(0, len(values) - self.rank)] = False
-        self.whitening_ = U[:, kept] / np.sqrt(values[kept])
+            positive[: max(0, len(values) - self.rank)] = False
+        self.whitening_ = U[:, positive] / np.sqrt(values[positive])
 
     def _image(self, X: Matrix) -> Matrix:
         return self._kernel(X, self.landmarks_) @ self.whitening_

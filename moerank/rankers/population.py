@@ -225,21 +225,21 @@ def _as_fitted(population: Population) -> FittedPopulation:
     return batch_of(population, len(population), population.coefs.shape[1])
 
 
-def on_all_columns(population: Population, kept: Mask) -> Population:
-    """Return rankers of the columns in `kept` (n_features,) as rankers of all columns, which look at no other.
+def on_all_columns(population: Population, column_mask: Mask) -> Population:
+    """Return rankers of the columns in `column_mask` (n_features,) as rankers of all columns, which look at no other.
 
     >>> on_all_columns(LinearPopulation(np.array([[0.5, 2.0]])), np.array([True, False, True])).coefs.tolist()
     [[0.5, 0.0, 2.0]]
     """
-    if kept.all():
+    if column_mask.all():
         return population
     if population.coefs is not None:
-        W = np.zeros((len(population), len(kept)))
-        W[:, kept] = population.coefs
+        W = np.zeros((len(population), len(column_mask)))
+        W[:, column_mask] = population.coefs
         return LinearPopulation(W)
     fitted = _as_fitted(population)
-    feature_mask = np.zeros((len(fitted), len(kept)), np.bool_)
-    feature_mask[:, kept] = fitted.feature_mask
+    feature_mask = np.zeros((len(fitted), len(column_mask)), np.bool_)
+    feature_mask[:, column_mask] = fitted.feature_mask
     return FittedPopulation(fitted.rankers, feature_mask)
 
 

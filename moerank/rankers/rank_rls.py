@@ -149,7 +149,7 @@ class RankRLS(Backend):
         of_query = self.loss == "query"
         moments = QueryMoments.of(data, every_pair=of_query)
         b = moments.moment(DIFFERENCE if of_query else TARGETS[self.target])
-        packed, whole, n_pairs = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0), moments.n_pairs.sum()
+        packed, total, n_pairs = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0), moments.n_pairs.sum()
         scores, ridge = np.empty(data.n_documents), self.alpha * np.eye(data.n_features)
         lower = np.tril_indices(data.n_features)
         for q in range(data.n_queries):
@@ -161,7 +161,7 @@ class RankRLS(Backend):
             count = 1 if of_query else n_pairs - moments.n_pairs[q]
             A = np.empty_like(ridge)
             A[lower] = A.T[lower] = (packed - moments.packed[q]) / count
-            scores[rows] = data.X[rows] @ solve_positive_definite(A + ridge, (whole - b[q]) / count)
+            scores[rows] = data.X[rows] @ solve_positive_definite(A + ridge, (total - b[q]) / count)
         return scores
 
     def default_grid(self, train: RankingData) -> Grid:

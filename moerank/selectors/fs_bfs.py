@@ -45,8 +45,8 @@ def coordinate_ascent(
     D. Metzler, W. B. Croft: Linear feature-based models for information retrieval. Information Retrieval 10, 2007.
     """
     X = data.X64 if features is None else np.ascontiguousarray(data.X64[:, features])
-    found = [_ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))]
-    return max(found, key=lambda result: result[1])
+    results = [_ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))]
+    return max(results, key=lambda result: result[1])
 
 
 def _ascend(data: RankingData, X: Matrix, metric: Metric, first: int, tolerance: float) -> tuple[Vector, float]:
@@ -183,8 +183,8 @@ class FSBFS(Filter):
             )
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
-        found = self._once(train, None, lambda: self._partition(train))
-        self.subsets_, self.combinations_, self.values_, self._cut_short = found
+        results = self._once(train, None, lambda: self._partition(train))
+        self.subsets_, self.combinations_, self.values_, self._cut_short = results
 
     @property
     def n_combined_(self) -> int:
@@ -194,27 +194,27 @@ class FSBFS(Filter):
     def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix, bool]:
         """Return the subsets, their combinations (n_subsets, n_features), their values, and if the limit was met."""
         metric = as_metric(self.metric, NDCG(10))
-        found: dict[Subset, tuple[Matrix, float]] = {}
+        results: dict[Subset, tuple[Matrix, float]] = {}
 
         n_joined, cut_short = 0, False
 
         def value(subset: Subset) -> float:
             nonlocal n_joined, cut_short
-            if subset not in found:
+            if subset not in results:
                 if len(subset) > 1:
                     if n_joined == self.max_evaluations:
                         cut_short = True
                         raise EvaluationsSpent
                     n_joined += 1
-                found[subset] = coordinate_ascent(train, metric, subset, self.restarts, self.tolerance)
-            return found[subset][1]
+                results[subset] = coordinate_ascent(train, metric, subset, self.restarts, self.tolerance)
+            return results[subset][1]
 
         features = np.flatnonzero(self.varying_).tolist()
         subsets = partition(features, value, self.patience, self.max_size, self.tolerance)
         combinations = np.zeros((len(subsets), train.n_features))
         for row, subset in zip(combinations, subsets, strict=True):
-            row[list(subset)] = found[subset][0]
-        values = np.array([found[subset][1] for subset in subsets])
+            row[list(subset)] = results[subset][0]
+        values = np.array([results[subset][1] for subset in subsets])
         return subsets, combinations, values, cut_short
 
     def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:

@@ -383,12 +383,12 @@ def cluster_order(relevance: Matrix, similarity: Matrix, method: Linkage) -> Ord
     if n_features == 1:
         return np.zeros(1, np.int64)
     distances = np.clip(1.0 - similarity[np.triu_indices(n_features, 1)], 0.0, None)
-    place = np.empty(n_features, np.int64)
-    place[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
+    rank = np.empty(n_features, np.int64)
+    rank[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
     best = list(range(n_features))  # the most relevant feature of each cluster, single features first
     order: list[int] = []
     for a, b in linkage(distances, method)[:, :2].astype(np.int64):
-        winner, loser = sorted((best[a], best[b]), key=place.__getitem__)
+        winner, loser = sorted((best[a], best[b]), key=rank.__getitem__)
         best.append(winner)
         order.append(loser)
     return np.array([best[-1], *order[::-1]])

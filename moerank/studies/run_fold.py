@@ -378,7 +378,7 @@ def _verdict(
     values, reference = (ranker.per_query["test"][metric.name] for ranker in (chosen, trees[0]))
     sizes, can_differ = (verdict.n_features, verdict.n_allowed), metric.can_differ(test)
     other = judge(values, reference, "test", metric.name, *sizes, can_differ=can_differ, margin=margin)
-    return verdict.beside(other, TREES)
+    return verdict.with_rival(other, TREES)
 
 
 class _Clock:

@@ -192,10 +192,10 @@ class CountedPairs:
         """
         data, rows, features = self.data, _Rows.of(self.data), masks.features
         used = np.flatnonzero(features.any(axis=0))
-        first, place = places_of(features[:, used])
+        first, position = places_of(features[:, used])
         width = lanes(precision)
         prefix = np.array([2**lane - 1 for lane in range(width)], word_type(width))
-        pulled, slack = np.zeros(len(place)), np.zeros(len(features))
+        pulled, slack = np.zeros(len(position)), np.zeros(len(features))
         shift = np.asarray(self.target.per_label * data.y, np.float64) if self.target.per_label else np.empty(0)
         documents, queries = (
             NOBODY_CHOOSES if (chosen := masks.of_unit(unit)) is None else chosen for unit in ("document", "query")
@@ -203,7 +203,7 @@ class CountedPairs:
         if len(rows.counted):
             run_pass(
                 data.columns, rows.centres, data.offsets, rows.counted, data.label_runs.first, rows.start, rows.row,
-                used, first, place, W[features].astype(precision), V[features].astype(precision), task,
+                used, first, position, W[features].astype(precision), V[features].astype(precision), task,
                 documents, queries, self.target.margin, shift, loss.one_sided, prefix, pulled, slack,
             )  # fmt: skip
         sums = np.zeros(W.shape)

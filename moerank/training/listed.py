@@ -238,9 +238,9 @@ class ListedPairs:
         sums = np.empty_like(weights)
         project(self.X, weights, np.arange(len(w)), scores)
         scores -= self.shift[:, None]
-        kept = np.full(len(self), 255, np.uint8)
+        every = np.full(len(self), 255, np.uint8)
         first, winner, worse = self.pairs.first, self.pairs.winner, self.pairs.worse
-        hinge_pass(first, winner, worse, kept, scores, self.target.margin, loss.one_sided, active, documents, slack)
+        hinge_pass(first, winner, worse, every, scores, self.target.margin, loss.one_sided, active, documents, slack)
         pull_back(self.X, documents, np.arange(len(w)), np.empty_like(weights), sums)
         total = self.target.margin * slack[0] - product(scores[:, 0], documents[:, 0])
         return float(total), sums[:, 0].copy(), active
@@ -265,9 +265,9 @@ class ListedPairs:
 def _digest(keep: Mask) -> bytes:
     """Return a digest of a mask, remembered for a read-only array."""
     key = id(keep)
-    known = _DIGESTS.get(key)
-    if known is not None and known[0]() is keep:
-        return known[1]
+    cached = _DIGESTS.get(key)
+    if cached is not None and cached[0]() is keep:
+        return cached[1]
     digest = hashlib.blake2b(np.packbits(keep).tobytes(), digest_size=16).digest()
     if keep.flags.owndata and not keep.flags.writeable:
         _DIGESTS[key] = weakref.ref(keep, lambda _: _DIGESTS.pop(key, None)), digest

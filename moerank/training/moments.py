@@ -52,10 +52,10 @@ class PairMoments:
         return data.remember("pair moments", lambda: _means(*_sums(data)))
 
     @classmethod
-    def of_documents(cls, data: RankingData, kept: Mask) -> PairMoments:
-        """Return the moments of the pairs among some documents, `kept` (n_documents,), remembered with the data."""
-        digest = hashlib.blake2b(np.packbits(kept).tobytes(), digest_size=16).digest()
-        return data.remember(("pair moments", digest), lambda: _means(*_sums_among(data, kept)))
+    def of_documents(cls, data: RankingData, document_mask: Mask) -> PairMoments:
+        """Return the moments of the pairs among the documents in `document_mask` (n_documents,), remembered."""
+        digest = hashlib.blake2b(np.packbits(document_mask).tobytes(), digest_size=16).digest()
+        return data.remember(("pair moments", digest), lambda: _means(*_sums_among(data, document_mask)))
 
     def moment(self, target: Target) -> Matrix:
         """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""
@@ -131,10 +131,10 @@ def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: float) -> Pa
     return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
 
 
-def _sums_among(data: RankingData, kept: Mask) -> tuple[Matrix, Matrix, Matrix, float]:
-    """Return the sums over the pairs among the documents `kept` (n_documents,), even if there are none."""
-    if kept.any():
-        return _sums(data.with_rows(np.flatnonzero(kept)))
+def _sums_among(data: RankingData, document_mask: Mask) -> tuple[Matrix, Matrix, Matrix, float]:
+    """Return the sums over the pairs among the documents `document_mask` (n_documents,), even if there are none."""
+    if document_mask.any():
+        return _sums(data.with_rows(np.flatnonzero(document_mask)))
     return np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features)), 0
 
 
@@ -224,8 +224,8 @@ def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Ma
     query = np.repeat(np.arange(end - begin), np.diff(first))
     worse = np.cumsum(weight) - weight
     worse -= worse[first[:-1]][query]
-    whole = np.add.reduceat(weight, first[:-1])[query]
-    others = whole - weight
+    weight_of_query = np.add.reduceat(weight, first[:-1])[query]
+    others = weight_of_query - weight
     order = np.argsort(run, kind="stable")
     sums = np.add.reduceat((u[:, None] * X)[order], np.searchsorted(run[order], np.arange(n_runs)), axis=0)
     of_run = root[query]
@@ -233,7 +233,7 @@ def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Ma
     stack = np.vstack([of_row[:, None] * X, of_run[:, None] * sums]).T
     label = np.empty(n_runs)
     label[run] = data.y[rows]
-    return stack, stack[:, len(run) :], of_run * (2.0 * worse - others), of_run * label * whole
+    return stack, stack[:, len(run) :], of_run * (2.0 * worse - others), of_run * label * weight_of_query
 
 
 def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vector, Vector]:
@@ -286,11 +286,11 @@ def backward_path(A: Matrix, b: Matrix) -> Integers:
     _forward(table, len(b))
     left = np.ones(len(b), np.bool_)
     order = np.empty(len(b), np.int64)
-    for place in range(len(b) - 1, -1, -1):
+    for position in range(len(b) - 1, -1, -1):
         rise = table[:-1, -1] ** 2 / np.where(left, -np.diag(table)[:-1], 1.0)
-        order[place] = np.where(left, rise, np.inf).argmin()
-        left[order[place]] = False
-        _sweep(table, int(order[place]), -1.0)
+        order[position] = np.where(left, rise, np.inf).argmin()
+        left[order[position]] = False
+        _sweep(table, int(order[position]), -1.0)
     return order
 
 

@@ -159,7 +159,7 @@ def test_trees_weigh_queries_as_copies():
         (lambda data: RankSVM().fit_population(data), "RankSVM"),
         (lambda data: RankSVM().tune(data, data), "RankSVM"),
         (lambda data: FSMRank().tune(data, data), "FSMRank"),
-        (lambda data: SingleFeatures().fit(data), "RankSVM"),
+        (lambda data: SingleFeatures().fit(data), "SingleFeatures"),
         (lambda data: MOFSRank(RankSVM(), **SHORT).fit(data), "RankSVM"),
         (lambda data: RankerAdapter(Ridge()).fit_population(data), "Ridge"),
     ],
