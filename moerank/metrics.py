@@ -25,8 +25,8 @@ from moerank.checks import check_at_least, check_choice, most_workers
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import labels_alone
+from moerank.kernels.counted_ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.linear_gain import few_ranks, gain_of_linear
-from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import is_code, load_code, plugins
 
@@ -36,7 +36,7 @@ Discount = Literal["letor", "log2"]
 ShortQueries = Literal["zero", "own_length"]
 
 Plan = tuple[Array, ...]
-BLOCK = 4096
+SCORED_BLOCK = 4096
 """Documents, about, that are scored together: the scores of a hundred rankers stay in the cache."""
 LARGEST_EXP2_LABEL = 62
 """The gain of a larger label would not fit a 64-bit integer: such a number is no grade of relevance."""
@@ -202,7 +202,7 @@ class _CountedMetric(Metric):
         few = few_ranks(*self._known(data)) if self._kernel is normalised_gain else None
         if few is None:
             workers = most_workers(workers)
-            n_blocks = workers * -(-data.n_documents // (workers * BLOCK))
+            n_blocks = workers * -(-data.n_documents // (workers * SCORED_BLOCK))
             blocks = list(data.query_blocks(-(-data.n_documents // n_blocks)))
             return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, blocks, workers)
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers))

@@ -24,7 +24,7 @@ from moerank.solvers import solvers as solver_table
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.summary import by_validation
-from moerank.verdict import FEWEST, Verdict
+from moerank.verdict import FEWEST_QUERIES, Verdict
 
 MOST_LINES = 6
 """Largest number of solvers with a colour, which readers can distinguish at a glance."""
@@ -211,7 +211,7 @@ def judged(verdict: Verdict) -> str:
     """Return in a few words what a selection costs, with "no difference is shown" where none is."""
     size = f"{verdict.n_features} of {verdict.n_allowed} features"
     where = f"on {verdict.counted}"
-    if verdict.n_differing < FEWEST:
+    if verdict.n_differing < FEWEST_QUERIES:
         return f"{size}, too few queries to tell a difference from all of them"
     if verdict.finding != "none":
         return f"{size}, a {verdict.finding} of {abs(verdict.difference):.3f} {verdict.metric} is shown {where}"

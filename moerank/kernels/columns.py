@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from moerank.arrays import Floats, Integers, Vector
+from moerank.arrays import Floats, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, least, load_at, spread
 

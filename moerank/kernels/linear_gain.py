@@ -25,7 +25,7 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
 from moerank.kernels.threads import in_threads
-from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query, places_of
+from moerank.kernels.tiles import TILE, TILED_BLOCK, copy_to_tiles, cut_block, longest_query, places_of
 
 FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
 """Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
@@ -33,7 +33,7 @@ FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
 CLASSES = 16
 """Classes that a query's documents are dealt into, and so the last rank that these kernels can count to."""
 
-SHORT = 40
+SHORT_QUERY = 40
 """Documents of a query all of which are ranked: to find a floor would take longer."""
 
 SHORT_ON_AVERAGE = 64
@@ -128,11 +128,11 @@ def _gain_by_documents(
     query, gain, discount, depth, ideal = few_ranks
     n_individuals, width = len(begin) - 1, len(later)
     longest = longest_query(offsets, query)
-    room = (max(BLOCK, longest) // CLASSES + 1) * (CLASSES // width) + TILE  # vectors
+    room = (max(TILED_BLOCK, longest) // CLASSES + 1) * (CLASSES // width) + TILE  # vectors
     tiles = np.zeros((room * len(used), width), columns.dtype)
     scores = np.empty((n_individuals * room, width), columns.dtype)
     flat = scores.reshape(-1)
-    first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
+    first_vector = np.empty(TILED_BLOCK + 1, np.int64)  # of each query of the block
     best = np.empty((2, width), columns.dtype)
     candidates = np.empty((longest // width + 2, width), columns.dtype)
     above = np.empty_like(candidates)
@@ -356,7 +356,7 @@ def _gain_by_individuals(
     above = np.empty((1, width), X.dtype)
     placed = np.empty((CLASSES + 1, width))
     total = np.empty(width)
-    first_document = np.empty(BLOCK + 1, np.int64)  # of each query of the block; nobody reads it
+    first_document = np.empty(TILED_BLOCK + 1, np.int64)  # of each query of the block; nobody reads it
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, _ = cut_block(offsets, query, c, np.int64(1), first_document)  # type: ignore[arg-type]
@@ -414,7 +414,7 @@ def _keep_rows(
     """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
     size = last - first
     floor = spread(scores.dtype.type(-np.inf))
-    if size > SHORT:
+    if size > SHORT_QUERY:
         for group in range(CLASSES):
             a = load(scores, group)
             for i in range(group + CLASSES, size, CLASSES):

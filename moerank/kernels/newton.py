@@ -9,9 +9,9 @@ one problem that was solved before, on all pairs or all features. One dense quad
 ½ wᵀBw − rhsᵀw, gives each individual its start and the preconditioner of its conjugate gradients. Two Newton steps with
 one product each are usual.
 
-`advance` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says which sums
-they need next. So an individual's weights do not depend on its company. `newton_lanes` drives it for listed pairs,
-`moerank.training.counted` for pairs that are counted.
+`advance_newton` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says
+which sums they need next. So an individual's weights do not depend on its company. `newton_lanes` drives it for listed
+pairs, `moerank.training.counted` for pairs that are counted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LAST_STEP = 100.0
 The error by the change of the active pairs is then of second order in the decrement, and no further pass checks it.
 """
 
-NOISE = 1e-5
+SINGLE_NOISE = 1e-5
 """Relative rounding of an objective in single precision."""
 
 
@@ -60,7 +60,7 @@ class Newton(NamedTuple):
 
 
 @kernel
-def begin(W: Matrix) -> Newton:
+def begin_newton(W: Matrix) -> Newton:
     """Return the state at the weights W (n, n_features), which are brought to the minima in place."""
     n = len(W)
     return Newton(
@@ -70,7 +70,7 @@ def begin(W: Matrix) -> Newton:
 
 
 @kernel
-def advance(
+def advance_newton(
     state: Newton,
     served: Mask,
     pulled: Matrix,
@@ -186,7 +186,7 @@ def newton_lanes(
     start : (lanes, n_features), or without rows to start from the model's minimum
     start_scores : (n_documents,), the scores before the shift that all lanes start with, or empty to compute them
     shift : (n_documents,), or empty for 0
-    tolerance : see `advance`
+    tolerance : see `advance_newton`
     """
     lanes, n_features = feature_mask.shape
     used = used_features(feature_mask.T)
@@ -198,7 +198,7 @@ def newton_lanes(
                 W[lane, f] = start[lane, f] if feature_mask[lane, f] else 0.0
         else:
             solve(factors[lane], feature_mask[lane], rhs, W[lane])
-    state = begin(W)
+    state = begin_newton(W)
     for lane in range(lanes):
         if n_kept[lane] == 0:
             state.task[lane] = IDLE
@@ -229,8 +229,19 @@ def newton_lanes(
                 slack[lane] += np.float64(shift[i]) * documents[i, lane]
         served = state.task == RESIDUALS
         while served.any():
-            advance(
-                state, served, pulled, slack, feature_mask, factors, scale, hinge, False, tolerance, NOISE, MAX_STEPS
+            advance_newton(
+                state,
+                served,
+                pulled,
+                slack,
+                feature_mask,
+                factors,
+                scale,
+                hinge,
+                False,
+                tolerance,
+                SINGLE_NOISE,
+                MAX_STEPS,
             )
             served = state.task == CURVATURE
             if served.any():

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import hinge_pass, project, pull_back, transpose, used_features
+from moerank.kernels.run_pass import IDLE
 
-IDLE, GRADIENT, VALUE = 0, 1, 2
-"""Tasks of a pass for an individual: nothing; ℓ and its gradient at the point z; ℓ at the trial step."""
+GRADIENT, VALUE = 1, 2
+"""Tasks of a pass for an individual that is not `IDLE`: ℓ and its gradient at the point z; ℓ at the trial step."""
 
-ROUNDING = 1e-13
+LOSS_ROUNDING = 1e-13
 """Relative rounding error of ℓ, without which L would be doubled for ever close to the solution."""
 
 
@@ -100,7 +101,7 @@ def advance(
             for k in range(n_variables):
                 change = trial[i, k] - z[i, k]
                 model += state.gradient[i, k] * change + 0.5 * L[i] * change * change
-            if not smooth > state.value[i] + model + ROUNDING * state.value[i]:
+            if not smooth > state.value[i] + model + LOSS_ROUNDING * state.value[i]:
                 reached = smooth + _penalty(terms, i, trial[i])
                 state.n_iter[i] += 1
                 small = abs(reached - state.objective[i]) <= tol * abs(state.objective[i])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
-from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query
+from moerank.kernels.tiles import TILE, TILED_BLOCK, copy_to_tiles, cut_block, longest_query
 
 
 @kernel
@@ -189,7 +189,7 @@ def run_pass(
     n_individuals, width, n_used = len(begin) - 1, len(prefix), len(used)
     longest = longest_query(offsets, query)
     step = TILE * width
-    room = (max(BLOCK, longest) + step - 1) // step * step
+    room = (max(TILED_BLOCK, longest) + step - 1) // step * step
     tiles = np.zeros((room // width * n_used, width), w.dtype)
     scores = np.zeros((n_individuals * (room // width), width), w.dtype)
     moves = np.zeros((n_individuals * (room // width), width), w.dtype)
@@ -207,7 +207,7 @@ def run_pass(
     by_label, by_row = np.empty(room, np.uint32), np.empty(room, np.uint32)
     sums[:] = 0.0
     slack[:] = 0.0
-    first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
+    first_vector = np.empty(TILED_BLOCK + 1, np.int64)  # of each query of the block
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)

@@ -44,9 +44,9 @@ from moerank.rankers import (
 )
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.rank_rls import TARGETS
-from moerank.training.losses import UNIT
 from moerank.training.masks import Unit
-from moerank.training.moments import Order, PairMoments, backward_path, forward_path
+from moerank.training.pair_loss import UNIT
+from moerank.training.pair_moments import Order, PairMoments, backward_path, forward_path
 
 MOST_BACKWARD = 1_000
 """Largest number of features for the backward path, which takes seconds then."""

@@ -12,7 +12,7 @@ from moerank.arrays import Integers, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.folds import of_queries
 from moerank.statistics import e_value, mean_interval, p_above
-from moerank.verdict import FEWEST, LEVEL
+from moerank.verdict import FEWEST_QUERIES, LEVEL
 
 STREAM = 0x677561
 """Number of the random stream that halves the validation queries."""
@@ -79,14 +79,14 @@ def shows(differences: Vector, margin: float) -> bool:
     From 30 differences on, by `p_above`; of fewer, and where all differences are equal, by an e-value, which assumes
     nothing but independent queries.
     """
-    if len(differences) >= FEWEST and np.ptp(differences) > 0:
+    if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
         return p_above(differences, -margin) < LEVEL
     return e_value(differences, -margin) > 1 / LEVEL
 
 
 def largest_loss(differences: Vector) -> float:
     """Return the smallest margin, at most 1, that `shows` would accept for this one member."""
-    if len(differences) >= FEWEST and np.ptp(differences) > 0:
+    if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
         return float(min(1.0, -mean_interval(differences, 1 - 2 * LEVEL)[0]))
     return next((float(margin) for margin in np.linspace(0.001, 1.0, 1000) if shows(differences, margin)), 1.0)
 

@@ -15,7 +15,7 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import AtLeastTwo, Count, Positive, most_workers
 from moerank.data import RankingData
 from moerank.evolution import search
-from moerank.kernels.ranks import mean_over_queries
+from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.front import Front

@@ -35,9 +35,9 @@ from moerank.rankers.arguments import (
     warn_of_other_scales,
     warn_of_scales,
 )
-from moerank.training.losses import PairLoss
 from moerank.training.masks import Masks, Unit, read_masks
-from moerank.training.pairs import Pairs, solve
+from moerank.training.pair_loss import PairLoss
+from moerank.training.pairs import Pairs, solve_pairs
 
 SCORED_ROWS = 1 << 16
 """Rows of single precision that are turned into double precision at once to be scored."""
@@ -528,7 +528,7 @@ class Backend(LinearRanker):
 
     def _solved(self, loss: PairLoss, C: float, pairs: Pairs, masks: Masks, start: Matrix | None) -> Matrix:
         """Return the minima of a loss to the parameter `tol`."""
-        W, converged = solve(loss, pairs, masks, C, tolerance=self.tol, start=start)
+        W, converged = solve_pairs(loss, pairs, masks, C, tolerance=self.tol, start=start)
         if not converged.all():
             # Always the same text, so that a search of many generations shows it once.
             warnings.warn(

@@ -17,11 +17,11 @@ from moerank.kernels.losses import logistic_pass
 from moerank.kernels.products import product, square
 from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.listed import ListedPairs
-from moerank.training.losses import DIFFERENCE
-from moerank.training.moments import PairMoments
-from moerank.training.newton import Expanded, dense_newton, solve_positive_definite
+from moerank.training.pair_loss import DIFFERENCE
+from moerank.training.pair_moments import PairMoments
+from moerank.training.smooth import Expanded, dense_newton, solve_positive_definite
 
-Loss = Literal["squared", "logistic"]
+CRRLoss = Literal["squared", "logistic"]
 
 
 @dataclass(eq=False, repr=False)
@@ -75,7 +75,7 @@ class CombinedRegressionRanking(LinearRanker):
 
     alpha: Annotated[float, partial(check_share, zero=True)] = 0.5
     ridge: Positive = 1e-3
-    loss: Loss = "squared"
+    loss: CRRLoss = "squared"
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return ridge = 10⁰ … 10⁻⁷, each with alpha = 0, 0.1, … 1."""

@@ -24,8 +24,8 @@ from moerank.rankers.importance import (
 )
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.training.listed import ListedPairs
-from moerank.training.losses import SQUARED_HINGE, Penalties
 from moerank.training.masks import Masks, read_masks
+from moerank.training.pair_loss import SQUARED_HINGE, Penalties
 from moerank.training.pairs import pairs_for
 
 

@@ -20,7 +20,7 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import LabelledPairs
 from moerank.rankers.adapter import RankerOrNone, train_on_subsets
 from moerank.rankers.base import Grid, Ranker
-from moerank.training.newton import Minimum
+from moerank.training.smooth import Minimum
 from moerank.training.sorted import (
     PairedDocuments,
     hessian_diagonal,
@@ -29,7 +29,7 @@ from moerank.training.sorted import (
     solve_with_kernel,
 )
 
-SCORED_ROWS = 1024
+MAPPED_ROWS = 1024
 
 
 class KernelRanker(Ranker):
@@ -84,7 +84,7 @@ class KernelRanker(Ranker):
         distinct, row = np.unique(X[:, self.varying_], axis=0, return_inverse=True)
         with one_blas_thread():
             blocks = [
-                self._image(distinct[begin : begin + SCORED_ROWS]) @ W for begin in range(0, len(distinct), SCORED_ROWS)
+                self._image(distinct[begin : begin + MAPPED_ROWS]) @ W for begin in range(0, len(distinct), MAPPED_ROWS)
             ]
         scores: Matrix = np.concatenate([np.empty((0, W.shape[1])), *blocks])[row.ravel()]
         return scores

@@ -135,8 +135,8 @@ def check_entries(length: int, thing: str, **lists: Sequence[object]) -> None:
 PROVENANCE = ("problem", "fold", "solver")
 """Keys of model.json that say where a model comes from, and are no part of it."""
 
-LINEAR = "the sum of weight times value of the feature; the largest ranks first"
-TREES = (
+LINEAR_SENTENCE = "the sum of weight times value of the feature; the largest ranks first"
+TREES_SENTENCE = (
     "the sum of one leaf per tree: from its root go left if the value in the column of the split is at most its "
     "threshold, else right, until a number n below 0, which is leaf -1 - n; the largest ranks first"
 )
@@ -215,7 +215,7 @@ class Model(BaseModel):
     @property
     def score(self) -> str:
         """How the score is computed, in words."""
-        return LINEAR if self.weights is not None else TREES if self.trees is not None else NEITHER
+        return LINEAR_SENTENCE if self.weights is not None else TREES_SENTENCE if self.trees is not None else NEITHER
 
     @classmethod
     def of(cls, ranker: Any, feature_names: Sequence[str], scaling: Scaling | None = None) -> Self:

@@ -17,15 +17,14 @@ from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import Backend, Grid
 from moerank.training.counted import CountedPairs
 from moerank.training.listed import ListedPairs
-from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
-from moerank.training.losses import Target as PairTarget
 from moerank.training.masks import Masks
-from moerank.training.moments import PairMoments, QueryMoments, centred
-from moerank.training.newton import solve_positive_definite
+from moerank.training.pair_loss import DIFFERENCE, SQUARED, UNIT, Target
+from moerank.training.pair_moments import PairMoments, QueryMoments, centred
 from moerank.training.pairs import pairs_for
+from moerank.training.smooth import solve_positive_definite
 
-Loss = Literal["pair", "query"]
-Target = Literal["unit", "difference"]
+RankRLSLoss = Literal["pair", "query"]
+TargetName = Literal["unit", "difference"]
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
@@ -86,8 +85,8 @@ class RankRLS(Backend):
     """
 
     alpha: Positive = 1.0
-    loss: Loss = "pair"
-    target: Target = "unit"
+    loss: RankRLSLoss = "pair"
+    target: TargetName = "unit"
     tol: NotNegative = 1e-7
 
     _takes_weights = True
@@ -117,7 +116,7 @@ class RankRLS(Backend):
     def _closed_form(self, A: Matrix, b: Matrix, features: Mask) -> Matrix:
         return ridge_subsets(A + self.alpha * np.eye(len(b)), b, features)
 
-    def _on_queries(self, train: RankingData, queries: Mask, masks: Masks, target: PairTarget) -> Matrix:
+    def _on_queries(self, train: RankingData, queries: Mask, masks: Masks, target: Target) -> Matrix:
         """Train on the queries in each row, or in the one row that all share, from a matrix for each query."""
         of_query = self.loss == "query"
         if not of_query:
@@ -179,7 +178,7 @@ class RankRLS(Backend):
         return [{"alpha": scale * 10.0**k} for k in range(1, -6, -1)]
 
 
-def _shared_moments(train: RankingData, masks: Masks, target: PairTarget) -> tuple[Matrix, Matrix]:
+def _shared_moments(train: RankingData, masks: Masks, target: Target) -> tuple[Matrix, Matrix]:
     """Return the mean square and moment of the pairs that all individuals share."""
     if masks.of_unit("pair") is not None:
         pairs = ListedPairs.of(train, masks.shared, target)

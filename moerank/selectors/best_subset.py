@@ -17,20 +17,20 @@ from moerank.checks import Count, NotNegative, Positive, check_room
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, listed
-from moerank.kernels.best_subset import TOLERANCE, Found, Tree, Units, grow_tree, room_for
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
+from moerank.kernels.subset_tree import TOLERANCE, Found, Tree, Units, grow_tree, room_for
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
 from moerank.rankers.base import Grid
-from moerank.training.moments import PairMoments
+from moerank.training.pair_moments import PairMoments
 
-CHUNK = 1_000_000
+NODES_AT_ONCE = 1_000_000
 """Nodes after which the search looks at the clock, times the square of the number of features: about .05 seconds.
 
 That is less than a command waits after Ctrl-C before it ends without the result.
 """
 
-EXACT = 1e-6
+LOSS_TOLERANCE = 1e-6
 """Share by which a loss from the tree may differ from that of the system itself."""
 
 WORK = 24_000_000_000
@@ -218,7 +218,7 @@ class BestSubset(Selection, LinearRanker):
         masks[:, order] = np.repeat(result.subset[sizes], np.diff(units.first), axis=1)
         W = ridge_subsets(A, moments.unit, masks)
         losses = 1.0 - W @ moments.unit
-        if (np.abs(losses - result.loss[sizes]) > EXACT * losses).any():
+        if (np.abs(losses - result.loss[sizes]) > LOSS_TOLERANCE * losses).any():
             raise lost
         return masks, losses, np.minimum(losses, result.bound[sizes]), W, n_nodes, ended_by
 
@@ -247,7 +247,7 @@ class BestSubset(Selection, LinearRanker):
         """Search the sizes up to `most`; return the number of nodes, and the limit that ended the search, or ""."""
         began, n_nodes, ended_by = perf_counter(), 0, ""
         most_nodes = self.max_nodes or max(1, WORK // len(units.share) ** 2)
-        chunk = max(1, CHUNK // len(units.share) ** 2)
+        chunk = max(1, NODES_AT_ONCE // len(units.share) ** 2)
         n_children = int(tree.counts[0, 0])
         lows = [2**power for power in range(most.bit_length())]
         for number, low in enumerate(lows):

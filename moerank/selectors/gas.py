@@ -20,7 +20,7 @@ from moerank.rankers.importance import single_feature_values, spearman
 from moerank.rankers.lambda_mart import LambdaMART
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
-Importance = Literal["measure", "loss"]
+GASImportance = Literal["measure", "loss"]
 Similarity = Literal["kendall", "spearman"]
 Over = Literal["queries", "documents"]
 Relevance = Literal["measure", "lambdamart"]
@@ -85,7 +85,7 @@ class GAS(Filter):
     """
 
     c: NotNegative = 0.01
-    importance: Importance = "loss"
+    importance: GASImportance = "loss"
     similarity: Similarity = "kendall"
     metric: MetricOrNone = None
     normalise: bool = True
@@ -160,7 +160,7 @@ def kendall(X: Matrix) -> Matrix:
 
 
 # Correlations of short queries are often equal, and rounding, by the order of the documents, must not part them.
-DIGITS = 12
+CORRELATION_DIGITS = 12
 
 # Few trees with leaves of many documents, for on a feature alone more of them learn the documents by heart.
 ALONE = {"n_trees": 30, "n_leaves": 10, "min_leaf": 20}
@@ -211,7 +211,7 @@ def absolute_correlations(data: RankingData, similarity: Similarity, over: Over 
     correlation = spearman if similarity == "spearman" else kendall
     return data.remember(
         ("absolute correlation of rankings", similarity, over),
-        lambda: mean_absolute(data.X64, offsets, correlation).round(DIGITS),
+        lambda: mean_absolute(data.X64, offsets, correlation).round(CORRELATION_DIGITS),
     )
 
 

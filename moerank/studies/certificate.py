@@ -22,7 +22,7 @@ from moerank.solvers import make_backend
 from moerank.studies.measure import Progress, tuned
 from moerank.studies.problem import Problem
 from moerank.studies.result import Certificate, Result
-from moerank.training.moments import PairMoments
+from moerank.training.pair_moments import PairMoments
 
 BATCH = 2000
 """Subsets that are trained at once."""

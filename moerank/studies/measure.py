@@ -17,7 +17,7 @@ from moerank.arrays import Mask
 from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.files import read_text, replace_file
-from moerank.kernels.ranks import mean_over_queries
+from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.metrics import MAP, NDCG, MeanNDCG, Metric, Precision
 from moerank.mofsrank.objectives import Candidates, Objective
 from moerank.mofsrank.searching import digest_of_data

@@ -20,10 +20,10 @@ from moerank.kernels.products import product
 from moerank.kernels.proximal import VALUE, Terms, advance, begin
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
 from moerank.kernels.tiles import places_of
-from moerank.training.losses import EXACT, SQUARED_HINGE, UNIT, PairLoss, Penalties, Target
 from moerank.training.masks import Masks
-from moerank.training.moments import PairMoments
-from moerank.training.newton import EXACT_STEPS, QuadraticModel
+from moerank.training.pair_loss import EXACT_TOLERANCE, SQUARED_HINGE, UNIT, PairLoss, Penalties, Target
+from moerank.training.pair_moments import PairMoments
+from moerank.training.smooth import EXACT_STEPS, QuadraticModel
 
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
@@ -87,7 +87,7 @@ class CountedPairs:
             factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[0]
             solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
         scale = np.array(Cs, np.float64) / self.data.n_pairs
-        return W, self._newton(loss, np.float64, masks, factors, W, scale, EXACT, EXACT_STEPS)
+        return W, self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE, EXACT_STEPS)
 
     def model(self, loss: PairLoss, C: float) -> QuadraticModel:
         """Return the model of the objective at its minimum for all features; remembered.
@@ -117,7 +117,7 @@ class CountedPairs:
         tolerance: float,
         start: Matrix | None = None,
     ) -> tuple[Matrix, Mask]:
-        """Return the minima as `moerank.training.pairs.solve` does, from the `model` of all pairs."""
+        """Return the minima as `moerank.training.pairs.solve_pairs` does, from the `model` of all pairs."""
         features = masks.features
         check_square(*features.shape[::-1])
         factors = factorise(model.B, features)
@@ -151,10 +151,10 @@ class CountedPairs:
         most_steps: int,
     ) -> Mask:
         """Bring W to the minima in place, and return whether each was reached."""
-        state = newton.begin(W)
+        state = newton.begin_newton(W)
         while (going := state.task != IDLE).any():
             sums = self._sums(loss, precision, state.task, masks, W, state.direction)
-            newton.advance(
+            newton.advance_newton(
                 state, going, *sums, masks.features, factors, scale, loss.one_sided, True, tolerance,
                 PASS_ROUNDING[precision], most_steps,
             )  # fmt: skip

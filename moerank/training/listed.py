@@ -24,11 +24,11 @@ from moerank.kernels.newton import newton_lanes
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
 from moerank.kernels.products import product
 from moerank.kernels.proximal import proximal_lanes
-from moerank.training.losses import EXACT, SQUARED, UNIT, PairLoss, Penalties, Target
 from moerank.training.masks import Masks
-from moerank.training.newton import DenseExpansion, QuadraticModel, dense_newton, solve_positive_definite
+from moerank.training.pair_loss import EXACT_TOLERANCE, SQUARED, UNIT, PairLoss, Penalties, Target
+from moerank.training.smooth import DenseExpansion, QuadraticModel, dense_newton, solve_positive_definite
 
-Number = TypeVar("Number", bound=np.generic)
+Entry = TypeVar("Entry", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class LaneGroup:
     def __len__(self) -> int:
         return int(self.rows.stop - self.rows.start)
 
-    def fill_up(self, values: NDArray[Number], empty: float = 0.0) -> NDArray[Number]:
+    def fill_up(self, values: NDArray[Entry], empty: float = 0.0) -> NDArray[Entry]:
         """Return the group's rows of `values` (n_individuals, …) as (n_lanes, …), with `empty` in the lanes left over.
 
         >>> [group.fill_up(np.arange(1, 11)).tolist() for group in lane_groups(10, np.float64)]
         [[1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 0, 0, 0, 0, 0, 0]]
         """
-        filled: NDArray[Number] = np.full((self.n_lanes, *values.shape[1:]), empty, values.dtype)
+        filled: NDArray[Entry] = np.full((self.n_lanes, *values.shape[1:]), empty, values.dtype)
         filled[: len(self)] = values[self.rows]
         return filled
 
@@ -157,7 +157,7 @@ class ListedPairs:
         squared = QuadraticModel(B, rhs, solve_positive_definite(B, rhs))
         if not loss.one_sided:
             return squared
-        end = dense_newton(partial(self.expand, C=C, loss=loss), squared.w, 2.0 * EXACT)
+        end = dense_newton(partial(self.expand, C=C, loss=loss), squared.w, 2.0 * EXACT_TOLERANCE)
         hessian = end.at.hessian
         return QuadraticModel(hessian, product(hessian, end.w) - end.at.gradient, end.w)
 
@@ -175,7 +175,7 @@ class ListedPairs:
         tolerance: float,
         start: Matrix | None = None,
     ) -> tuple[Matrix, Mask]:
-        """Return the minima as `moerank.training.pairs.solve` does, from a `model` close to all individuals."""
+        """Return the minima as `moerank.training.pairs.solve_pairs` does, from a `model` close to all individuals."""
         W: Matrix = np.empty(masks.features.shape)
         converged: Mask = np.empty(len(W), bool)
         feature_mask = masks.features & self._varies  # the weight of other features is 0 in any case

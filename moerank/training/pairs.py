@@ -8,8 +8,8 @@ from moerank.arrays import Mask, Matrix
 from moerank.data import RankingData
 from moerank.training.counted import CountedPairs
 from moerank.training.listed import ListedPairs
-from moerank.training.losses import UNIT, PairLoss, Target
 from moerank.training.masks import Masks
+from moerank.training.pair_loss import UNIT, PairLoss, Target
 
 Pairs: TypeAlias = ListedPairs | CountedPairs
 
@@ -27,7 +27,7 @@ def pairs_for(train: RankingData, masks: Masks, target: Target = UNIT, longest_l
     return CountedPairs.of(train, target)
 
 
-def solve(
+def solve_pairs(
     loss: PairLoss, pairs: Pairs, masks: Masks, C: float, *, tolerance: float, start: Matrix | None = None
 ) -> tuple[Matrix, Mask]:
     """Minimise ½ ‖w‖² + (C / p) Σ ℓ for the features and pairs of each individual; say where it is reached.

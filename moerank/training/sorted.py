@@ -13,7 +13,7 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
 from moerank.kernels.products import product
-from moerank.training.newton import Minimum, trust_region_newton
+from moerank.training.smooth import Minimum, trust_region_newton
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from moerank.metrics import NDCG
 from moerank.mofsrank import FeatureSelection, InstanceSelection
 from moerank.rankers import RankRLS, RankSVM
 from moerank.training.listed import ListedPairs
-from moerank.training.losses import SQUARED_HINGE
+from moerank.training.pair_loss import SQUARED_HINGE
 
 POPULATION = 100
 C = 0.5

@@ -26,7 +26,7 @@ import numpy as np
 import moerank as mr
 from moerank.data import fit_scaling
 from moerank.data.embedded import make_web
-from moerank.training.moments import PairMoments
+from moerank.training.pair_moments import PairMoments
 
 ROWS = {
     "RankRLS, all features": "one RankRLS().fit, the data in memory",

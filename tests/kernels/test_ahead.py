@@ -37,7 +37,7 @@ from contextlib import nullcontext
 from pathlib import Path
 import numpy as np
 from moerank.kernels import ahead
-from moerank.kernels.ranks import sum_over_queries
+from moerank.kernels.counted_ranks import sum_over_queries
 from moerank.kernels.compiled import is_on_disk
 ahead.RECORDED = Path("signatures.json")
 entries = ahead.missing(["front"])

@@ -68,7 +68,7 @@ def test_matrices_of_queries_that_do_not_fit_are_done_without(data, monkeypatch,
         backend.fit_population(data, pair_mask=masks, feature_mask=features, unit="query"),
         backend.fit_population(data, pair_mask=masks[0], feature_mask=features, unit="query"),
     )
-    monkeypatch.setattr("moerank.training.moments.memory_limit", lambda: 1000)
+    monkeypatch.setattr("moerank.training.pair_moments.memory_limit", lambda: 1000)
     np.testing.assert_allclose(
         backend.fit_population(data, pair_mask=masks, feature_mask=features, unit="query"), own, rtol=1e-4, atol=1e-6
     )
@@ -115,7 +115,7 @@ def test_the_default_is_pairs_as_long_as_they_are_few(data, monkeypatch):
 def test_single_precision_sums_keep_to_double(data, monkeypatch):
     masks = np.random.default_rng(2).random((3, data.n_queries)) < 0.5
     exact = mr.RankRLS(alpha=0.1).fit_population(data, pair_mask=masks, unit="query")
-    monkeypatch.setattr("moerank.training.moments.ROOM", 0)
+    monkeypatch.setattr("moerank.training.pair_moments.DOUBLE_ROOM", 0)
     again = mr.RankingData(data.X, data.y, data.qid)
     np.testing.assert_allclose(
         mr.RankRLS(alpha=0.1).fit_population(again, pair_mask=masks, unit="query"), exact, rtol=1e-5, atol=1e-6

@@ -18,7 +18,7 @@ from moerank.rankers import (
 )
 from moerank.training import newton
 from moerank.training.listed import ListedPairs
-from moerank.training.losses import SQUARED_HINGE
+from moerank.training.pair_loss import SQUARED_HINGE
 
 # OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.
 PUBLISHED = {"N@10": [0.3955, 0.4576, 0.4356, 0.4593, 0.5047], "MAP": [0.3529, 0.4461, 0.4491, 0.5160, 0.4725]}

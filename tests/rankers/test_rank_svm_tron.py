@@ -4,7 +4,7 @@ from helpers.pair_problems import differences, minimum, pair_objective
 from moerank.data import load_fold
 from moerank.rankers import RankSVM, RankSVMTRON
 from moerank.training.listed import ListedPairs
-from moerank.training.losses import SQUARED_HINGE
+from moerank.training.pair_loss import SQUARED_HINGE
 
 GRID = [0.005, 0.05, 0.5, 5.0, 50.0]
 

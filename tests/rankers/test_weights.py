@@ -10,7 +10,7 @@ from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import FSMRank, LambdaMART, ListNet, RankerAdapter, RankRLS, RankSVM
 from moerank.selectors import HCAS, SingleFeatures
-from moerank.training.moments import PairMoments
+from moerank.training.pair_moments import PairMoments
 
 
 def weighted_data(seed=0, n_queries=9, *, queries=True, documents=True, dtype=np.float64):

@@ -7,9 +7,9 @@ from helpers.pair_problems import differences, minimum, pair_objective
 from moerank.data import RankingData
 from moerank.training.counted import CountedPairs
 from moerank.training.listed import ListedPairs
-from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
 from moerank.training.masks import Masks
-from moerank.training.pairs import solve
+from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
+from moerank.training.pairs import solve_pairs
 
 CASES = [(SQUARED_HINGE, UNIT), (SQUARED, UNIT), (SQUARED, DIFFERENCE)]
 
@@ -82,7 +82,7 @@ def test_a_bad_start_ends_at_the_same_minimum(data):
     problem = CountedPairs(data)
     features = np.ones((1, data.n_features), bool)
     start = np.random.default_rng(9).normal(scale=50.0, size=features.shape)
-    found = solve(SQUARED_HINGE, problem, Masks(features), 5.0, tolerance=1e-9, start=start)[0][0]
+    found = solve_pairs(SQUARED_HINGE, problem, Masks(features), 5.0, tolerance=1e-9, start=start)[0][0]
     exact = problem.minima(SQUARED_HINGE, [5.0])[0][0]
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-3 * np.abs(exact).max())
 

@@ -5,8 +5,8 @@ import pytest
 
 from moerank.data import RankingData
 from moerank.training import moments as pair_moments
-from moerank.training.losses import DIFFERENCE, UNIT
-from moerank.training.moments import PairMoments
+from moerank.training.pair_loss import DIFFERENCE, UNIT
+from moerank.training.pair_moments import PairMoments
 
 
 def ranking_data(n_labels, dtype=np.float64, mean=0.0):

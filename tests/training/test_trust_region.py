@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moerank.training import newton
-from moerank.training.newton import trust_region_newton
+from moerank.training.smooth import trust_region_newton
 
 minimised = partial(trust_region_newton, inner=np.dot)
 

@@ -22,12 +22,12 @@ from moerank.data import RankingData, centre_in_queries
 from moerank.data.blocks import column_block
 from moerank.kernels.moments import centred_stack, sums_over_queries
 from moerank.kernels.products import product, square
-from moerank.training.losses import Target
+from moerank.training.pair_loss import Target
 
-BLOCK = 2048
+MOMENT_BLOCK = 2048
 """Documents, about, of a block: large enough for the product to take most of the time."""
 
-ROOM = 2**29
+DOUBLE_ROOM = 2**29
 """Bytes up to which the matrices of single queries are kept in double precision."""
 
 Order = Integers
@@ -69,8 +69,8 @@ class QueryMoments:
     With `every_pair` they are sums over all document pairs of a query, equal labels included, of which each counts
     1 / (2 |Q|), and a query counts as one pair: for features and labels centred in the query X̃ᵀX̃, 0 and X̃ᵀỹ.
 
-    `packed` is in double precision, or in single if that takes more than `ROOM` bytes. Then an entry is exact to single
-    precision of the query's largest, so that features must be of comparable scales.
+    `packed` is in double precision, or in single if that takes more than `DOUBLE_ROOM` bytes. Then an entry is exact to
+    single precision of the query's largest, so that features must be of comparable scales.
     """
 
     packed: Floats  # (n_queries, n_features · (n_features + 1) / 2), lower triangles of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, by rows
@@ -142,7 +142,7 @@ def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:
     """Return the sums of gram, unit and difference, and the number of pairs, or the sum of their weights."""
     check_square(data.n_features)
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
-    for begin, end in data.query_blocks(BLOCK):
+    for begin, end in data.query_blocks(MOMENT_BLOCK):
         stack, sums, excess, label_sum = _stack(data, begin, end)
         gram += square(stack)
         unit += product(sums, excess)
@@ -183,7 +183,7 @@ def _query_moments(data: RankingData, every_pair: bool) -> QueryMoments:
 def _size(data: RankingData) -> tuple[FloatType, int]:
     """Return the precision of the matrices of all queries, and the bytes that they take."""
     n_values = data.n_queries * data.n_features * (data.n_features + 1) // 2
-    return (np.float64, 8 * n_values) if 8 * n_values <= ROOM else (np.float32, 4 * n_values)
+    return (np.float64, 8 * n_values) if 8 * n_values <= DOUBLE_ROOM else (np.float32, 4 * n_values)
 
 
 def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:

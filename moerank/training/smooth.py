@@ -129,9 +129,9 @@ SUFFICIENT, FAIR, GOOD = 1e-4, 0.25, 0.75
 # Multiples of the radius, or of the length of the step, that become the next radius.
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
 # Conjugate gradients end when the residual is this share of the gradient.
-FORCING = 0.1
+GRADIENT_SHARE = 0.1
 # A change of the objective below this share of it is rounding.
-ROUNDING = 1e-14
+VALUE_ROUNDING = 1e-14
 MAX_TRIED, MAX_PRODUCTS = 1000, 1000
 
 
@@ -191,7 +191,7 @@ def trust_region_newton(
         promised = -0.5 * (slope - inner(step, residual))
         candidate = expand(x + step)
         achieved = at.value - candidate.value
-        noise = ROUNDING * abs(at.value)
+        noise = VALUE_ROUNDING * abs(at.value)
         if promised <= noise and achieved <= noise:
             return Minimum(x, n_iter + 1, True)
         length = _norm(step, inner)
@@ -220,7 +220,7 @@ def _conjugate_gradients(at: Expansion, radius: float, inner: Inner) -> tuple[Ve
     residual = -at.gradient
     direction = residual
     rho = inner(residual, residual)
-    enough = FORCING**2 * rho
+    enough = GRADIENT_SHARE**2 * rho
     for _ in range(MAX_PRODUCTS):
         if rho <= enough:
             return step, residual

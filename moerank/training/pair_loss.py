@@ -12,7 +12,7 @@ from typing import NamedTuple
 from moerank.arrays import Matrix, Vector
 
 # Relative error of the objective, as the Newton decrement bounds it, where a problem is solved exactly.
-EXACT = 1e-13
+EXACT_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True)
