@@ -195,19 +195,19 @@ class _CountedMetric(Metric):
         """Prepare what depends on `data` alone: the arguments of the kernel after scores and query offsets."""
 
     def values(self, data: RankingData, scores: Matrix) -> Matrix:
-        return self._kernel(scores, data.offsets, *self._known(data))
+        return self._kernel(scores, data.offsets, *self._plan_of(data))
 
     def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         # The kernels that count to rank 16 serve gains alone.
-        few = few_ranks(*self._known(data)) if self._kernel is normalised_gain else None
+        few = few_ranks(*self._plan_of(data)) if self._kernel is normalised_gain else None
         if few is None:
             workers = most_workers(workers)
             n_blocks = workers * -(-data.n_documents // (workers * SCORED_BLOCK))
             blocks = list(data.query_blocks(-(-data.n_documents // n_blocks)))
-            return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, blocks, workers)
+            return values_by_blocks(self._kernel, self._plan_of(data), data.X, W, data.offsets, blocks, workers)
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers))
 
-    def _known(self, data: RankingData) -> Plan:
+    def _plan_of(self, data: RankingData) -> Plan:
         return data.remember((self, "plan"), lambda: self._plan(data))
 
 

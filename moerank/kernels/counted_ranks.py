@@ -7,11 +7,12 @@ to the last bit, whatever else is in the batch.
 
 Most documents need not be counted. Deal the documents of a query into `depth` groups: `depth` documents, the best of
 each group, reach the smallest of the groups' best scores. Documents below this floor for all individuals of the block
-are left out.
+are left out. `ndcg` says in plain numpy what `normalised_gain` computes.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from operator import ge, gt
 from typing import Any
 
@@ -24,6 +25,22 @@ from moerank.kernels.tiles import longest_query
 
 LANES = 16
 """Individuals per block. Loops over them have this constant length, which the compiler turns into vectors."""
+
+
+def ndcg(y: Integers, offsets: Integers, scores: Matrix, k: int) -> Matrix:
+    """Return the usual NDCG@k of each query and individual, (n_queries, n_individuals): the definition, in plain numpy.
+
+    The kernels of this room compute the same by counting. `scores` has the shape (n_documents, n_individuals).
+    """
+    values = np.zeros((len(offsets) - 1, scores.shape[1]))
+    for q, (begin, end) in enumerate(pairwise(offsets)):
+        gains = 2.0 ** y[begin:end] - 1.0
+        ideal = np.sort(gains)[::-1][:k]
+        discount = 1.0 / np.log2(np.arange(2, len(ideal) + 2))
+        if ideal.sum() > 0:
+            order = np.argsort(-scores[begin:end], axis=0, kind="stable")[:k]
+            values[q] = discount @ gains[order] / (discount @ ideal)
+    return values
 
 
 @kernel
