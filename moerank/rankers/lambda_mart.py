@@ -426,9 +426,9 @@ class BaggedLambdaMART(Ranker):
             booster = boosted_trees(part, self.n_trees, settings, watched, self.patience)
             best = booster.best_iteration
             members.append((bag, booster, best if best > 0 else booster.num_trees()))
-        self.bags_, self.boosters_, supports = zip(*members, strict=True)
-        self.n_trees_ = np.array(supports)
-        used = [features_of_trees(booster, n) for booster, n in zip(self.boosters_, supports, strict=True)]
+        self.bags_, self.boosters_, sizes = zip(*members, strict=True)
+        self.n_trees_ = np.array(sizes)
+        used = [features_of_trees(booster, n) for booster, n in zip(self.boosters_, sizes, strict=True)]
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[self.varying_] = np.any(used, axis=0)
 
@@ -456,8 +456,8 @@ class BaggedLambdaMART(Ranker):
     @property
     def forest_(self) -> Forest:
         """The trees that each ranker keeps, their leaves divided by the number of rankers, over all columns."""
-        supports = zip(self.boosters_, self.n_trees_.tolist(), strict=True)
-        return mean_forest(supports).over(np.flatnonzero(self.varying_))
+        sizes = zip(self.boosters_, self.n_trees_.tolist(), strict=True)
+        return mean_forest(sizes).over(np.flatnonzero(self.varying_))
 
 
 def _queries(data: RankingData, queries: Integers) -> RankingData:

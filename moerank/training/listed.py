@@ -5,8 +5,6 @@ Lanes do not influence each other, so the result of an individual does not depen
 
 from __future__ import annotations
 
-import hashlib
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -91,9 +89,6 @@ class LanePairs:
         return self._words, n_kept
 
 
-_DIGESTS: dict[int, tuple[weakref.ref[Mask], bytes]] = {}
-"""Digests of read-only masks by the identity of the array, while it lives."""
-
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
 
 
@@ -115,8 +110,8 @@ class ListedPairs:
     @classmethod
     def of(cls, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> ListedPairs:
         """Return the pairs of a subset, remembered with the data."""
-        digest = None if keep is None else _digest(keep)
-        return data.remember(("listed pairs", target, digest), lambda: cls(data, keep, target))
+        subset = None if keep is None else np.packbits(keep).tobytes()
+        return data.remember(("listed pairs", target, subset), lambda: cls(data, keep, target))
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -260,18 +255,6 @@ class ListedPairs:
             pull_back(self.X, documents, np.arange(n_features), np.empty_like(sums), sums)
             result[:, begin : begin + size] = sums[:, :size]
         return 0.5 * (result + result.T)
-
-
-def _digest(keep: Mask) -> bytes:
-    """Return a digest of a mask, remembered for a read-only array."""
-    key = id(keep)
-    cached = _DIGESTS.get(key)
-    if cached is not None and cached[0]() is keep:
-        return cached[1]
-    digest = hashlib.blake2b(np.packbits(keep).tobytes(), digest_size=16).digest()
-    if keep.flags.owndata and not keep.flags.writeable:
-        _DIGESTS[key] = weakref.ref(keep, lambda _: _DIGESTS.pop(key, None)), digest
-    return digest
 
 
 class _Expansion:

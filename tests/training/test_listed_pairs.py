@@ -176,18 +176,3 @@ def test_individuals_that_are_far_from_the_common_model_say_that_they_were_not_s
     assert converged[sizes == len(problem)].all()
     assert (excess[converged] < 1e-5).all()
     assert (excess[~converged] > 0.1).any()
-
-
-def test_only_masks_that_cannot_change_are_known_by_identity(monkeypatch):
-    data = make_planted(n_queries=5, n_documents=8, seed=1).data
-    keep = np.random.default_rng(0).random(len(data.pairs)) < 0.5
-    first = ListedPairs.of(data, keep)
-    keep[:] = ~keep
-    assert len(ListedPairs.of(data, keep)) == keep.sum()
-    keep[:] = ~keep
-    keep.setflags(write=False)
-    assert ListedPairs.of(data, keep) is first
-    monkeypatch.setattr("moerank.training.listed.hashlib.blake2b", None)
-    assert ListedPairs.of(data, keep) is first  # without reading it again
-    with pytest.raises(TypeError):
-        ListedPairs.of(data, keep[:])  # another array
