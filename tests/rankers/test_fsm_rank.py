@@ -9,6 +9,7 @@ from moerank.data import RankingData, load_fold
 from moerank.metrics import NDCG
 from moerank.rankers import FSMRank
 from moerank.rankers.importance import feature_importance, feature_similarity
+from moerank.training.masks import read_masks
 
 TIGHT = {"max_iter": 50_000, "tol": 1e-13}
 
@@ -160,7 +161,7 @@ def test_a_bad_start_ends_at_the_same_minimum(noisy_data):
 
 def test_a_start_at_the_minimum_stays_there(noisy_data):
     w = FSMRank(**TIGHT).fit_population(noisy_data)
-    _, steps, _ = FSMRank()._minimise(noisy_data, start=w)
+    _, steps, _ = FSMRank()._minimise(noisy_data, read_masks(noisy_data), start=w)
     assert steps[0] == 1
 
 

@@ -134,30 +134,6 @@ def test_populations_reach_the_minimum_of_each_individual(data, keep, target, lo
         assert objective(w[used])[0] == pytest.approx(minimum(objective, used.sum()).fun, rel=2.0 * tolerance)
 
 
-def test_a_start_does_not_change_the_minimum(data, keep, loss):
-    rng = np.random.default_rng(5)
-    problem = ListedPairs(data, keep)
-    features = np.ones((5, 10), bool)
-    masks = Masks(features, own=rng.random((5, len(problem))) < 0.5)
-    model = problem.model(loss, 1.0)
-    plain, _ = problem.solve_population(loss, 1.0, model, masks, tolerance=1e-8)
-    start = rng.normal(size=(5, 10))
-    begun, _ = problem.solve_population(loss, 1.0, model, masks, tolerance=1e-8, start=start)
-    assert not np.array_equal(plain, begun)
-    np.testing.assert_allclose(begun, plain, atol=1e-3)
-
-
-def test_a_start_at_the_minimum_stays_there_whatever_it_says_of_other_features(data, keep, target, loss):
-    rng = np.random.default_rng(5)
-    problem = ListedPairs(data, keep, target)
-    features, masks = rng.random((5, 10)) < 0.6, rng.random((5, len(problem))) < 0.5
-    features[:, 0] = True
-    given = loss, 1.0, problem.model(loss, 1.0), Masks(features, own=masks)
-    W, _ = problem.solve_population(*given, tolerance=1e-9)
-    again, _ = problem.solve_population(*given, tolerance=1e-6, start=np.where(features, W, 99.0))
-    np.testing.assert_array_equal(again, W)
-
-
 def test_individuals_that_are_far_from_the_common_model_say_that_they_were_not_solved():
     """With hardly any regularisation the minimum for a few pairs has little to do with that for all."""
     data = make_planted(n_queries=20, seed=1).data
