@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moerank.cli.messages import notice, printable, sentences
-from moerank.cli.options import FAILED_BOUND, AllowCode, AsJson, Data, Label, Query, Ran, n_processors, print_json
+from moerank.cli import options
+from moerank.cli.messages import notice, say, sentences
 
 if TYPE_CHECKING:
-    from moerank.cli.tables import FittedTable
+    from moerank.cli.tables import TextTable
     from moerank.studies.result import Certificate, Result
 
 
 def certify(
-    result: Ran,
-    data: Data = None,
+    result: options.Ran,
+    data: options.Data = None,
     enumerate_: Annotated[
         int, typer.Option("--enumerate", min=0, help="Rank by all subsets of up to so many features; 0 for none.")
     ] = 3,
@@ -27,9 +27,9 @@ def certify(
     ] = None,
     workers: Annotated[
         int, typer.Option(min=1, help="Number of threads; it does not change the certificate.")
-    ] = n_processors(),
-    allow_code: AllowCode = False,
-    as_json: AsJson = False,
+    ] = options.n_processors(),
+    allow_code: options.AllowCode = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Prove how much the members of a front give up, against the best features of their size.
 
@@ -66,22 +66,22 @@ def certify(
         else:
             replace_file(result, found.to_json().encode())
         if as_json:
-            print_json(certificate.model_dump(mode="json"))
+            options.print_json(certificate.model_dump(mode="json"))
             return
-        from moerank.cli.tables import output, say
+        from moerank.cli.tables import output
 
         output().print(_table(found, certificate))
-        say(output(), f"{certificate.sentence(found)}.")
+        say(f"{certificate.sentence(found)}.")
         notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
 
 
-def _table(result: Result, certificate: Certificate) -> FittedTable:
+def _table(result: Result, certificate: Certificate) -> TextTable:
     """Return a row for each member."""
-    from moerank.cli.tables import FittedTable
+    from moerank.cli.tables import TextTable
 
     metric = result.metrics[0]
     heads = ("features", "loss", "least loss", "given up", metric, f"largest\n{metric}")
-    table = FittedTable(f"{result.solver} on fold {result.fold} of {result.problem}", right=heads)
+    table = TextTable(f"{result.solver} on fold {result.fold} of {result.problem}", right=heads)
     for number, (member, given_up) in enumerate(zip(result.front, certificate.given_up, strict=True)):
         size = len(member.features)
         values = certificate.losses[number], certificate.least[number], member.scores["train"][metric]
@@ -92,7 +92,7 @@ def _table(result: Result, certificate: Certificate) -> FittedTable:
 
 
 def judge(
-    result: Ran,
+    result: options.Ran,
     new: Annotated[Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")],
     against: Annotated[
         Path | None,
@@ -102,12 +102,12 @@ def judge(
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(help=f"Exit code {FAILED_BOUND} for this finding: loss, gain or none; repeatable."),
+        typer.Option(help=f"Exit code {options.FAILED_BOUND} for this finding: loss, gain or none; repeatable."),
     ] = None,
-    label: Label = None,
-    query: Query = None,
-    allow_code: AllowCode = False,
-    as_json: AsJson = False,
+    label: options.Label = None,
+    query: options.Query = None,
+    allow_code: options.AllowCode = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Compare the chosen model of a run with another model on new data, query by query.
 
@@ -129,7 +129,6 @@ def judge(
         for finding in fail_on or ():
             check_choice(get_args(Finding), **{"--fail-on": finding})
         found = judge_on_new(result, new, against, label=label, query=query)
-        line = json.dumps(found.as_dict(), ensure_ascii=False) if as_json else found.sentence
-        typer.echo(printable(line))
+        say(json.dumps(found.as_dict(), ensure_ascii=False) if as_json else found.sentence)
     if found.verdict.finding in (fail_on or ()):
-        raise typer.Exit(FAILED_BOUND)
+        raise typer.Exit(options.FAILED_BOUND)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from moerank.cli.messages import notice, printable
+from moerank.cli.messages import notice, printable, say
 from moerank.cli.options import (
     FAILED_BOUND,
     AllowCode,
@@ -343,9 +343,9 @@ def costs(
 
 def _table(found: MeasuredCosts) -> object:
     """Return a row for each feature and group."""
-    from moerank.cli.tables import FittedTable
+    from moerank.cli.tables import TextTable
 
-    table = FittedTable("costs", [""], ["cost", "standard error", "95 % from", "to"])
+    table = TextTable("costs", [""], ["cost", "standard error", "95 % from", "to"])
     for label, *numbers in zip(found.labels, found.values, found.errors, found.low, found.high, strict=True):
         table.add_texts(label, *(f"{number:.4g}" for number in numbers))
     return table
@@ -435,7 +435,6 @@ def ingest(
     moerank data ingest features.csv --from pyvespa --out shop.parquet
     """
     from moerank.cli.progress import StageProgress
-    from moerank.cli.tables import output, say
     from moerank.data.logs.ingest import ingest as make_table
     from moerank.data.logs.responses import LogOptions
 
@@ -472,4 +471,4 @@ def ingest(
             options=options,
         )
     for line in done.lines:
-        say(output(), line)
+        say(line)

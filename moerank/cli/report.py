@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from moerank.cli.messages import notice, printable
-from moerank.cli.options import AllowCode, Folder, Ran
+from moerank.cli import options
+from moerank.cli.messages import notice, say
 from moerank.exports.formats import FORMATS as ENGINES
 from moerank.exports.formats import export as write
 from moerank.exports.formats import find_format
@@ -24,7 +24,7 @@ FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv
 
 
 def report(
-    folder: Folder,
+    folder: options.Folder,
     format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "html",
     reference: Annotated[str | None, typer.Option(help="Solver to compare all others with.")] = None,
     metrics: Annotated[
@@ -35,7 +35,7 @@ def report(
         ),
     ] = "",
     out: Annotated[Path | None, typer.Option(help="File, by default report.* or pairs.csv in the folder.")] = None,
-    allow_code: AllowCode = False,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Write a report of a study: results and published ones, tests, chosen features, ablations.
 
@@ -76,7 +76,7 @@ def report(
 
 def plot(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
-    folder: Folder,
+    folder: options.Folder,
     problem: Annotated[
         str | None, typer.Option(help="Name of a problem; by default the first, or all for figures of several.")
     ] = None,
@@ -91,7 +91,7 @@ def plot(
         str | None, typer.Option(help="Metric, for figures that take one; by default that of the error.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.")] = None,
-    allow_code: AllowCode = False,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Draw one figure of a study.
 
@@ -148,7 +148,7 @@ def _written(content: Report, format_: str) -> str:
 
 
 def export(
-    result: Ran,
+    result: options.Ran,
     format_: Annotated[
         str, typer.Option("--format", help=f"One of {', '.join(ENGINES)}, or a format of an installed package.")
     ],
@@ -179,7 +179,7 @@ def export(
     inherits: Annotated[
         str | None, typer.Option(help="Profile of Vespa with the other phase; by default default.", metavar="PROFILE")
     ] = None,
-    allow_code: AllowCode = False,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Write the chosen ranker, or another member of the front, for a search engine or as a function.
 
@@ -229,7 +229,7 @@ def export(
         inherits=inherits,
     )
     notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(found, place)}")
-    typer.echo(printable(deployment.next_step))
+    say(deployment.next_step)
 
 
 def _place(result: Result, member: int | None) -> int:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
+from rich.console import Console
 from rich.table import Table
 
 from moerank.cli.messages import printable
@@ -29,32 +25,20 @@ if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs 
     from moerank.studies.summary import Summary
 
 
-PLAIN_WIDTH = 120
-"""Width of tables in files and pipes."""
-
-WIDEST = 30
-"""Width up to which columns are not broken."""
+PLAIN_WIDTH = 1000
+"""Columns of files and pipes, in which no row is broken."""
 
 
 def output() -> Console:
     """Return the console of standard output."""
-    plain = Console(highlight=False, markup=False, emoji=False)
-    if not plain.is_terminal:
-        plain.width = PLAIN_WIDTH
-    return plain
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
+    return console
 
 
-def say(console: Console, text: str) -> None:
-    """Print a paragraph, broken between words on a terminal, and in one line to files and pipes."""
-    console.print(printable(text), soft_wrap=not console.is_terminal)
-
-
-class FittedTable(Table):
-    """A table that is divided into parts, one below the other, on terminals that are too narrow for all columns.
-
-    Every part begins with the first column. Columns whose heads share their first line stay together if there is room.
-    Control characters in cells are escaped.
-    """
+class TextTable(Table):
+    """A table of texts, in which control characters are escaped."""
 
     def __init__(self, title: str | None = None, left: Iterable[str] = (), right: Iterable[str] = ()) -> None:
         super().__init__(
@@ -62,64 +46,32 @@ class FittedTable(Table):
             title_justify="left",
             title_style="bold",
             box=box.SIMPLE_HEAD,
-            padding=(0, 0, 0, 1),
             show_edge=False,
+            padding=(0, 0, 0, 1),
             pad_edge=False,
         )
         for head in left:
-            self.add_column(printable(head), no_wrap=not self.columns)
+            self.add_column(printable(head), overflow="fold", no_wrap=not self.columns)
         for head in right:
-            self.add_column(printable(head), justify="right", no_wrap=not self.columns)
+            self.add_column(printable(head), overflow="fold", justify="right")
 
     def add_texts(self, *cells: str, style: str | None = None) -> None:
         """Add a row."""
         self.add_row(*map(printable, cells), style=style)
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the parts that fit the width of the console."""
 
-        def fits(columns: Sequence[int]) -> bool:
-            part = self._part(columns)
-            for column in part.columns[1:]:
-                column.max_width = WIDEST
-            return Measurement.get(console, options.update_width(1_000_000), part).maximum <= options.max_width
-
-        parts = [[0]]
-        for _, shared in groupby(range(1, len(self.columns)), self._first_line):
-            together = list(shared)
-            for columns in [together] if fits([0, *together]) else [[column] for column in together]:
-                if len(parts[-1]) > 1 and not fits([*parts[-1], *columns]):
-                    parts.append([0])
-                parts[-1] += columns
-        for number, columns in enumerate(parts):
-            if number:
-                yield ""
-            part = self._part(columns)
-            part.title = None if number else self.title
-            yield from Table.__rich_console__(part, console, options)
-
-    def _first_line(self, column: int) -> str | int:
-        first, lines, _ = str(self.columns[column].header).partition("\n")
-        return first if lines else column
-
-    def _part(self, columns: Sequence[int]) -> FittedTable:
-        part = copy(self)
-        part.columns = [replace(self.columns[column], _index=place) for place, column in enumerate(columns)]
-        return part
-
-
-def description_table(title: str, descriptions: Sequence[DataDescription]) -> FittedTable:
+def description_table(title: str, descriptions: Sequence[DataDescription]) -> TextTable:
     """Return one column per file and one row per count."""
     columns = [description.as_dict() for description in descriptions]
-    table = FittedTable(title, [""], [Path(column.pop("name")).name for column in columns])
+    table = TextTable(title, [""], [Path(column.pop("name")).name for column in columns])
     for key in columns[0]:
         table.add_texts(key.replace("_", " "), *(_count(column[key]) for column in columns))
     return table
 
 
-def drift_table(title: str, drifts: Sequence[Drift]) -> FittedTable:
+def drift_table(title: str, drifts: Sequence[Drift]) -> TextTable:
     """Return one row per feature."""
-    table = FittedTable(title, ["feature"], ["PSI", "missing", "range"])
+    table = TextTable(title, ["feature"], ["PSI", "missing", "range"])
     for drift in drifts:
         missing = " → ".join(f"{share:.1%}" for share in drift.missing)
         ranges = " → ".join("none" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}" for ends in drift.ranges)
@@ -149,7 +101,7 @@ MOST_NAMES = 25
 """Largest number of features named in a sentence."""
 
 
-def front_table(result: Result) -> FittedTable:
+def front_table(result: Result) -> TextTable:
     """Return the members of the front by size, then the baselines, with their values on all parts.
 
     Members are numbered as in front.csv and --member. Objectives other than the number of features and the error have a
@@ -157,7 +109,7 @@ def front_table(result: Result) -> FittedTable:
     """
     several = len(result.front) > 1
     parts = [f"{metric}\n{part}" for metric in result.metrics for part in ("train", "vali", "test")]
-    table = FittedTable(
+    table = TextTable(
         f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}",
         ["member" if several else ""],
         ["features", *result.further_objectives, *parts],
@@ -195,14 +147,14 @@ def chosen_features(result: Result) -> str:
     return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
 
 
-def summary_table(summary: Summary) -> FittedTable:
+def summary_table(summary: Summary) -> TextTable:
     """Return the means over the folds, with standard errors on the test part, and the published values."""
     from moerank.studies.result import PARTS
 
     further = list(summary.rows[0].objectives)
     parts = [f"{metric}\n{part}" for metric in summary.metrics for part in ("train", "vali", "test ± s.e.")]
     title = f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds"
-    table = FittedTable(title, [""], ["features", *further, *parts])
+    table = TextTable(title, [""], ["features", *further, *parts])
     for row in summary.rows:
         cells = [f"{row.n_features:.1f}", *(f"{row.objectives[name]:.4g}" for name in further)]
         for metric in summary.metrics:
@@ -217,28 +169,28 @@ def summary_table(summary: Summary) -> FittedTable:
     return table
 
 
-def solver_table(entries: Iterable[SolverEntry]) -> FittedTable:
-    """Return the table of solvers by family, with the authors of each paper, and an asterisk for recommended ones."""
-    table = FittedTable(left=("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"))
-    for _, rows in groupby(sorted(entries, key=_family), _family):
+def solver_table(entries: Iterable[SolverEntry]) -> TextTable:
+    """Return the table of solvers by family, with the paper of each, and an asterisk for recommended ones."""
+    rows: dict[str, list[SolverEntry]] = {family: [] for family in FAMILIES}
+    for entry in entries:
+        rows.setdefault(entry.family, []).append(entry)
+    table = TextTable(left=("solver", "linear", "backend", "needs", "paper"))
+    for family, members in rows.items():
         table.add_section()
-        for row in rows:
-            flags = ("yes" if flag else "no" for flag in (row.selects, row.linear, row.backend))
-            authors = row.paper.partition(":")[0]
-            name = f"{row.name} *" if row.recommended else row.name
-            table.add_texts(name, row.family, *flags, ", ".join(row.needs), str(row.year), authors)
+        table.add_texts(FAMILIES.get(family, family), style="bold")  # type: ignore[call-overload]
+        for entry in members:
+            first, *others = entry.paper.partition(":")[0].split(", ")
+            paper = f"{first} et al. {entry.year}" if others else f"{first} {entry.year}"
+            flags = ("yes" if flag else "no" for flag in (entry.linear, entry.backend))
+            name = f"{entry.name} *" if entry.recommended else entry.name
+            table.add_texts(name, *flags, ", ".join(entry.needs), paper)
     return table
 
 
-def _family(entry: SolverEntry) -> int:
-    """Return the place of a family in the table; unknown families of other packages are last."""
-    return list(FAMILIES).index(entry.family) if entry.family in FAMILIES else len(FAMILIES)
-
-
-def cell_table(states: Mapping[Cell, str]) -> FittedTable:
+def cell_table(states: Mapping[Cell, str]) -> TextTable:
     """Return the numbers of finished, failed and open cells of each solver on each problem."""
     kinds = ("finished", "failed", "open")
-    table = FittedTable(left=("problem", "solver"), right=("cells", *kinds))
+    table = TextTable(left=("problem", "solver"), right=("cells", *kinds))
     rows: dict[tuple[str, str], Counter[str]] = {}
     for cell, state in states.items():
         rows.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
@@ -249,13 +201,13 @@ def cell_table(states: Mapping[Cell, str]) -> FittedTable:
     return table
 
 
-def study_table(problem: Problem, results: Results) -> FittedTable:
+def study_table(problem: Problem, results: Results) -> TextTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
     from moerank.studies.summary import External
 
     beside = ["published"] * any(entry.solver for entry in problem.published)
     theirs_too = "; published values are means over all folds" * len(beside)
-    table = FittedTable(
+    table = TextTable(
         f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}",
         ["solver"],
         [

@@ -7,8 +7,6 @@ import pytest
 from helpers import logs
 from helpers.logs import GOLDEN
 
-from moerank.cli.tables import output
-
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
@@ -79,13 +77,3 @@ def test_errors_are_one_line(command, files, arguments, message, tmp_path):
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "t.csv").exists()
-
-
-def test_a_narrow_terminal_breaks_the_report_between_words(command, files, monkeypatch):
-    console = output()
-    monkeypatch.setattr(type(console), "is_terminal", True)
-    monkeypatch.setattr("moerank.cli.tables.output", lambda: console)
-    monkeypatch.setattr(console, "_width", 88)
-    with console.capture() as captured:
-        command("data", "ingest", "log.jsonl", "--judgments", "qrels.txt", "--out", "table.parquet")
-    assert 60 < max(map(len, captured.get().splitlines())) <= 88
