@@ -109,7 +109,7 @@ def run(
     command = ["moerank", *sys.argv[1:]]
     continued = command if "--resume" in command else [*command, "--resume"]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
-        from moerank.solvers import make_backend
+        from moerank.solvers import find_backend
         from moerank.studies.folders import run_folds, write_trec
         from moerank.studies.problem import load_problem
         from moerank.studies.result_files import RESULT
@@ -119,7 +119,7 @@ def run(
         if backend is not None:
             overrides |= {"backend.name": backend}
         chosen = load_problem(problem, overrides)
-        make_backend(chosen.backend.name, **chosen.backend.parameters)
+        find_backend(chosen.backend.name, chosen.backend.parameters)
         asked = Solver.parse(solver or chosen.solver.name)
         folds = _folds(fold, chosen.n_folds(data))
         several = len(folds) > 1
