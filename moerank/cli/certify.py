@@ -54,24 +54,24 @@ def certify(
         from moerank.studies.certificate import certify as proved
         from moerank.studies.result_files import find_result, write_result
 
-        found = find_result(result)
+        stored = find_result(result)
         with StageProgress() as progress:
             certificate = proved(
-                found, data, enumerate_to=enumerate_, time_limit=time_limit, workers=workers, progress=progress
+                stored, data, enumerate_to=enumerate_, time_limit=time_limit, workers=workers, progress=progress
             )
-        found = found.model_copy(update={"certificate": certificate})
+        stored = stored.model_copy(update={"certificate": certificate})
         if result.is_dir():
-            write_result(found, result)
-            draw_run_figures(found, result)
+            write_result(stored, result)
+            draw_run_figures(stored, result)
         else:
-            replace_file(result, found.to_json().encode())
+            replace_file(result, stored.to_json().encode())
         if as_json:
             options.print_json(certificate.model_dump(mode="json"))
             return
         from moerank.cli.tables import output
 
-        output().print(_table(found, certificate))
-        say(f"{certificate.sentence(found)}.")
+        output().print(_table(stored, certificate))
+        say(f"{certificate.sentence(stored)}.")
         notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
 
 
@@ -128,7 +128,7 @@ def judge(
 
         for finding in fail_on or ():
             check_choice(get_args(Finding), **{"--fail-on": finding})
-        found = judge_on_new(result, new, against, label=label, query=query)
-        say(json.dumps(found.as_dict(), ensure_ascii=False) if as_json else found.sentence)
-    if found.verdict.finding in (fail_on or ()):
+        judged = judge_on_new(result, new, against, label=label, query=query)
+        say(json.dumps(judged.as_dict(), ensure_ascii=False) if as_json else judged.sentence)
+    if judged.verdict.finding in (fail_on or ()):
         raise typer.Exit(options.FAILED_BOUND)

@@ -1,4 +1,4 @@
-"""The commands moerank report, moerank plot and moerank export, which write what studies and runs have found."""
+"""The commands moerank report, moerank plot and moerank export, which write results of studies and runs."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ def plot(
     results = Results(study.results())
     if not results:
         raise ValueError(f"{folder} has no finished cell yet; run the study first")
-    known = {entry.name: entry for entry in with_external(study.problems, study.out)}
-    if problem is not None and problem not in known:
-        raise ValueError(unknown("problem", problem, known))
-    chosen = problem or (next(iter(known)) if shown.of_problem else None)
+    named = {entry.name: entry for entry in with_external(study.problems, study.out)}
+    if problem is not None and problem not in named:
+        raise ValueError(unknown("problem", problem, named))
+    chosen = problem or (next(iter(named)) if shown.of_problem else None)
     there = {solver.label for solver in study.solvers}
     labels = [text if text in there else Solver.parse(text).label for text in split(solvers)]
-    figure = shown.draw(results, known[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
+    figure = shown.draw(results, named[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
     path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
     style.save_figure(figure, path)
     notice(f"wrote {path}")
@@ -214,10 +214,10 @@ def export(
     from moerank.studies.result_files import find_result
 
     file = find_format(format_).file.format(name)
-    found = find_result(result)
-    place = _place(found, member)
+    stored = find_result(result)
+    index = _index(stored, member)
     path = out or (result if result.is_dir() else Path()) / file
-    model = found.model(found.front[place])
+    model = stored.model(stored.front[index])
     deployment = write(
         model,
         format_,
@@ -228,11 +228,11 @@ def export(
         phase=cast("Phase | None", phase),  # the writer checks its name
         inherits=inherits,
     )
-    notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(found, place)}")
+    notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(stored, index)}")
     say(deployment.next_step)
 
 
-def _place(result: Result, member: int | None) -> int:
+def _index(result: Result, member: int | None) -> int:
     """Return the index of a member in the front, counted from 0."""
     if member is None:
         return result.chosen
@@ -242,11 +242,11 @@ def _place(result: Result, member: int | None) -> int:
     return member - 1
 
 
-def _member(result: Result, place: int) -> str:
+def _member(result: Result, index: int) -> str:
     """Describe the exported ranker."""
-    size = len(result.front[place].features)
-    chosen = ", the chosen one" if place == result.chosen else ""
+    size = len(result.front[index].features)
+    chosen = ", the chosen one" if index == result.chosen else ""
     return (
-        f"member {place + 1} of {len(result.front)}{chosen}, with {size} {'feature' if size == 1 else 'features'}, of "
+        f"member {index + 1} of {len(result.front)}{chosen}, with {size} {'feature' if size == 1 else 'features'}, of "
         f"{result.solver} on fold {result.fold} of {result.problem}"
     )

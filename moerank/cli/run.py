@@ -302,8 +302,8 @@ def _next(result: Result, out: Path) -> str:
     from moerank.exports.formats import FORMATS
 
     first, *others = FORMATS
-    if found := obstacles(result.model(result.best)):
-        return "\n".join(f"No export: {reason}." for reason in found)
+    if reasons := obstacles(result.model(result.best)):
+        return "\n".join(f"No export: {reason}." for reason in reasons)
     return f"Next: {shlex.join(['moerank', 'export', str(out), '--format', first])} (or {', '.join(others)})"
 
 

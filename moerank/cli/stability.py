@@ -50,12 +50,12 @@ def stability(
         from moerank.figures.style import save_figure
         from moerank.files import replace_file
         from moerank.studies.problem import load_problem
-        from moerank.studies.stability import stability as measured
+        from moerank.studies.stability import stability as measure
 
         chosen = load_problem(problem, options.read_settings(set_ or []))
         out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
         with compiled(("front",)), StageProgress() as progress:
-            found = measured(
+            measured = measure(
                 solver or chosen.solver.name,
                 chosen,
                 fold=fold,
@@ -68,11 +68,11 @@ def stability(
                 out=out,
                 progress=progress,
             )
-        replace_file(out / "stability.json", f"{found.model_dump_json(indent=1)}\n".encode())
-        save_figure(stability_figure(found), out / "stability.png")
+        replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
+        save_figure(stability_figure(measured), out / "stability.png")
         if as_json:
-            options.print_json(found.model_dump(mode="json"))
+            options.print_json(measured.model_dump(mode="json"))
             return
-        for sentence in found.sentences():
+        for sentence in measured.sentences():
             say(f"{sentence}.")
         notice(f"wrote {out / 'stability.json'} and {out / 'stability.png'}")

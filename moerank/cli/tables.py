@@ -205,14 +205,14 @@ def study_table(problem: Problem, results: Results) -> TextTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
     from moerank.studies.summary import External
 
-    beside = ["published"] * any(entry.solver for entry in problem.published)
-    theirs_too = "; published values are means over all folds" * len(beside)
+    published = ["published"] * any(entry.solver for entry in problem.published)
+    theirs_too = "; published values are means over all folds" * len(published)
     table = TextTable(
         f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}",
         ["solver"],
         [
             *("cells", "features", *results.further_objectives),
-            *(head for metric in results.metrics for head in (metric, *beside)),
+            *(head for metric in results.metrics for head in (metric, *published)),
             "seconds",
         ],
     )
@@ -221,12 +221,12 @@ def study_table(problem: Problem, results: Results) -> TextTable:
         cells += [_with_error(*means.mean(objective), 4) for objective in results.further_objectives]
         for metric in results.metrics:
             cells += [_with_error(*means.mean(f"test {metric}"), 4)]
-            cells += [_number(problem.published_value(solver, metric), 4) for _ in beside]
+            cells += [_number(problem.published_value(solver, metric), 4) for _ in published]
         table.add_texts(solver, *cells, _with_error(*means.mean("seconds"), 1))
     for entry in problem.published:
         if isinstance(entry, External):
             values = ["" if entry.value(m) is None else _with_error(*entry.with_error(m), 4) for m in results.metrics]
-            cells = [cell for value in values for cell in (value, *("" for _ in beside))]
+            cells = [cell for value in values for cell in (value, *("" for _ in published))]
             further = [""] * len(results.further_objectives)
             table.add_texts(entry.method, "", _number(entry.features, 1), *further, *cells, "")
     return table

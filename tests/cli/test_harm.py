@@ -125,7 +125,7 @@ def test_a_folder_of_results_that_leads_elsewhere_writes_nothing_there(command, 
     (tmp_path / "here" / "result.json").unlink()
     os.mkfifo(tmp_path / "here" / "result.json")
     outcome = command("run", "TINY", *BUDGET, "--out", "here")
-    assert (outcome.exit_code, outcome.stderr) == (2, "error: here/result.json is a FIFO, not a file\n")
+    assert (outcome.exit_code, outcome.stderr) == (2, "error: here/result.json is a pipe or a device, not a file\n")
 
 
 def test_a_report_replaces_a_link(command, tiny_problem_file, tmp_path):
