@@ -12,7 +12,8 @@ from moerank.cli import options
 from moerank.cli.messages import notice, say, sentences
 
 if TYPE_CHECKING:
-    from moerank.cli.tables import TextTable
+    from rich.table import Table
+
     from moerank.studies.result import Certificate, Result
 
 
@@ -75,20 +76,25 @@ def certify(
         notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
 
 
-def _table(result: Result, certificate: Certificate) -> TextTable:
+def _table(result: Result, certificate: Certificate) -> Table:
     """Return a row for each member."""
-    from moerank.cli.tables import TextTable
+    from moerank.cli.tables import text_table
 
-    metric = result.metrics[0]
-    heads = ("features", "loss", "least loss", "given up", metric, f"largest\n{metric}")
-    table = TextTable(f"{result.solver} on fold {result.fold} of {result.problem}", right=heads)
+    metric, rows = result.metrics[0], []
     for number, (member, given_up) in enumerate(zip(result.front, certificate.given_up, strict=True)):
         size = len(member.features)
-        values = certificate.losses[number], certificate.least[number], member.scores["train"][metric]
-        loss, least, value = (f"{value:.4f}" for value in values)
         largest = f"{1.0 - certificate.errors[size - 1]:.4f}" if size <= len(certificate.errors) else ""
-        table.add_texts(f"{size}{' *' * (number == result.chosen)}", loss, least, f"{given_up:.1%}", value, largest)
-    return table
+        rows.append(
+            {
+                "features": f"{size}{' *' * (number == result.chosen)}",
+                "loss": f"{certificate.losses[number]:.4f}",
+                "least loss": f"{certificate.least[number]:.4f}",
+                "given up": f"{given_up:.1%}",
+                metric: f"{member.scores['train'][metric]:.4f}",
+                f"largest\n{metric}": largest,
+            }
+        )
+    return text_table(f"{result.solver} on fold {result.fold} of {result.problem}", rows, n_left=0)
 
 
 def judge(

@@ -343,12 +343,13 @@ def costs(
 
 def _table(found: MeasuredCosts) -> object:
     """Return a row for each feature and group."""
-    from moerank.cli.tables import TextTable
+    from moerank.cli.tables import text_table
 
-    table = TextTable("costs", [""], ["cost", "standard error", "95 % from", "to"])
+    heads = ("cost", "standard error", "95 % from", "to")
+    rows = []
     for label, *numbers in zip(found.labels, found.values, found.errors, found.low, found.high, strict=True):
-        table.add_texts(label, *(f"{number:.4g}" for number in numbers))
-    return table
+        rows.append({"": label, **{head: f"{number:.4g}" for head, number in zip(heads, numbers, strict=True)}})
+    return text_table("costs", rows)
 
 
 def ingest(

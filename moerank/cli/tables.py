@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 from moerank.cli.messages import printable
@@ -37,46 +37,55 @@ def output() -> Console:
     return console
 
 
-class TextTable(Table):
-    """A table of texts, in which control characters are escaped."""
+def text_table(
+    title: str | None,
+    rows: Sequence[Mapping[str, str]],
+    *,
+    n_left: int = 1,
+    bold: Collection[int] = (),
+    ends: Collection[int] = (),
+) -> Table:
+    """Return a table of texts by column, of which all but the first `n_left` are numbers.
 
-    def __init__(self, title: str | None = None, left: Iterable[str] = (), right: Iterable[str] = ()) -> None:
-        super().__init__(
-            title=None if title is None else printable(title),
-            title_justify="left",
-            title_style="bold",
-            box=box.SIMPLE_HEAD,
-            show_edge=False,
-            padding=(0, 0, 0, 1),
-            pad_edge=False,
-        )
-        for head in left:
-            self.add_column(printable(head), overflow="fold", no_wrap=not self.columns)
-        for head in right:
-            self.add_column(printable(head), overflow="fold", justify="right")
-
-    def add_texts(self, *cells: str, style: str | None = None) -> None:
-        """Add a row."""
-        self.add_row(*map(printable, cells), style=style)
-
-
-def description_table(title: str, descriptions: Sequence[DataDescription]) -> TextTable:
-    """Return one column per file and one row per count."""
-    columns = [description.as_dict() for description in descriptions]
-    table = TextTable(title, [""], [Path(column.pop("name")).name for column in columns])
-    for key in columns[0]:
-        table.add_texts(key.replace("_", " "), *(_count(column[key]) for column in columns))
+    The rows `bold` are, and below the rows `ends` there is a gap. Control characters are escaped.
+    """
+    table = Table(
+        title=None if title is None else printable(title),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 0, 0, 1),
+        show_edge=False,
+        pad_edge=False,
+    )
+    columns = max((list(row) for row in rows), key=len)
+    for number, column in enumerate(columns):
+        justify: JustifyMethod = "left" if number < n_left else "right"
+        table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=number == 0)
+    for number, row in enumerate(rows):
+        cells = (printable(row.get(column, "")) for column in columns)
+        table.add_row(*cells, style="bold" if number in bold else None, end_section=number in ends)
     return table
 
 
-def drift_table(title: str, drifts: Sequence[Drift]) -> TextTable:
+def description_table(title: str, descriptions: Sequence[DataDescription]) -> Table:
+    """Return one column per file and one row per count."""
+    files = {Path(description.name).name: description.as_dict() for description in descriptions}
+    keys = [key for key in descriptions[0].as_dict() if key != "name"]
+    rows = [
+        {"": key.replace("_", " "), **{name: _count(counts[key]) for name, counts in files.items()}} for key in keys
+    ]
+    return text_table(title, rows)
+
+
+def drift_table(title: str, drifts: Sequence[Drift]) -> Table:
     """Return one row per feature."""
-    table = TextTable(title, ["feature"], ["PSI", "missing", "range"])
+    rows = []
     for drift in drifts:
         missing = " → ".join(f"{share:.1%}" for share in drift.missing)
         ranges = " → ".join("none" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}" for ends in drift.ranges)
-        table.add_texts(drift.name, f"{drift.psi:.3f}", missing, ranges)
-    return table
+        rows.append({"feature": drift.name, "PSI": f"{drift.psi:.3f}", "missing": missing, "range": ranges})
+    return text_table(title, rows)
 
 
 def _count(value: object) -> str:
@@ -101,37 +110,35 @@ MOST_NAMES = 25
 """Largest number of features named in a sentence."""
 
 
-def front_table(result: Result) -> TextTable:
+def front_table(result: Result) -> Table:
     """Return the members of the front by size, then the baselines, with their values on all parts.
 
     Members are numbered as in front.csv and --member. Objectives other than the number of features and the error have a
     column each, for the training part.
     """
-    several = len(result.front) > 1
-    parts = [f"{metric}\n{part}" for metric in result.metrics for part in ("train", "vali", "test")]
-    table = TextTable(
-        f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}",
-        ["member" if several else ""],
-        ["features", *result.further_objectives, *parts],
-    )
-    digits = len(str(len(result.front)))
+    rows = []
     for number, member in enumerate(result.front):
-        chosen = number == result.chosen
-        mark = " chosen" if chosen else " cascade" if len(member.steps) > 1 else ""
-        name = f"{number + 1:>{digits}}{mark}" if several else result.solver
-        table.add_texts(name, *_cells(member, result), style="bold" if chosen else None)
-    table.add_section()
-    for baseline in result.baselines:
-        table.add_texts(baseline.name, *_cells(baseline, result))
-    return table
+        mark = " chosen" if number == result.chosen else " cascade" if len(member.steps) > 1 else ""
+        name = f"{number + 1:>{len(str(len(result.front)))}}{mark}" if len(result.front) > 1 else result.solver
+        rows.append({"member": name, **_values(member, result)})
+    rows += [{"member": baseline.name, **_values(baseline, result)} for baseline in result.baselines]
+    title = f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}"
+    bold = [result.chosen] if len(result.front) > 1 else []
+    return text_table(title, rows, bold=bold, ends=[len(result.front) - 1])
 
 
-def _cells(ranker: Member, result: Result) -> list[str]:
+def _head(metric: str, part: str) -> str:
+    return f"{metric}\n{part.removesuffix('dation')}"
+
+
+def _values(ranker: Member, result: Result) -> dict[str, str]:
     from moerank.studies.result import PARTS
 
-    further = [f"{ranker.objectives[name]:.4g}" for name in result.further_objectives]
-    values = [ranker.scores[part][metric] for metric in result.metrics for part in PARTS]
-    return [str(len(ranker.features)), *further, *(f"{value:.4f}" for value in values)]
+    return {
+        "features": str(len(ranker.features)),
+        **{name: f"{ranker.objectives[name]:.4g}" for name in result.further_objectives},
+        **{_head(name, part): f"{ranker.scores[part][name]:.4f}" for name in result.metrics for part in PARTS},
+    }
 
 
 def chosen_features(result: Result) -> str:
@@ -147,89 +154,69 @@ def chosen_features(result: Result) -> str:
     return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
 
 
-def summary_table(summary: Summary) -> TextTable:
+def summary_table(summary: Summary) -> Table:
     """Return the means over the folds, with standard errors on the test part, and the published values."""
-    from moerank.studies.result import PARTS
-
-    further = list(summary.rows[0].objectives)
-    parts = [f"{metric}\n{part}" for metric in summary.metrics for part in ("train", "vali", "test ± s.e.")]
-    title = f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds"
-    table = TextTable(title, [""], ["features", *further, *parts])
+    rows: list[dict[str, str]] = []
     for row in summary.rows:
-        cells = [f"{row.n_features:.1f}", *(f"{row.objectives[name]:.4g}" for name in further)]
+        rows.append({"": row.name, "features": f"{row.n_features:.1f}"})
+        rows[-1] |= {name: f"{value:.4g}" for name, value in row.objectives.items()}
         for metric in summary.metrics:
-            cells += [f"{row.means[part][metric]:.4f}" for part in PARTS]
-            cells[-1] += f" ± {row.errors['test'][metric]:.4f}"
-        table.add_texts(row.name, *cells)
-    table.add_section()
+            rows[-1] |= {_head(metric, part): f"{row.means[part][metric]:.4f}" for part in ("train", "validation")}
+            rows[-1][f"{metric}\ntest ± s.e."] = _with_error(row.means["test"][metric], row.errors["test"][metric], 4)
     for entry in summary.published:
-        values = [_number(entry.value(metric), 4, absent="–") for metric in summary.metrics]
-        cells = [cell for value in values for cell in ("", "", value)]
-        table.add_texts(entry.label, _number(entry.features, 1, absent="all"), *([""] * len(further)), *cells)
-    return table
+        rows.append({"": entry.label, "features": _number(entry.features, 1, absent="all")})
+        rows[-1] |= {f"{name}\ntest ± s.e.": _number(entry.value(name), 4, absent="–") for name in summary.metrics}
+    title = f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds"
+    return text_table(title, rows, ends=[len(summary.rows) - 1])
 
 
-def solver_table(entries: Iterable[SolverEntry]) -> TextTable:
+def solver_table(entries: Iterable[SolverEntry]) -> Table:
     """Return the table of solvers by family, with the paper of each, and an asterisk for recommended ones."""
-    rows: dict[str, list[SolverEntry]] = {family: [] for family in FAMILIES}
+    families: dict[str, list[SolverEntry]] = {family: [] for family in FAMILIES}
     for entry in entries:
-        rows.setdefault(entry.family, []).append(entry)
-    table = TextTable(left=("solver", "linear", "backend", "needs", "paper"))
-    for family, members in rows.items():
-        table.add_section()
-        table.add_texts(FAMILIES.get(family, family), style="bold")  # type: ignore[call-overload]
+        families.setdefault(entry.family, []).append(entry)
+    rows: list[dict[str, str]] = []
+    titles, ends = [], []
+    for family, members in families.items():
+        titles.append(len(rows))
+        rows.append({"solver": FAMILIES.get(family, family)})  # type: ignore[call-overload]
         for entry in members:
             first, *others = entry.paper.partition(":")[0].split(", ")
-            paper = f"{first} et al. {entry.year}" if others else f"{first} {entry.year}"
-            flags = ("yes" if flag else "no" for flag in (entry.linear, entry.backend))
-            name = f"{entry.name} *" if entry.recommended else entry.name
-            table.add_texts(name, *flags, ", ".join(entry.needs), paper)
-    return table
+            name, author = entry.name + " *" * entry.recommended, first + " et al." * bool(others)
+            flags = {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
+            rows.append({"solver": name, **flags, "needs": ", ".join(entry.needs), "paper": f"{author} {entry.year}"})
+        ends.append(len(rows) - 1)
+    return text_table(None, rows, n_left=5, bold=titles, ends=ends)
 
 
-def cell_table(states: Mapping[Cell, str]) -> TextTable:
+def cell_table(states: Mapping[Cell, str]) -> Table:
     """Return the numbers of finished, failed and open cells of each solver on each problem."""
-    kinds = ("finished", "failed", "open")
-    table = TextTable(left=("problem", "solver"), right=("cells", *kinds))
-    rows: dict[tuple[str, str], Counter[str]] = {}
+    counts: dict[tuple[str, str], Counter[str]] = {}
     for cell, state in states.items():
-        rows.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
-    for number, (names, counts) in enumerate([*rows.items(), (("all", ""), Counter(states.values()))]):
-        if number == len(rows):
-            table.add_section()
-        table.add_texts(*names, str(counts.total()), *(str(counts[kind]) for kind in kinds))
-    return table
+        counts.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
+    counts["all", ""] = Counter(states.values())
+    rows = [
+        {"problem": problem, "solver": solver, "cells": str(count.total())}
+        | {kind: str(count[kind]) for kind in ("finished", "failed", "open")}
+        for (problem, solver), count in counts.items()
+    ]
+    return text_table(None, rows, n_left=2, ends=[len(rows) - 2])
 
 
-def study_table(problem: Problem, results: Results) -> TextTable:
+def study_table(problem: Problem, results: Results) -> Table:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
-    from moerank.studies.summary import External
-
-    published = ["published"] * any(entry.solver for entry in problem.published)
-    theirs_too = "; published values are means over all folds" * len(published)
-    table = TextTable(
-        f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}",
-        ["solver"],
-        [
-            *("cells", "features", *results.further_objectives),
-            *(head for metric in results.metrics for head in (metric, *published)),
-            "seconds",
-        ],
-    )
+    published = any(entry.solver for entry in problem.published)
+    rows = []
     for solver, means in results.means().items():
-        cells = [str(means.n_runs), _with_error(*means.mean("n_features"), 1)]
-        cells += [_with_error(*means.mean(objective), 4) for objective in results.further_objectives]
+        row = {"solver": solver, "cells": str(means.n_runs), "features": _with_error(*means.mean("n_features"), 1)}
+        row |= {name: _with_error(*means.mean(name), 4) for name in results.further_objectives}
         for metric in results.metrics:
-            cells += [_with_error(*means.mean(f"test {metric}"), 4)]
-            cells += [_number(problem.published_value(solver, metric), 4) for _ in published]
-        table.add_texts(solver, *cells, _with_error(*means.mean("seconds"), 1))
-    for entry in problem.published:
-        if isinstance(entry, External):
-            values = ["" if entry.value(m) is None else _with_error(*entry.with_error(m), 4) for m in results.metrics]
-            cells = [cell for value in values for cell in (value, *("" for _ in published))]
-            further = [""] * len(results.further_objectives)
-            table.add_texts(entry.method, "", _number(entry.features, 1), *further, *cells, "")
-    return table
+            row[metric] = _with_error(*means.mean(f"test {metric}"), 4)
+            if published:
+                row[f"{metric}\npublished"] = _number(problem.published_value(solver, metric), 4)
+        rows.append(row | {"seconds": _with_error(*means.mean("seconds"), 1)})
+    theirs_too = "; published values are means over all folds" * published
+    return text_table(f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}", rows)
 
 
 def _number(value: float | None, digits: int, absent: str = "") -> str:

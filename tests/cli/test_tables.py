@@ -7,7 +7,7 @@ from helpers.changes import replace
 from helpers.further_objective import cost, with_cost
 
 from moerank.cli.messages import notice
-from moerank.cli.tables import TextTable, front_table, output, study_table, summary_table
+from moerank.cli.tables import front_table, output, study_table, summary_table, text_table
 from moerank.mofsrank.front import FrontTable
 from moerank.studies.problem import Published
 from moerank.studies.results import Results
@@ -106,9 +106,8 @@ def test_every_value_is_printed_whatever_the_width(tiny_result, capsys):
 
 def test_labels_are_shown_as_they_are(capsys):
     label = "fsmrank[lambda1=0.1]"
-    table = TextTable(f"title {label} :smile: \x1b[31m", ["head"])
-    table.add_texts(f"{label} [/bold] \x9b2J" + " and more" * 50)
-    output().print(table)
+    cell = f"{label} [/bold] \x9b2J" + " and more" * 50
+    output().print(text_table(f"title {label} :smile: \x1b[31m", [{"head": cell}]))
     notice(f"wrote {label}\x1b]0;gone\x07")
     printed = capsys.readouterr()
     assert printed.out.splitlines()[0].rstrip() == rf"title {label} :smile: \x1b[31m"
