@@ -14,6 +14,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Event, Thread
+from time import monotonic
 from typing import TextIO
 from unicodedata import category
 
@@ -27,7 +28,10 @@ INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 
 GRACE = 0.8
-"""Seconds that a command has to end by itself after a signal."""
+"""Seconds in which the main thread must hear a signal; inside a kernel it hears none."""
+
+REPEATED = 2.0
+"""A second Ctrl-C within so many seconds is ignored: `timeout` sends two."""
 
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -119,29 +123,33 @@ def _sentence(error: Exception) -> str:
 
 @contextmanager
 def interruptible(again: Sequence[str]) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the command within a second, and name the command `again`, which continues it.
+    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt, and name the command `again`, which continues the work.
 
-    Python code is left by a KeyboardInterrupt at once. Kernels hear no signal: after `GRACE` seconds the process ends
-    anyway, as memos and files bear at any moment. The exit code is 128 plus the number of the signal, as in shells.
+    A main thread inside a kernel hears no signal: then the process ends after `GRACE` seconds, which files and memos
+    bear at any moment. The exit code is 128 plus the number of the signal, as in shells.
     """
     received: list[int] = []
+    raised = heard = -REPEATED
     left = Event()
 
     def stop(number: int, frame: object) -> None:
-        for each in before:
-            signal.signal(each, signal.SIG_IGN)  # the process is about to end
-        received.append(number)
-        raise KeyboardInterrupt
+        nonlocal raised, heard
+        heard = monotonic()
+        if heard - raised > REPEATED:
+            raised = heard
+            received.append(number)
+            raise KeyboardInterrupt
 
-    def say() -> None:
+    def say_how_to_continue() -> None:
         notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {shlex.join(again)}")
 
     def watch() -> None:
         while number := os.read(reader, 1):
-            if number[0] in before and not left.wait(GRACE):
+            arrived = monotonic()
+            if number[0] in before and not left.wait(GRACE) and heard < arrived - GRACE:
                 if sys.stderr.isatty():
                     sys.stderr.write(f"\n{SHOW_CURSOR}")  # a progress bar hides it
-                say()
+                say_how_to_continue()
                 end(128 + number[0])
         os.close(reader)
 
@@ -156,8 +164,10 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
         if not received and not isinstance(error, KeyboardInterrupt):
             raise
         left.set()
+        for number in before if received else ():
+            before[number] = signal.SIG_IGN  # the process is about to end
         exec("")  # else Python ends itself with the signal if it came during exec
-        say()
+        say_how_to_continue()
         raise typer.Exit(128 + received[-1] if received else INTERRUPTED) from None
     finally:
         left.set()

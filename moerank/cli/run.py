@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,8 +17,6 @@ from moerank.cli import options
 from moerank.cli.messages import interruptible, is_quiet, keep, notice, remark, say, sentences, speaking
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from moerank.data import RankingData
     from moerank.reports.live import LiveView
     from moerank.studies.problem import Problem
@@ -109,6 +107,7 @@ def run(
     command = ["moerank", *sys.argv[1:]]
     continued = command if "--resume" in command else [*command, "--resume"]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
+        from moerank.data.dask import connect
         from moerank.solvers import find_backend
         from moerank.studies.folders import run_folds, write_trec
         from moerank.studies.problem import load_problem
@@ -136,7 +135,10 @@ def run(
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign(folders.values(), out, TREC if trec else ())
         resume = resume or (bool(members or against) and (out / RESULT).exists())
-        with connected(dask) as cluster, _shown(live, f"{label}, seed {seed}", out, folds, continued) as view:
+        with (
+            connect(dask) if dask else nullcontext() as cluster,
+            _shown(live, f"{label}, seed {seed}", out, folds, continued) as view,
+        ):
             runs = partial(
                 run_folds, chosen, asked, folders, seed, data, workers=workers if cluster is None else cluster
             )
@@ -195,15 +197,6 @@ def _check_trec(tests: Iterable[RankingData], run: Path | None) -> None:
             read_run(run, test)
 
 
-def connected(address: str | None) -> AbstractContextManager[Client | None]:
-    """Return a client of the Dask scheduler at an address; none without one."""
-    if address is None:
-        return nullcontext()
-    from moerank.data.dask import connect
-
-    return connect(address)
-
-
 @contextmanager
 def _shown(live: bool, title: str, out: Path, folds: list[int], again: list[str]) -> Iterator[LiveView | None]:
     """Open the page of a run, if it is asked for."""
@@ -226,6 +219,7 @@ def _run(
 ) -> tuple[list[Result], list[str], str]:
     """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
+    from moerank.figures.of_run import draw_run_figures
     from moerank.studies.result_files import FILES
 
     results, undrawn = [], ""
@@ -236,20 +230,14 @@ def _run(
             results.append(result)
             if view is not None:
                 view.finish(result, folders[result.fold])
-            drawn, failed = _draw(result, folders[result.fold])
-            undrawn = failed or undrawn
+            try:
+                drawn = [path.name for path in draw_run_figures(result, folders[result.fold])]
+            except Exception as error:  # no error of a plotting library may lose the result
+                reason = " ".join(
+                    str(error if isinstance(error, OSError) else f"{type(error).__name__}: {error}").split()
+                )
+                undrawn = f"error: the figures could not be drawn ({reason}); the result is in {folders[result.fold]}"
     return results, sorted([*FILES, *drawn]), undrawn
-
-
-def _draw(result: Result, folder: Path) -> tuple[list[str], str]:
-    """Draw the figures of a stored result; return the names of their files, or why drawing failed."""
-    try:
-        from moerank.figures.of_run import draw_run_figures
-
-        return [path.name for path in draw_run_figures(result, folder)], ""
-    except Exception as error:  # no error of a plotting library may lose the result
-        reason = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-        return [], f"error: the figures could not be drawn ({' '.join(reason.split())}); the result is in {folder}"
 
 
 def _show(
@@ -272,28 +260,29 @@ def _show(
         keep(f"fold {result.fold}: {result.verdict.sentence}" if result.verdict else f"fold {result.fold} is done")
     last = f"Wrote to {out}: {SUMMARY if len(results) > 1 else ', '.join(written)}"
     keep(last)
-    verdict = results[0].verdict if len(results) == 1 else None
+    result, *others = results
+    verdict = f"{result.verdict.sentence}." if result.verdict and not others else ""
     if is_quiet():
         if not compared:
-            say(f"{verdict.sentence}." if verdict else last)
+            say(verdict or last)
         return
-    if len(results) > 1:
+    if others:
         output().print(summary_table(summary))
         say(f"The results of each fold are in {out / 'fold1'} and so on.\n{last}")
         return
     if verdict:
-        say(f"Verdict: {verdict.sentence}.")
-    say(chosen_features(results[0]))
-    output().print(front_table(results[0]))
-    if results[0].instances in UNITS:
-        say(UNITS[results[0].instances])
-    if search := results[0].convergence.get("feature_selection"):
+        say(f"Verdict: {verdict}")
+    say(chosen_features(result))
+    output().print(front_table(result))
+    if result.instances in UNITS:
+        say(UNITS[result.instances])
+    if search := result.convergence.get("feature_selection"):
         say(
             f"The second half of the {search.evaluations[-1]:,} evaluations of feature selection added "
             f"{search.last_half:.1%} of the front's hypervolume on training queries. "
             "A further doubling mostly adds less."
         )
-    say(f"{last}\n{_next(results[0], out)}")
+    say(f"{last}\n{_next(result, out)}")
 
 
 def _next(result: Result, out: Path) -> str:
