@@ -147,8 +147,9 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
         while number := os.read(reader, 1):
             arrived = monotonic()
             if number[0] in before and not left.wait(GRACE) and heard < arrived - GRACE:
+                sys.stderr = sys.__stderr__ or sys.stderr  # not through a progress bar, which also hides the cursor
                 if sys.stderr.isatty():
-                    sys.stderr.write(f"\n{SHOW_CURSOR}")  # a progress bar hides it
+                    sys.stderr.write(f"\n{SHOW_CURSOR}")
                 say_how_to_continue()
                 end(128 + number[0])
         os.close(reader)
