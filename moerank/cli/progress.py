@@ -101,14 +101,12 @@ class CellProgress:
 class StageProgress:
     """Progress of the stages of a run: a bar each on a terminal, else a line at the end of each.
 
-    It is called as ``progress(stage, fraction, text)`` inside a ``with``, and calls `listener` alike. Slow reading of
-    a file is a stage, too.
+    It is called as ``progress(stage, fraction, text)`` inside a ``with``. Slow reading of a file is a stage, too.
     """
 
-    def __init__(self, listener: Callable[[str, float, str], object] | None = None) -> None:
+    def __init__(self) -> None:
         columns = _text("description"), BarColumn(14), TimeElapsedColumn(), TimeRemainingColumn(), _text("fields[text]")
         self._bars = _bars(*columns)
-        self._listener = listener
         self._tasks: dict[str, TaskID] = {}
         self._stage = self._text = ""
         self._begin = monotonic()
@@ -117,8 +115,6 @@ class StageProgress:
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
-        if self._listener is not None:
-            self._listener(stage, fraction, text)
         if stage != self._stage:
             self._end_stage()
         if stage == "verdict":  # at once, as baselines follow that are only looked at

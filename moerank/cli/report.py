@@ -39,10 +39,6 @@ def report(
 ) -> None:
     """Write a report of a study: results and published ones, tests, chosen features, ablations.
 
-    Results of other tools are shown beside them, if the folder has a file
-    external.csv with the columns problem, method, features, fold, and metrics
-    of the test queries such as NDCG@10.
-
     The web page is one file that contains its figures and loads nothing. csv
     has a row for each run, and pairs for each test between two solvers. In
     both, a text that a spreadsheet would take for a formula begins with '.
@@ -111,7 +107,6 @@ def plot(
     from moerank.studies.results import Results
     from moerank.studies.solver import Solver
     from moerank.studies.study import Study
-    from moerank.studies.summary import with_external
 
     if name not in FIGURES:
         raise ValueError(unknown("figure", name, FIGURES))
@@ -120,7 +115,7 @@ def plot(
     results = Results(study.results())
     if not results:
         raise ValueError(f"{folder} has no finished cell yet; run the study first")
-    named = {entry.name: entry for entry in with_external(study.problems, study.out)}
+    named = {entry.name: entry for entry in study.problems}
     if problem is not None and problem not in named:
         raise ValueError(unknown("problem", problem, named))
     chosen = problem or (next(iter(named)) if shown.of_problem else None)

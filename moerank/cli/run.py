@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,14 +18,12 @@ from moerank.cli.messages import interruptible, is_quiet, keep, notice, remark, 
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
-    from moerank.reports.live import LiveView
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
 
 
 SUMMARY = "summary.json"
 TREC = ("test.qrels", "test.run")
-LIVE = ("live.html", "live.js")
 
 
 def run(
@@ -68,10 +66,6 @@ def run(
         Path | None,
         typer.Option(help="TREC run of another tool to compare with the chosen member on the test queries."),
     ] = None,
-    live: Annotated[
-        bool,
-        typer.Option("--live", help="Show the front as it grows on a page, live.html in the folder of the results."),
-    ] = False,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
     log: options.Log = None,
@@ -135,17 +129,12 @@ def run(
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign(folders.values(), out, TREC if trec else ())
         resume = resume or (bool(members or against) and (out / RESULT).exists())
-        with (
-            connect(dask) if dask else nullcontext() as cluster,
-            _shown(live, f"{label}, seed {seed}", out, folds, continued) as view,
-        ):
-            runs = partial(
-                run_folds, chosen, asked, folders, seed, data, workers=workers if cluster is None else cluster
-            )
-            results, written, undrawn = _run(partial(runs, resume=resume, again=again, say=remark), folders, view)
+        with connect(dask) if dask else nullcontext(workers) as evaluators:
+            runs = partial(run_folds, chosen, asked, folders, seed, data, workers=evaluators)
+            results, written, undrawn = _run(partial(runs, resume=resume, again=again, say=remark), folders)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
-        written = sorted([*written, *(TREC if trec else ()), *(LIVE if live else ())])
+        written = sorted([*written, *(TREC if trec else ())])
         _show(chosen, results, out, written, as_json=as_json, compared=bool(members or against))
         if members or against:
             _compare(chosen, results[0], members, against, tests[folds[0]])
@@ -197,26 +186,7 @@ def _check_trec(tests: Iterable[RankingData], run: Path | None) -> None:
             read_run(run, test)
 
 
-@contextmanager
-def _shown(live: bool, title: str, out: Path, folds: list[int], again: list[str]) -> Iterator[LiveView | None]:
-    """Open the page of a run, if it is asked for."""
-    if not live:
-        yield None
-        return
-    from moerank.files import prepare_folder
-    from moerank.mofsrank.searching import watching
-    from moerank.reports.live import EVERY, LiveView, opened, written_to
-
-    prepare_folder(out)
-    page = out / LIVE[0]
-    with LiveView(title, written_to(page), EVERY, folds, shlex.join(again)) as view, watching(view.grow):
-        remark(f"live view: {opened(page)}")
-        yield view
-
-
-def _run(
-    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], view: LiveView | None
-) -> tuple[list[Result], list[str], str]:
+def _run(runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]) -> tuple[list[Result], list[str], str]:
     """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
     from moerank.figures.of_run import draw_run_figures
@@ -224,18 +194,13 @@ def _run(
 
     results, undrawn = [], ""
     drawn: list[str] = []
-    progress = partial(StageProgress, None if view is None else view.hear)
     with compiled(("front",), ("baselines",)):
-        for result in runs(progress=progress):
+        for result in runs(progress=StageProgress):
             results.append(result)
-            if view is not None:
-                view.finish(result, folders[result.fold])
             try:
                 drawn = [path.name for path in draw_run_figures(result, folders[result.fold])]
             except Exception as error:  # no error of a plotting library may lose the result
-                reason = " ".join(
-                    str(error if isinstance(error, OSError) else f"{type(error).__name__}: {error}").split()
-                )
+                reason = " ".join(f"{type(error).__name__}: {error}".split())
                 undrawn = f"error: the figures could not be drawn ({reason}); the result is in {folders[result.fold]}"
     return results, sorted([*FILES, *drawn]), undrawn
 

@@ -129,7 +129,6 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
     """Print the means over folds and seeds, then the failures; return whether there are any."""
     from moerank.cli.tables import output, study_table
     from moerank.studies.results import Results
-    from moerank.studies.summary import with_external
 
     failures = study.failures()
     if as_json:
@@ -138,7 +137,7 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
         options.print_json({"cells": rows, "failures": failed})
         return bool(failures)
     results = Results(study.results())
-    for problem in with_external(study.problems, study.out):
+    for problem in study.problems:
         if problem.name in results.problems and not is_quiet():
             output().print(study_table(problem, results.of(problem.name)))
     lines = [f"failed: {cell.label}: {failure['error']}" for cell, failure in failures.items()]
