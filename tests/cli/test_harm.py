@@ -8,8 +8,6 @@ from importlib import import_module
 
 import pytest
 
-from moerank.files import replacing
-
 BUDGET = [word for stage in ("instance_selection", "ensemble") for word in ("--set", f"{stage}.generations=1")]
 
 
@@ -126,20 +124,3 @@ def test_a_folder_of_results_that_leads_elsewhere_writes_nothing_there(command, 
     os.mkfifo(tmp_path / "here" / "result.json")
     outcome = command("run", "TINY", *BUDGET, "--out", "here")
     assert (outcome.exit_code, outcome.stderr) == (2, "error: here/result.json is a pipe or a device, not a file\n")
-
-
-def test_a_report_replaces_a_link(command, tiny_problem_file, tmp_path):
-    command("study", "TINY", "--solvers", "rankrls,single", "--folds", "1,2", "--out", "s")
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    (tmp_path / "s" / "report.csv").symlink_to(victim)
-    (tmp_path / "s" / "report.csv.tmp").symlink_to(victim)
-    old = tmp_path / "s" / f".report.csv.{'0' * 16}.tmp"
-    old.write_text("half")
-    os.utime(old, (0, 0))
-    assert command("report", "s", "--format", "csv").exit_code == 0
-    assert victim.read_text() == "precious"
-    assert (tmp_path / "s" / "report.csv").read_text().startswith("problem,fold,solver")
-    assert not old.exists()
-    with replacing(tmp_path / "s" / "report.csv") as file:
-        assert "report.csv" in file.name
