@@ -13,12 +13,11 @@ from .data import load_web_fold as load_web_fold
 from .data import make_planted as make_planted
 from .data import make_web as make_web
 from .data import query_level_norm as query_level_norm
-from .data.logs.ingest import ingest as ingest
-from .data.logs.judgments import read_qrels as read_qrels
-from .data.logs.judgments import read_run as read_run
-from .data.logs.judgments import write_qrels as write_qrels
-from .data.logs.judgments import write_run as write_run
-from .data.logs.responses import LogOptions as LogOptions
+from .data.ingest import ingest as ingest
+from .data.trec import read_qrels as read_qrels
+from .data.trec import read_run as read_run
+from .data.trec import write_qrels as write_qrels
+from .data.trec import write_run as write_run
 from .exports import export as export
 from .metrics import ERR as ERR
 from .metrics import MAP as MAP

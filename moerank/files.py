@@ -12,7 +12,7 @@ import stat
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, TypeVar
@@ -143,10 +143,15 @@ Json: TypeAlias = dict[str, Any]
 """An object of JSON."""
 
 
-def read_json(text: str) -> Any:
-    """Return the values of a JSON text; refuse NaN, infinite numbers, a key given twice, and one nested too deeply."""
+def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any:
+    """Return the values of a JSON text; refuse infinite numbers, a key given twice, and one nested too deeply.
+
+    NaN and Infinity, which are no JSON, are refused, too, unless `constant` makes values of them.
+    """
     try:
-        values = json.loads(text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_each_key_once)
+        values = json.loads(
+            text, parse_constant=constant or _finite, parse_float=_finite, object_pairs_hook=_each_key_once
+        )
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if "\\ud" in text.lower():  # half a character, which nothing could write or show again

@@ -178,7 +178,7 @@ def _compare(problem: Problem, result: Result, members: list[int], run: Path | N
 
 def _check_trec(tests: Iterable[RankingData], run: Path | None) -> None:
     """Refuse test queries without ids of documents, and a malformed run, before the work."""
-    from moerank.data.logs.judgments import document_keys, read_run
+    from moerank.data.trec import document_keys, read_run
 
     for test in tests:
         document_keys(test)

@@ -17,7 +17,6 @@ from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
-    from moerank.data.describe import Drift
     from moerank.studies.grid import Cell
     from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
@@ -75,16 +74,6 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Ta
     rows = [
         {"": key.replace("_", " "), **{name: _count(counts[key]) for name, counts in files.items()}} for key in keys
     ]
-    return text_table(title, rows)
-
-
-def drift_table(title: str, drifts: Sequence[Drift]) -> Table:
-    """Return one row per feature."""
-    rows = []
-    for drift in drifts:
-        missing = " → ".join(f"{share:.1%}" for share in drift.missing)
-        ranges = " → ".join("none" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}" for ends in drift.ranges)
-        rows.append({"feature": drift.name, "PSI": f"{drift.psi:.3f}", "missing": missing, "range": ranges})
     return text_table(title, rows)
 
 
