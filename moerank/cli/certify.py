@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import notice, say, sentences
+from moerank.cli.messages import notice, say
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,32 +48,31 @@ def certify(
     moerank certify results/mq2008-fold1-seed0 --enumerate 4
     moerank certify results/study/cells/0123456789abcdef01234567.json --time-limit 60
     """
-    with sentences():
-        from moerank.cli.progress import StageProgress
-        from moerank.figures.of_run import draw_run_figures
-        from moerank.files import replace_file
-        from moerank.studies.certificate import certify as proved
-        from moerank.studies.result_files import find_result, write_result
+    from moerank.cli.progress import StageProgress
+    from moerank.figures.of_run import draw_run_figures
+    from moerank.files import replace_file
+    from moerank.studies.certificate import certify as proved
+    from moerank.studies.result_files import find_result, write_result
 
-        stored = find_result(result)
-        with StageProgress() as progress:
-            certificate = proved(
-                stored, data, enumerate_to=enumerate_, time_limit=time_limit, workers=workers, progress=progress
-            )
-        stored = stored.model_copy(update={"certificate": certificate})
-        if result.is_dir():
-            write_result(stored, result)
-            draw_run_figures(stored, result)
-        else:
-            replace_file(result, stored.to_json().encode())
-        if as_json:
-            options.print_json(certificate.model_dump(mode="json"))
-            return
-        from moerank.cli.tables import output
+    stored = find_result(result)
+    with StageProgress() as progress:
+        certificate = proved(
+            stored, data, enumerate_to=enumerate_, time_limit=time_limit, workers=workers, progress=progress
+        )
+    stored = stored.model_copy(update={"certificate": certificate})
+    if result.is_dir():
+        write_result(stored, result)
+        draw_run_figures(stored, result)
+    else:
+        replace_file(result, stored.to_json().encode())
+    if as_json:
+        options.print_json(certificate.model_dump(mode="json"))
+        return
+    from moerank.cli.tables import output
 
-        output().print(_table(stored, certificate))
-        say(f"{certificate.sentence(stored)}.")
-        notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
+    output().print(_table(stored, certificate))
+    say(f"{certificate.sentence(stored)}.")
+    notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
 
 
 def _table(result: Result, certificate: Certificate) -> Table:
@@ -125,16 +124,15 @@ def judge(
     moerank judge results/shop-fold1-seed0 new.parquet --fail-on loss
     moerank judge results/today new.parquet --against results/yesterday --fail-on loss --json >> dashboard.jsonl
     """
-    with sentences():
-        from typing import get_args
+    from typing import get_args
 
-        from moerank.checks import check_choice
-        from moerank.studies.served import judge_on_new
-        from moerank.verdict import Finding
+    from moerank.checks import check_choice
+    from moerank.studies.served import judge_on_new
+    from moerank.verdict import Finding
 
-        for finding in fail_on or ():
-            check_choice(get_args(Finding), **{"--fail-on": finding})
-        judged = judge_on_new(result, new, against, label=label, query=query)
-        say(json.dumps(judged.as_dict(), ensure_ascii=False) if as_json else judged.sentence)
+    for finding in fail_on or ():
+        check_choice(get_args(Finding), **{"--fail-on": finding})
+    judged = judge_on_new(result, new, against, label=label, query=query)
+    say(json.dumps(judged.as_dict(), ensure_ascii=False) if as_json else judged.sentence)
     if judged.verdict.finding in (fail_on or ()):
         raise typer.Exit(options.FAILED_BOUND)

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
-from typing import TextIO
+from typing import Any, TextIO
 from unicodedata import category
 
 import typer
@@ -187,12 +187,10 @@ def end(code: int) -> None:
 
 def escape_what_cannot_be_written() -> None:
     r"""Write characters that the encoding of standard output lacks as JSON and Python do: α as \u03b1."""
+
+    def escaped(error: Any) -> tuple[str, int]:
+        return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        codecs.register_error("moerank.escape", _escaped)
+        codecs.register_error("moerank.escape", escaped)
         sys.stdout.reconfigure(errors="moerank.escape")
-
-
-def _escaped(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return json.dumps(error.object[error.start : error.end])[1:-1], error.end

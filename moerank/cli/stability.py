@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, notice, say, sentences
+from moerank.cli.messages import interruptible, notice, say
 
 
 def stability(
@@ -44,7 +44,7 @@ def stability(
     moerank stability mq2008 --data ~/letor --size 6 --threshold 0.9 --pairs 50
     moerank stability my_problem.toml --solver best-subset
     """
-    with sentences(), interruptible(["moerank", *sys.argv[1:]]):
+    with interruptible(["moerank", *sys.argv[1:]]):
         from moerank.cli.progress import StageProgress, compiled
         from moerank.figures.stability import stability_figure
         from moerank.figures.style import save_figure

@@ -28,6 +28,14 @@ def test_every_command_answers_to_h(command, words):
     assert command(*words, "-h").stdout == command(*words, "--help").stdout != ""
 
 
+def test_help_breaks_its_paragraphs_where_the_terminal_ends(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = [line.strip() for line in command("run", "-h").stdout.splitlines()]
+    begin = next(number for number, line in enumerate(lines) if line.startswith("The table shows"))
+    paragraph = lines[begin : lines.index("", begin)]
+    assert all(45 < len(line) <= 60 for line in paragraph[:-1])
+
+
 def test_a_quiet_run_prints_the_verdict_alone(command, tmp_path):
     outcome = command("run", "TINY", "--quiet", "--out", "here")
     verdict = read_result(tmp_path / "here").verdict
