@@ -165,7 +165,7 @@ def front_table(result: Result) -> FittedTable:
     digits = len(str(len(result.front)))
     for number, member in enumerate(result.front):
         chosen = number == result.chosen
-        mark = " chosen" if chosen else " cascade" if len(member.steps) > 1 else ""
+        mark = " chosen" if chosen else ""
         name = f"{number + 1:>{digits}}{mark}" if several else result.solver
         table.add_texts(name, *_cells(member, result), style="bold" if chosen else None)
     table.add_section()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.checks import check_not_negative, check_positive, unknown
+from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
 from moerank.kernels.threads import in_pieces
@@ -32,7 +32,6 @@ __all__ = [
     "Objective",
     "ObjectiveLike",
     "Risk",
-    "Visits",
     "errors_of",
     "known_objectives",
     "read_objectives",
@@ -163,15 +162,6 @@ class Candidates:
         return scores_on(self.data, self.population)
 
     @_Once
-    def shares(self) -> Matrix:
-        """Return the share of the documents that need each feature, shape (n_candidates, n_features).
-
-        It is 1 for each feature of a ranker, but in cascades, whose second step ranks few documents.
-        """
-        shares = getattr(self.population, "shares", None)
-        return np.asarray(self.feature_mask if shares is None else shares(self.data), np.float64)
-
-    @_Once
     def per_query(self) -> Matrix:
         """Return the metric of each query, shape (n_queries, n_candidates)."""
         return values_of(self.data, self.metric, self.population, workers=self.workers)
@@ -228,7 +218,7 @@ class Cost(Objective):
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """Add up the costs of each candidate's features."""
-        return self._of(candidates.data).sums(candidates.shares)
+        return self._of(candidates.data).sums(candidates.feature_mask)
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return 0 and the cost of all features."""
@@ -292,42 +282,8 @@ class Risk(Objective):
         return f"Risk(a={self.a:g}{given})"
 
 
-class Visits(Objective):
-    """Mean number of splits of trees that a document passes, 0 by linear rankers: the time to score, machine or not.
-
-    Parameters
-    ----------
-    most : float, default 10000
-        The hypervolume counts fewer splits only.
-    """
-
-    name = "visits"
-    title = "Splits passed by a document"
-
-    def __init__(self, most: float = 10_000.0) -> None:
-        check_positive(most=most)
-        self.most = most
-
-    def values(self, candidates: Candidates) -> NDArray[np.number]:
-        """Count the splits; a ValueError for rankers that neither have weights nor trees."""
-        population: Any = candidates.population
-        if population.coefs is not None:
-            return np.zeros(len(population))
-        try:
-            return np.asarray(population.visits(candidates.data))
-        except AttributeError:  # such as that of a ranker without `forest_`
-            raise ValueError('the objective "visits" is for rankers of trees or weights; leave it out') from None
-
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
-        """Return 0 and `most`."""
-        return 0.0, self.most
-
-    def __repr__(self) -> str:
-        return f"Visits(most={self.most:g})"
-
-
 OBJECTIVES: dict[str, Objective] = {
-    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk(), Visits())
+    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk())
 }
 """The objectives of this package by name."""
 

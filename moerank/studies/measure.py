@@ -157,10 +157,6 @@ class OneRanker:
         """Return the scores (n_documents, 1) of the rows of X, which are scaled as the training data are."""
         return self.ranker._scores(X).reshape(-1, 1)
 
-    def visits(self, data: RankingData) -> NDArray[np.float64]:
-        """Return the mean number of splits that a document passes, shape (1,); an AttributeError without trees."""
-        return np.array([self.ranker.forest_.visits(data.X)])
-
     def take(self, rows: NDArray[np.int64]) -> OneRanker:
         """Return the population itself."""
         return self

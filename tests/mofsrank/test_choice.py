@@ -54,15 +54,15 @@ def test_without_spread_any_loss_counts_and_none_does_not():
     assert advice_against(0, SIZES[:1], reference[:, None] - 0.25, reference, all_allowed=True) != ""
 
 
-@pytest.mark.parametrize("limit", [{"max_features": 1}, {"max_cost": 1.0}, {}])
+@pytest.mark.parametrize("limit", [{"max_features": 1}, {"max_cost": 1.0}, {"max_features": 5}])
 def test_advice_keeps_the_limits(limit):
     train, validation, _ = load_planted_fold(1, n_queries=40, n_relevant=4, n_redundant=0, n_noise=2, seed=3)
     budget = {"population": 4, "generations": 2}
     stages = {"instance_selection": False, "feature_selection": budget, "ensemble": False}
-    solver = MOFSRank(**stages, **(limit or {"max_features": 5}), costs=np.ones(train.n_features), random_state=0)
+    solver = MOFSRank(**stages, limits={**limit, "costs": np.ones(train.n_features)}, random_state=0)
     verdict = solver.fit(train, validation=validation).verdict_
     assert "keep all features" not in verdict.advice
-    if limit:
+    if limit != {"max_features": 5}:
         assert verdict.advice.endswith("so is every member of the front: allow more features or a larger cost")
 
 
