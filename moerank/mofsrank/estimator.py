@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
@@ -26,13 +26,11 @@ from moerank.mofsrank.front import (
     Front,
     advice_against,
     choose_member,
-    finished,
     guaranteed_member,
     halves,
-    tuned_to_serve,
 )
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
-from moerank.mofsrank.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
+from moerank.mofsrank.objectives import FRONT, Objective, ObjectiveLike, read_objectives, values_of
 from moerank.mofsrank.searching import StagedSearch
 from moerank.mofsrank.settings import (
     Limits,
@@ -46,12 +44,15 @@ from moerank.mofsrank.settings import (
 from moerank.rankers import (
     AnyRanker,
     FitnessBackend,
+    LambdaMART,
     Population,
     RankingEstimator,
     SelectionPath,
     best_of_each_size,
     on_all_columns,
     require_weights,
+    side_by_side,
+    train_on_subsets,
     train_population,
     varying_for,
 )
@@ -65,9 +66,9 @@ if TYPE_CHECKING:  # matplotlib takes long to load
 
 
 class _SearchData(NamedTuple):
-    """Training data with the costs of the limits, as tuning and as the search see them.
+    """Training data with the costs of the limits: all allowed features, and those that the search selects from.
 
-    `columns` (n_features,) are those of all features that the search selects from, and `limits` name features.
+    `columns` (n_features,) are the latter among all features, and `limits` name features.
     """
 
     allowed: RankingData
@@ -76,12 +77,12 @@ class _SearchData(NamedTuple):
     limits: Limits
 
 
-def tuned_backend(backend: FitnessBackend, train: RankingData, validation: RankingData | None) -> FitnessBackend:
-    """Return a copy of the backend with parameters chosen by validation MAP from its published grid, if it has one."""
-    copy: Any = clone(backend)
-    if validation is not None and hasattr(copy, "tune"):
-        copy = copy.tune(train, validation)
-    return cast(FitnessBackend, copy)
+class _Values(NamedTuple):
+    """The metric of the members and of the reference on each query, and whether it can differ there."""
+
+    members: Matrix
+    reference: Vector
+    can_differ: Mask
 
 
 @dataclass(eq=False, repr=False)
@@ -259,6 +260,10 @@ class MOFSRank(RankingEstimator):
     def _scored_by(self) -> Metric:
         return as_metric(self.metric, NDCG(10))
 
+    @property
+    def _objectives(self) -> tuple[Objective, ...]:
+        return read_objectives(self.objectives)
+
     def _check_parameters(self) -> None:
         self._settings = Settings.of(self.get_params(deep=False))
 
@@ -268,16 +273,23 @@ class MOFSRank(RankingEstimator):
         validation, tests = self._held_out(validation)
         data = self._search_data(train, refit)
         with one_blas_thread():
-            self.backend_ = self._tuned(data, validation)
+            self.backend_ = self._tuned(data.allowed, validation)
             front, reference = self._searched(data)
-            self.refit_ = refit
+            self.refit_ = None
             if refit is not None:
-                part = None if validation is None else validation.with_features(data.columns)
-                front, reference = self._served(refit, front, data.varying, part)
+                self.refit_ = self._tuned_to_serve(refit, data, validation)
+                front, reference = self._served(front, data, validation)
+            front = front.on_all_columns(data.columns)
             self._reference = on_all_columns(reference, data.columns)
-            held_out = self._measure(front.on_all_columns(data.columns), train, validation)
-            self._choose(train, held_out, tests)
-            self._judge(validation, held_out)
+            by_training = validation is None or self.final == "train"  # the rule of the paper
+            parts = {"training": train if by_training else None, "validation": validation, "tests": tests}
+            values = {name: self._measured(front, part) for name, part in parts.items() if part is not None}
+        if refit is not None:  # the new rankers leave some members dominated
+            members = front.non_dominated(self._objectives, -self._quality_of(values))
+            front = front.take(members)
+            values = {name: part._replace(members=part.members[:, members]) for name, part in values.items()}
+        self._choose(front, values)
+        self._judge(values, validation)
 
     def _held_out(self, validation: RankingData | None) -> tuple[RankingData | None, RankingData | None]:
         """Return the validation queries that tune and choose, and those of the tests of a guarantee."""
@@ -290,27 +302,29 @@ class MOFSRank(RankingEstimator):
     def _search_data(self, train: RankingData, refit: object) -> _SearchData:
         """Return the data without features that are excluded or change no ranker; refuse limits that none can keep."""
         settings, limits = self._settings, self._settings.limits
-        allowed, named = allowed_features(train, limits)
+        self._allowed, named = allowed_features(train, limits)
         rankers = [settings.backend, *([] if refit is None else [refit])]
         # The search would waste evaluations on bits that change no ranker.
         useful = np.any([varying_for(ranker, train) for ranker in rankers], axis=0)
-        columns = allowed & (useful | column_mask(limits.include, train.feature_names, "include"))
+        columns = self._allowed & (useful | column_mask(limits.include, train.feature_names, "include"))
         if not columns.any():
             raise ValueError(f"{train.name}: the allowed features are constant in every query; allow others")
         check_differing(self._scored_by, train)
         priced = with_costs(train, limits)
-        data = _SearchData(priced.with_features(allowed), priced.with_features(columns), columns, Limits(**named))
+        data = _SearchData(priced.with_features(self._allowed), priced.with_features(columns), columns, Limits(**named))
         strings = FeatureStrings(data.varying, data.limits, by_group=settings.feature_selection.by_group)
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
-        self._n_allowed, self._allowed = int(allowed.sum()), allowed
         return data
 
-    def _tuned(self, data: _SearchData, validation: RankingData | None) -> FitnessBackend:
-        tuning = None if validation is None or not self.tune else validation.with_features(self._allowed)
-        return tuned_backend(self._settings.backend, data.allowed, tuning)
+    def _tuned(self, train: RankingData, validation: RankingData | None) -> FitnessBackend:
+        """Return a copy of the backend with parameters chosen by validation MAP from its published grid, if any."""
+        backend: Any = clone(self._settings.backend)
+        if self.tune and validation is not None and hasattr(backend, "tune"):
+            backend = backend.tune(train, validation.with_features(self._allowed))
+        return cast(FitnessBackend, backend)
 
     def _searched(self, data: _SearchData) -> tuple[Front, Population]:
-        """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
+        """Run the stages; return the front of the last one by size, and the backend's ranker on all of its features."""
         settings = self._settings.model_copy(update={"backend": self.backend_, "limits": data.limits})
         reference = train_population(self.backend_, data.varying)
         if settings.ensemble is not None:  # refuse rankers without weights before the search
@@ -322,85 +336,86 @@ class MOFSRank(RankingEstimator):
             front = stages.combine(front)
         self.instance_unit_, self.n_evaluations_ = stages.instance_unit, stages.n_evaluations
         self.fronts_, self.history_ = stages.fronts, stages.history
-        return front, reference
+        return front.by_size(self._objectives, data.varying, self._scored_by), reference
 
-    def _served(
-        self, refit: Any, front: Front, train: RankingData, validation: RankingData | None
-    ) -> tuple[Front, Population]:
-        """Tune the ranker of `refit`, and train it on the features of each member, and on all."""
+    def _tuned_to_serve(self, ranker: Any, data: _SearchData, validation: RankingData | None) -> Any:
+        """Return the ranker of `refit` with parameters chosen by validation MAP from its published grid, if any."""
+        tunes = (self.tune or isinstance(self.refit, str)) and hasattr(ranker, "tune")
+        if validation is None or not tunes:
+            return ranker
         report = self.progress or (lambda stage, share, number, n_eval: None)
-        if self.tune or isinstance(self.refit, str):
-            refit = tuned_to_serve(refit, train, validation, lambda share: report("refit_tuning", share, 0, 0))
-        self.refit_ = refit
-        return finished(
-            refit,
-            train,
-            front,
-            validation,
+        held_out = validation.with_features(data.columns)
+        tuned = ranker.tune(data.varying, held_out, progress=lambda share: report("refit_tuning", share, 0, 0))
+        # Validation chooses the number of trees for each member.
+        return clone(tuned).set_params(n_trees=ranker.n_trees) if isinstance(ranker, LambdaMART) else tuned
+
+    def _served(self, front: Front, data: _SearchData, validation: RankingData | None) -> tuple[Front, Population]:
+        """Train the ranker of `refit` on the features of each member, and on all of them."""
+        report = self.progress or (lambda stage, share, number, n_eval: None)
+        masks = np.concatenate([front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)])
+        rankers = train_on_subsets(
+            self.refit_,
+            data.varying,
+            masks,
+            None if validation is None else validation.with_features(data.columns),
             workers=self._settings.workers,
             progress=lambda share, number: report("refit", share, number, number),
         )
+        members, everything = np.split(np.arange(len(masks)), [len(front.F)])
+        return replace(front, population=rankers.take(members), trained_on=None), rankers.take(everything)
+
+    def _measured(self, front: Front, part: RankingData) -> _Values:
+        """Return the metric of the members and of the reference on the queries of a part."""
+        values = values_of(part, self._scored_by, side_by_side([front.population, self._reference]))
+        return _Values(values[:, :-1], values[:, -1], self._scored_by.can_differ(part))
 
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
-    def _measure(self, front: Front, train: RankingData, validation: RankingData | None) -> Matrix | None:
-        """Keep the members by size; return their metric on each validation query, shape (n_queries, n_members)."""
-        metric, objectives = self._scored_by, read_objectives(self.objectives)
-        front, errors = front.by_size(objectives, train, metric)
-        held_out = None if validation is None else values_of(validation, metric, front.population)
-        quality = np.full(len(errors), np.nan) if held_out is None else mean_over_queries(held_out)
-        # The rule of the paper takes the training data alone.
-        by_training = held_out is None or self.final == "train"
-        self._quality = -errors if by_training else quality
-        if self.refit_ is not None:
-            if by_training:
-                self._quality = -errors_of(train, metric, front.population)
-            members = front.non_dominated(objectives, -self._quality)
-            front, errors, quality = front.take(members), errors[members], quality[members]
-            held_out = None if held_out is None else held_out[:, members]
-            self._quality = self._quality[members]
-        self.front_ = front.table(objectives, errors, quality)
+    def _quality_of(self, values: Mapping[str, _Values]) -> Vector:
+        """Return the mean metric of each member on the data that choose, shape (n_members,)."""
+        if "training" in values:
+            return -(1.0 - mean_over_queries(values["training"].members))  # equal errors are equal
+        return mean_over_queries(values["validation"].members)
+
+    def _choose(self, front: Front, values: Mapping[str, _Values]) -> None:
+        """Keep the front, and choose the member that `final` says."""
+        self._quality, held_out = self._quality_of(values), values.get("validation")
+        quality = np.full(len(front.F), np.nan) if held_out is None else mean_over_queries(held_out.members)
+        self.front_ = front.table(self._objectives, quality)
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
-        return held_out
-
-    def _choose(self, train: RankingData, held_out: Matrix | None, tests: RankingData | None) -> None:
-        """Choose the member that `final` says, by the training data if there are no validation data."""
-        metric, sizes, rankers = self._scored_by, self.front_["n_features"].to_numpy(), self.front_rankers_
-
-        def per_query() -> Matrix:
-            return values_of(train, metric, rankers) if held_out is None else held_out
-
         self.guarantee_ = None
-        if tests is None:
-            self.chosen_ = choose_member(self.final, sizes, self._quality, per_query)
-        else:
-            losses = values_of(tests, metric, rankers) - values_of(tests, metric, self._reference)
-            losses = losses[metric.can_differ(tests)]
-            self.guarantee_ = guaranteed_member(sizes, self._quality, losses, self.margin)
+        if "tests" in values:
+            tests = values["tests"]
+            losses = (tests.members - tests.reference[:, None])[tests.can_differ]
+            self.guarantee_ = guaranteed_member(front.sizes, self._quality, losses, self.margin)
             self.chosen_ = self.guarantee_.chosen
+        else:
+            choosing = values.get("training", held_out)
+            assert choosing is not None
+            self.chosen_ = choose_member(self.final, front.sizes, self._quality, choosing.members)
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
         elif hasattr(self, "coef_"):  # from an earlier fit
             del self.coef_
 
-    def _judge(self, validation: RankingData | None, held_out: Matrix | None) -> None:
+    def _judge(self, values: Mapping[str, _Values], validation: RankingData | None) -> None:
         """Compare the chosen member with the reference on the validation queries, if there are any."""
         self._advice, self.verdict_ = "", None
-        if validation is None or held_out is None:
+        if validation is None:
             return
-        metric, sizes = self._scored_by, self.front_["n_features"].to_numpy()
-        reference = values_of(validation, metric, self._reference)[:, 0]
-        self._advice = (
-            advice_against(self.chosen_, sizes, held_out, reference, all_allowed=self._all_allowed)
-            if self.guarantee_ is None
-            else self.guarantee_.sentence(sizes, self._n_allowed, metric.name, self.margin)
-        )
-        differences = (held_out - reference[:, None])[metric.can_differ(validation)]
+        members, reference, can_differ = values["validation"]
+        sizes = self.front_["n_features"].to_numpy()
+        if self.guarantee_ is None:
+            self._advice = advice_against(self.chosen_, sizes, members, reference, all_allowed=self._all_allowed)
+        else:
+            n_allowed = int(np.count_nonzero(self._allowed))
+            self._advice = self.guarantee_.sentence(sizes, n_allowed, self._scored_by.name, self.margin)
+        differences = (members - reference[:, None])[can_differ]
         level = level_of_each(differences) if self.final != "train" else LEVEL
-        self.verdict_ = self._judged(held_out[:, self.chosen_], reference, validation, "validation", level)
+        self.verdict_ = self._judged(members[:, self.chosen_], reference, validation, "validation", level)
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the front: the number of features against the metric on training and validation data.
@@ -474,7 +489,7 @@ class MOFSRank(RankingEstimator):
             part,
             self._scored_by.name,
             int(self.support_.sum()),
-            self._n_allowed,
+            int(np.count_nonzero(self._allowed)),
             can_differ=self._scored_by.can_differ(data),
             margin=self.margin,
             advice=self._advice,

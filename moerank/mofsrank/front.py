@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import ceil
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 from moocore import is_nondominated
-from sklearn.base import clone
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.folds import of_queries
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import FRONT, Objective, errors_of
-from moerank.rankers import LambdaMART, Population, on_all_columns, train_on_subsets
+from moerank.rankers import Population, on_all_columns
 from moerank.statistics import e_value, mean_and_error, mean_interval, p_above, smallest_within_error
 from moerank.verdict import FEWEST, LEVEL
 
@@ -32,13 +31,14 @@ class Front:
     """Members of a front: objectives (n_members, n_objectives), features (n_members, n_features) and their rankers.
 
     `trained_on` (n_members, n_subsets) has the instance subsets that the rankers, or those of their sums, were trained
-    on; None stands for all pairs.
+    on; None stands for all pairs. `errors` are 1 − metric on the training data, shape (n_members,), of a front by size.
     """
 
     F: Matrix
     feature_mask: Mask
     population: Population
     trained_on: Mask | None = None
+    errors: Vector | None = None
 
     @property
     def sizes(self) -> Integers:
@@ -51,35 +51,31 @@ class Front:
         feature_mask[:, kept] = self.feature_mask
         return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, kept))
 
-    def by_size(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> tuple[Front, Vector]:
-        """Return the front by size, error, then objectives, and the errors (1 − metric) on the training data."""
-        errors = self._errors(objectives, train, metric)
-        order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
-        return self.take(order), errors[order]
+    def by_size(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> Front:
+        """Return the front by size, error, then objectives, with the errors on the training data."""
+        names = [objective.name for objective in objectives]
+        errors = self.F[:, names.index("error")] if "error" in names else errors_of(train, metric, self.population)
+        with_errors = replace(self, errors=np.asarray(errors, np.float64))
+        return with_errors.take(np.lexsort((*self.F.T[::-1], errors, self.sizes)))
 
     def take(self, members: Integers) -> Front:
         """Return some members."""
         trained_on = None if self.trained_on is None else self.trained_on[members]
-        return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on)
-
-    def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> Vector:
-        for objective, values in zip(objectives, self.F.T, strict=True):
-            if objective.name == "error":
-                return np.asarray(values, np.float64)
-        return errors_of(train, metric, self.population)
+        errors = None if self.errors is None else self.errors[members]
+        return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on, errors)
 
     def non_dominated(self, objectives: Sequence[Objective], errors: Vector) -> Integers:
         """Return the members that no other dominates if these errors, shape (n_members,), take the place of theirs."""
         is_error = np.array([objective.name == "error" for objective in objectives])
         return np.flatnonzero(is_nondominated(np.where(is_error, errors[:, None], self.F)))
 
-    def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> FrontTable:
+    def table(self, objectives: Sequence[Objective], validation: Vector) -> FrontTable:
         """Return a row for each member, as in `MOFSRank.front_`."""
         further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
         return FrontTable(
             {
                 "n_features": self.sizes,
-                "error": errors,
+                "error": self.errors,
                 **{name: values for name, values in further.items() if name not in FRONT},
                 "validation": validation,
                 "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.feature_mask],
@@ -87,52 +83,19 @@ class Front:
         )
 
 
-def tuned_to_serve(
-    ranker: Any, train: RankingData, validation: RankingData | None, progress: Callable[[float], object]
-) -> Any:
-    """Return a ranker with the parameters that validation MAP chooses from its published grid, if it has one.
-
-    LambdaMART keeps the largest number of trees: validation chooses the number for each member.
-    """
-    if validation is None or not hasattr(ranker, "tune"):
-        return ranker
-    tuned = ranker.tune(train, validation, progress=progress)
-    return clone(tuned).set_params(n_trees=ranker.n_trees) if isinstance(ranker, LambdaMART) else tuned
-
-
-def finished(
-    ranker: Any,
-    train: RankingData,
-    front: Front,
-    validation: RankingData | None,
-    *,
-    workers: int = 1,
-    progress: Callable[[float, int], object] | None = None,
-) -> tuple[Front, Population]:
-    """Train a ranker on the features of each member of a front; return the front with its rankers, and one on all.
-
-    The objectives stay those of the search. Validation chooses the number of trees of LambdaMART for each member.
-    """
-    masks = np.concatenate([front.feature_mask, np.ones((1, train.n_features), bool)])
-    rankers = train_on_subsets(ranker, train, masks, validation, workers=workers, progress=progress)
-    members, everything = np.split(np.arange(len(masks)), [len(front.F)])
-    return Front(front.F, front.feature_mask, rankers.take(members)), rankers.take(everything)
-
-
-def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Callable[[], Matrix]) -> int:
+def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Matrix) -> int:
     """Return the number of the member of a front that a rule chooses; see `MOFSRank`.
 
-    The members have ascending `sizes` and the mean metrics `means`, both of shape (n_members,). `per_query` returns the
-    metric of each query, shape (n_queries, n_members); it is called for "one-se" alone. For
-    "guaranteed" this is the first member to be tested.
+    The members have ascending `sizes` and the mean metrics `means`, both of shape (n_members,), and the metric
+    `per_query` (n_queries, n_members).
 
     >>> sizes, per_query = np.array([1, 2, 6, 9]), np.array([[0.1, 0.6, 0.7, 0.5], [0.3, 0.6, 0.6, 0.9]])
     >>> means, rules = per_query.mean(axis=0), ("validation", "one-se", "knee")
-    >>> [choose_member(rule, sizes, means, lambda: per_query) for rule in rules]
+    >>> [choose_member(rule, sizes, means, per_query) for rule in rules]
     [3, 1, 1]
     """
     if rule == "one-se":
-        return smallest_within_error(per_query(), sizes)
+        return smallest_within_error(per_query, sizes)
     return knee(sizes, means) if rule == "knee" else int(means.argmax())
 
 

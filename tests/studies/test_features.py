@@ -82,7 +82,7 @@ def test_every_member_of_the_front_keeps_the_limits_of_the_file(priced, solver):
 
 def test_a_solver_that_cannot_keep_a_limit_is_refused_by_name(priced):
     problem, _ = priced(limits=LIMITS)
-    with pytest.raises(ValueError, match=r"gas-e cannot keep \[features\] max_features, max_cost, include: it selects"):
+    with pytest.raises(ValueError, match=r"gas-e cannot keep \[features\] include, max_features, max_cost: it selects"):
         run_fold(problem, 1, "gas-e")
 
 
