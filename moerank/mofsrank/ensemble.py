@@ -178,4 +178,4 @@ class Ensemble(Stage):
 
     def _candidates(self, X: Matrix) -> Candidates:
         W = self.weights(X)
-        return self._judged(self._counted(X, W), lambda: LinearPopulation(W))
+        return self._judged(self._counted(X, W), LinearPopulation(W))

@@ -281,13 +281,9 @@ class MOFSRank(RankingEstimator):
                 front, reference = self._served(front, data, validation)
             front = front.on_all_columns(data.columns)
             self._reference = on_all_columns(reference, data.columns)
-            by_training = validation is None or self.final == "train"  # the rule of the paper
-            parts = {"training": train if by_training else None, "validation": validation, "tests": tests}
+            parts = {"training": train, "validation": validation, "tests": tests}
             values = {name: self._measured(front, part) for name, part in parts.items() if part is not None}
-        if refit is not None:  # the new rankers leave some members dominated
-            members = front.non_dominated(self._objectives, -self._quality_of(values))
-            front = front.take(members)
-            values = {name: part._replace(members=part.members[:, members]) for name, part in values.items()}
+        front, values = self._by_size(front, values)
         self._choose(front, values)
         self._judge(values, validation)
 
@@ -324,7 +320,7 @@ class MOFSRank(RankingEstimator):
         return cast(FitnessBackend, backend)
 
     def _searched(self, data: _SearchData) -> tuple[Front, Population]:
-        """Run the stages; return the front of the last one by size, and the backend's ranker on all of its features."""
+        """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
         settings = self._settings.model_copy(update={"backend": self.backend_, "limits": data.limits})
         reference = train_population(self.backend_, data.varying)
         if settings.ensemble is not None:  # refuse rankers without weights before the search
@@ -336,7 +332,7 @@ class MOFSRank(RankingEstimator):
             front = stages.combine(front)
         self.instance_unit_, self.n_evaluations_ = stages.instance_unit, stages.n_evaluations
         self.fronts_, self.history_ = stages.fronts, stages.history
-        return front.by_size(self._objectives, data.varying, self._scored_by), reference
+        return front, reference
 
     def _tuned_to_serve(self, ranker: Any, data: _SearchData, validation: RankingData | None) -> Any:
         """Return the ranker of `refit` with parameters chosen by validation MAP from its published grid, if any."""
@@ -372,17 +368,24 @@ class MOFSRank(RankingEstimator):
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
-    def _quality_of(self, values: Mapping[str, _Values]) -> Vector:
-        """Return the mean metric of each member on the data that choose, shape (n_members,)."""
-        if "training" in values:
-            return -(1.0 - mean_over_queries(values["training"].members))  # equal errors are equal
-        return mean_over_queries(values["validation"].members)
+    def _by_size(self, front: Front, values: dict[str, _Values]) -> tuple[Front, dict[str, _Values]]:
+        """Keep the table; return the members by size, without those that the rankers of `refit` leave dominated."""
+        means = {name: mean_over_queries(part.members) for name, part in values.items()}
+        names, training = [objective.name for objective in self._objectives], 1.0 - means["training"]
+        errors = front.F[:, names.index("error")] if "error" in names else training
+        validation = means.get("validation", np.full(len(errors), np.nan))
+        # The rule of the paper takes the training data alone.
+        self._chosen_by = "training" if self.final == "train" or "validation" not in values else "validation"
+        quality = -training if self._chosen_by == "training" else validation
+        order = front.by_size(errors)
+        if self.refit_ is not None:
+            order = order[front.take(order).non_dominated(self._objectives, -quality[order])]
+        self._quality, front = quality[order], front.take(order)
+        self.front_ = front.table(self._objectives, errors[order], validation[order])
+        return front, {name: part._replace(members=part.members[:, order]) for name, part in values.items()}
 
     def _choose(self, front: Front, values: Mapping[str, _Values]) -> None:
         """Keep the front, and choose the member that `final` says."""
-        self._quality, held_out = self._quality_of(values), values.get("validation")
-        quality = np.full(len(front.F), np.nan) if held_out is None else mean_over_queries(held_out.members)
-        self.front_ = front.table(self._objectives, quality)
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
         self.guarantee_ = None
@@ -392,9 +395,8 @@ class MOFSRank(RankingEstimator):
             self.guarantee_ = guaranteed_member(front.sizes, self._quality, losses, self.margin)
             self.chosen_ = self.guarantee_.chosen
         else:
-            choosing = values.get("training", held_out)
-            assert choosing is not None
-            self.chosen_ = choose_member(self.final, front.sizes, self._quality, choosing.members)
+            per_query = values[self._chosen_by].members
+            self.chosen_ = choose_member(self.final, front.sizes, self._quality, per_query)
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]

@@ -234,7 +234,7 @@ class FeatureSelection(Stage):
 
     def _candidates(self, X: Mask) -> Candidates:
         rankers, _, errors = self.most_accurate(X)
-        return self._judged(self.feature_mask(X), lambda: rankers, errors=errors)
+        return self._judged(self.feature_mask(X), rankers, measured_errors=errors)
 
     def _train(self, masks: Mask) -> Population:
         """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""

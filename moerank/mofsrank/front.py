@@ -16,8 +16,7 @@ from moocore import is_nondominated
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.folds import of_queries
-from moerank.metrics import Metric
-from moerank.mofsrank.objectives import FRONT, Objective, errors_of
+from moerank.mofsrank.objectives import FRONT, Objective
 from moerank.rankers import Population, on_all_columns
 from moerank.statistics import e_value, mean_and_error, mean_interval, p_above, smallest_within_error
 from moerank.verdict import FEWEST, LEVEL
@@ -31,51 +30,46 @@ class Front:
     """Members of a front: objectives (n_members, n_objectives), features (n_members, n_features) and their rankers.
 
     `trained_on` (n_members, n_subsets) has the instance subsets that the rankers, or those of their sums, were trained
-    on; None stands for all pairs. `errors` are 1 − metric on the training data, shape (n_members,), of a front by size.
+    on; None stands for all pairs.
     """
 
     F: Matrix
     feature_mask: Mask
     population: Population
     trained_on: Mask | None = None
-    errors: Vector | None = None
 
     @property
     def sizes(self) -> Integers:
         """Number of features of each member, shape (n_members,)."""
         return np.count_nonzero(self.feature_mask, axis=1)
 
-    def on_all_columns(self, kept: Mask) -> Front:
-        """Return the front over all features, for one over the features of the mask `kept`."""
-        feature_mask = np.zeros((len(self.F), len(kept)), np.bool_)
-        feature_mask[:, kept] = self.feature_mask
-        return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, kept))
+    def on_all_columns(self, columns: Mask) -> Front:
+        """Return the front over all features, for one over the features of the mask `columns`."""
+        feature_mask = np.zeros((len(self.F), len(columns)), np.bool_)
+        feature_mask[:, columns] = self.feature_mask
+        return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, columns))
 
-    def by_size(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> Front:
-        """Return the front by size, error, then objectives, with the errors on the training data."""
-        names = [objective.name for objective in objectives]
-        errors = self.F[:, names.index("error")] if "error" in names else errors_of(train, metric, self.population)
-        with_errors = replace(self, errors=np.asarray(errors, np.float64))
-        return with_errors.take(np.lexsort((*self.F.T[::-1], errors, self.sizes)))
+    def by_size(self, errors: Vector) -> Integers:
+        """Return the members by size, error (n_members,), then objectives."""
+        return np.lexsort((*self.F.T[::-1], errors, self.sizes))
 
     def take(self, members: Integers) -> Front:
         """Return some members."""
         trained_on = None if self.trained_on is None else self.trained_on[members]
-        errors = None if self.errors is None else self.errors[members]
-        return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on, errors)
+        return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on)
 
     def non_dominated(self, objectives: Sequence[Objective], errors: Vector) -> Integers:
         """Return the members that no other dominates if these errors, shape (n_members,), take the place of theirs."""
         is_error = np.array([objective.name == "error" for objective in objectives])
         return np.flatnonzero(is_nondominated(np.where(is_error, errors[:, None], self.F)))
 
-    def table(self, objectives: Sequence[Objective], validation: Vector) -> FrontTable:
+    def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> FrontTable:
         """Return a row for each member, as in `MOFSRank.front_`."""
         further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
         return FrontTable(
             {
                 "n_features": self.sizes,
-                "error": self.errors,
+                "error": errors,
                 **{name: values for name, values in further.items() if name not in FRONT},
                 "validation": validation,
                 "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.feature_mask],

@@ -446,16 +446,16 @@ def is_sparse(algorithm: str | Factory) -> bool:
 
 def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instances: bool) -> FitnessBackend:
     """Return the backend of a search, by default RankRLS; refuse other objects, and adapters for the first stage."""
-    found = as_backend(backend)
-    if selects_instances and isinstance(found, RankerAdapter):
-        name = type(found.ranker).__name__
+    adapted = as_backend(backend)
+    if selects_instances and isinstance(adapted, RankerAdapter):
+        name = type(adapted.ranker).__name__
         raise ValueError(
             f"{name} is trained on documents, one individual after the other: it serves feature selection without "
             "instance selection, so give instance_selection=False, and ensemble=False unless it has weights (coef_). "
             f"It is faster to search with another backend, and to train this ranker on the members of the front by "
             f"refit={name}(…)"
         )
-    return found
+    return adapted
 
 
 def read_refit(value: object, random_state: int = 0) -> Any:

@@ -135,12 +135,6 @@ class FittedPopulation:
         return forest.over(np.flatnonzero(self.feature_mask[individual]))
 
 
-def scores_on(data: RankingData, population: Scorer) -> Matrix:
-    """Return the scores (n_documents, n_individuals) of documents by rankers, some of which rank a query together."""
-    of_queries = getattr(population, "scores_of_queries", None)
-    return population.scores(data.X) if of_queries is None else np.asarray(of_queries(data))
-
-
 def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> LinearPopulation | FittedPopulation:
     """Return fitted rankers as a population: by their weights if all have a ``coef_`` of one number per feature.
 
