@@ -453,7 +453,6 @@ _OWN = (
     _mofs_rank("mofsrank-daea", XU_DAEA, algorithm="daea"),
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),
     _mofs_rank("mofsrank-mffs", JIAO_MFFS, algorithm="mffs"),
-    _row("tree-front", "evolutionary", PETER, "mofsrank.tree_front:TreeFront", linear=False, needs=("seed",)),
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
     _row("best-subset", "wrapper", FURNIVAL, "selectors.best_subset:BestSubset"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),

@@ -107,7 +107,7 @@ def front_table(result: Result) -> Table:
     """
     rows = []
     for number, member in enumerate(result.front):
-        mark = " chosen" if number == result.chosen else " cascade" if len(member.steps) > 1 else ""
+        mark = " chosen" if number == result.chosen else ""
         name = f"{number + 1:>{len(str(len(result.front)))}}{mark}" if len(result.front) > 1 else result.solver
         rows.append({"member": name, **_values(member, result)})
     rows += [{"member": baseline.name, **_values(baseline, result)} for baseline in result.baselines]

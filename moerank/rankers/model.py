@@ -94,28 +94,23 @@ class Forest:
         The same documents score the same, whatever the others are.
         """
         leaves, scores = np.array(self.leaves), np.zeros(len(X))
-        for place, _ in self._reached(X):
+        for place in self._reached(X):
             scores += leaves[-1 - place]
         return scores
 
-    def visits(self, X: Matrix) -> float:
-        """Return the mean number of splits that a row of a finite table passes."""
-        return sum(passed for _, passed in self._reached(X)) / len(X)
-
-    def _reached(self, X: Matrix) -> Iterator[tuple[Integers, int]]:
-        """Yield for each tree the leaf that each row falls into, and how many splits all rows pass."""
+    def _reached(self, X: Matrix) -> Iterator[Integers]:
+        """Yield for each tree the leaf that each row falls into."""
         columns, left, right = (np.array(values, np.int64) for values in (self.columns, self.left, self.right))
         thresholds = np.array(self.thresholds)
         for root in self.roots:
-            place, passed = np.full(len(X), root), 0
+            place = np.full(len(X), root)
             going = np.arange(len(X) if root >= 0 else 0)
             while len(going):
                 split = place[going]
                 is_left = X[going, columns[split]] <= thresholds[split]
                 place[going] = np.where(is_left, left[split], right[split])
-                passed += len(going)
                 going = going[place[going] >= 0]
-            yield place, passed
+            yield place
 
     def over(self, columns: NDArray[np.int64]) -> Forest:
         """Return the same trees for a wider table, in which column c of this one is ``columns[c]``."""
