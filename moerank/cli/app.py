@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from moerank.cli.certify import certify, judge
-from moerank.cli.data import cache, describe, ingest, init
+from moerank.cli.data import convert, describe, ingest, init
 from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
 from moerank.cli.options import AsJson, print_json
 from moerank.cli.report import export, plot, report
@@ -117,7 +117,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     stability,
     solvers,
 )
-DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, ingest, cache)
+DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, ingest, convert)
 for _command in COMMANDS:
     _add(app, _command)
 _add(app, compile_kernels, "compile")

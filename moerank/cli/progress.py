@@ -27,7 +27,7 @@ from rich.table import Column
 from rich.text import Text
 
 from moerank.cli.messages import is_quiet, keep, printable
-from moerank.data.read.files import reading_progress
+from moerank.data.read.stream import reading_progress
 from moerank.studies.grid import Cell
 
 Kind = tuple[str, str]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import mmap
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -369,30 +368,14 @@ def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) 
     return None if np.ptp(found) == 0 else found / found.mean()
 
 
-@dataclass(frozen=True)
-class LaterIds:
-    """Ids of documents that are read when they are asked for: `read` returns those of a file, None without any."""
-
-    read: Callable[[], Array | None]
-    rows: Integers | None = None
-
-    def __getitem__(self, rows: Integers) -> LaterIds:
-        return LaterIds(self.read, rows if self.rows is None else self.rows[rows])
-
-    def __call__(self) -> Array | None:
-        """Return the ids."""
-        found = self.read()
-        return found if found is None or self.rows is None else found[self.rows]
-
-
-def checked_documents(documents: ArrayLike | LaterIds | None, size: int, name: str) -> Array | LaterIds | None:
+def checked_documents(documents: ArrayLike | None, size: int, name: str) -> Array | None:
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
-    if documents is None or isinstance(documents, LaterIds):
-        return documents
-    found = np.asarray(documents).astype(np.str_)
-    if found.shape != (size,):
-        raise ValueError(f"{name}: documents has shape {found.shape}; give the ids of {size:,} documents")
-    return found
+    if documents is None:
+        return None
+    ids = np.asarray(documents).astype(np.str_)
+    if ids.shape != (size,):
+        raise ValueError(f"{name}: documents has shape {ids.shape}; give the ids of {size:,} documents")
+    return ids
 
 
 def query_offsets(qid: Array, name: str) -> Integers:

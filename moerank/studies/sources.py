@@ -29,8 +29,6 @@ from moerank.data import (
 )
 from moerank.data.embedded import MOST_LABELS, MOST_SEED
 from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
-from moerank.data.read.files import part_paths
-from moerank.data.read.table import table_paths
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import data_digest
@@ -167,7 +165,6 @@ class Split(Section):
 class Readers(NamedTuple):
     """Functions that read files of one form."""
 
-    paths: Callable[[Path], list[Path]]
     fold: Callable[..., Fold]
     file: Callable[..., RankingData]
 
@@ -260,10 +257,6 @@ class FileData(DataSection):
             )
         return path
 
-    def _paths(self, fold: int, places: Places) -> list[Path]:
-        """Return the training, validation and test file of a fold."""
-        return self.readers.paths(self._folder_of(fold, places))
-
     def _folder_of(self, fold: int, places: Places) -> Path:
         folder = self._found_folder(places)
         return folder / f"Fold{fold}" if count_folds(folder) else folder
@@ -295,7 +288,7 @@ class FileData(DataSection):
 class LetorData(FileData):
     """LETOR files; see `load_letor`."""
 
-    readers: ClassVar[Readers] = Readers(part_paths, load_fold, load_letor)
+    readers: ClassVar[Readers] = Readers(load_fold, load_letor)
 
     source: Literal["letor"]
 
@@ -315,7 +308,7 @@ class TableData(FileData):
         The names of the columns of document ids and weights, see `load_table`.
     """
 
-    readers: ClassVar[Readers] = Readers(table_paths, load_table_fold, load_table)
+    readers: ClassVar[Readers] = Readers(load_table_fold, load_table)
 
     source: Literal["table"]
     label: str | None = None

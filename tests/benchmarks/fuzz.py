@@ -35,10 +35,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from helpers.broken_letor import VALID, broken, judged
 from helpers.interrupted_search import GENERATIONS, assert_same_result
 from helpers.toy_search import ALGORITHMS, WeighedBits
+from moerank.data.read.csv import MISSING
 
 import moerank.data.read.letor
 from moerank.data import load_table
-from moerank.data.read.csv import MISSING
 from moerank.evolution import Journal, search
 from moerank.studies.grid import Cell
 from moerank.studies.problem import load_problem, shipped_problems

@@ -1,9 +1,9 @@
 import re
 
 import pytest
+from moerank.data.read.files import report_reading
 
 from moerank.cli.progress import CellProgress, StageProgress, TimeLeft, in_words
-from moerank.data.read.files import report_reading
 from moerank.studies.grid import Cell
 from moerank.studies.solver import Solver
 

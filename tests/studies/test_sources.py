@@ -14,7 +14,6 @@ TABLE = "query,label,a,b\n" + "".join(f"q{row // 2:02},{row % 2},{row},{row * ro
 @pytest.fixture
 def problem(tmp_path, monkeypatch):
     """Write a problem file with a table [data] and read it, far from any other data."""
-    monkeypatch.setenv("MOERANK_CACHE", "off")
     monkeypatch.delenv("MOERANK_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
