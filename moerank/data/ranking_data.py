@@ -455,6 +455,10 @@ class RankingData:
                 memory[key] = make()
             return cast("T", memory[key])
 
+    def forgetful(self) -> RankingData:
+        """Return the same data without what was computed from them, so that each cell of a study computes it anew."""
+        return self._changed(_of_labels={})
+
     def _changed(self, **attributes: object) -> Self:
         """Return the same documents with other attributes, which are checked already."""
         copy = object.__new__(type(self))

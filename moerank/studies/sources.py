@@ -162,6 +162,13 @@ class Split(Section):
         return split_queries(data, *self.shares, seed=self.seed)
 
 
+LARGEST_FOLD = 2**30
+"""Bytes of the features of a fold that stays in memory for the next cell of a study, at most."""
+
+_last_fold: dict[tuple[object, ...], Fold] = {}
+"""The fold that was read last, by its settings and the states of its files."""
+
+
 class Readers(NamedTuple):
     """Functions that read files of one form."""
 
@@ -235,7 +242,16 @@ class FileData(DataSection):
         return max(count_folds(self._found_folder(places)), 1)
 
     def read(self, fold: int, places: Places) -> Fold:
-        """Return the parts of a fold from the first place that has the data."""
+        """Return the parts of a fold from the first place that has the data; a study reads the same files once."""
+        states = [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in self.files(fold, places)]
+        key = self.model_dump_json(), fold, tuple(states)
+        train, vali, test = _last_fold.get(key) or self._read(fold, places)
+        _last_fold.clear()
+        if train.X.nbytes + vali.X.nbytes + test.X.nbytes <= LARGEST_FOLD:
+            _last_fold[key] = train, vali, test
+        return train.forgetful(), vali.forgetful(), test.forgetful()
+
+    def _read(self, fold: int, places: Places) -> Fold:
         if self.file is None or self.split is None:
             drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
             return self.readers.fold(self._folder_of(fold, places), **self._reading(), **drawn)

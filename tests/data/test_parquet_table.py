@@ -103,7 +103,7 @@ def test_missing_values_need_a_rule(table):
         (dict(label=[1, None, 0]), {}, r"row 2: the label nan in the column 'label'"),
         (dict(query=["x", None, "y"]), {}, r"row 2: no query id in the column 'query'"),
         (dict(query=["x", "y", "x"]), {}, r"row 3: query x begins again; sort the rows by the column 'query'"),
-        (dict(query=[[1], [1], [2]]), {}, r"the column 'query' holds list<.*, which are no ids of queries"),
+        (dict(query=[[1], [1], [2]]), {}, r"the column 'query' holds list<.*, which are no ids; make texts"),
         (dict(__index_level_0__=[1, 2, 3]), {}, r"the column '__index_level_0__' is an index that pandas wrote"),
         (dict(label=[], query=[], a=[]), {}, "not plain numbers|the table has no row"),
         ({}, dict(label="lable"), r"unknown column 'lable'; did you mean 'label'\?"),

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from io import RawIOBase, TextIOWrapper
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -348,45 +348,52 @@ def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -
 def _read(
     path: Path, batches: Iterable[pa.RecordBatch], columns: Columns, dtype: type[np.floating[Any]], nulls: bool
 ) -> Documents:
-    """Gather the documents of all batches."""
+    """Gather the documents of all batches: features piece by piece, all else as a table of Arrow."""
     pieces: list[Floats] = []
-    labels: list[Integers] = []
-    queries, n_features = _QueryRuns(columns.query), len(columns.features)
-    further: dict[str, list[Array]] = {array: [] for array in columns.further}
+    others, n_rows, n_features = [], 0, len(columns.features)
     for batch in batches:
-        row, n_rows = queries.n_rows, queries.n_rows + batch.num_rows
-        n_bytes = n_rows * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
-        check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_bytes)
-        column_of = dict(zip(batch.schema.names, batch.columns, strict=True))
-        labels.append(_labels(column_of[columns.label], path, columns.label, row))
-        queries.add(_ids(column_of[columns.query], path, columns.query, row))
-        for array, name in columns.further.items():
-            arguments = column_of[name], path, name, row
-            further[array].append(_ids(*arguments, "document") if array == "documents" else _weights(*arguments))
+        n_bytes = (n_rows + batch.num_rows) * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
+        check_room(f"{path}: {n_rows + batch.num_rows:,} rows of {n_features:,} features", n_bytes)
+        features = batch.select(list(columns.features))
         pieces.append(zeros(n_features, batch.num_rows, dtype).T)
-        for name, values in zip(columns.features, pieces[-1].T, strict=True):
-            _check_type(path, name, column_of[name].type, given=columns.given)
-            _fill(values, arrow_numbers(column_of[name]), name, row, nulls=nulls)
-    if not pieces:
+        for name, column, target in zip(columns.features, features.columns, pieces[-1].T, strict=True):
+            _fill(target, _numbers(column, path, name, given=columns.given), name, n_rows, nulls=nulls)
+        others.append(batch.select(columns.all[:-n_features]))
+        n_rows += batch.num_rows
+    if not n_rows:
         raise ValueError(f"{path}: the table has no row")
-    y, offsets = np.concatenate(labels), queries.offsets()
-    arrays = {array: np.concatenate(parts) for array, parts in further.items()}
-    if "documents" in arrays:
-        arrays["documents"] = arrays["documents"].astype(np.str_)
+    table = pa.Table.from_batches(others)
+    ids, offsets = _queries(_ids(table[columns.query], path, columns.query, "query"), columns.query)
+    y = _labels(_numbers(table[columns.label], path, columns.label), columns.label)
+    arrays: dict[str, Array] = {}
+    for array, name in columns.further.items():
+        if array == "documents":
+            arrays[array] = np.array(_ids(table[name], path, name, "document").to_pylist()).astype(np.str_)
+        else:
+            arrays[array] = _weights(_numbers(table[name], path, name), name)
     if (weights := arrays.get("query_weights")) is not None:
         arrays["query_weights"] = weights[offsets[:-1]]
         same = weights == np.repeat(arrays["query_weights"], np.diff(offsets))
         other = f"another weight in the column {columns.further['query_weights']!r} than in the first row of the query"
-        _require(same, 0, lambda i: f"{other}; give all rows of a query its weight")
-    qid = np.repeat(queries.ids(), np.diff(offsets))
+        _require(same, lambda i: f"{other}; give all rows of a query its weight")
+    qid = np.repeat(ids, np.diff(offsets))
     return Documents(joined(pieces, n_features, dtype), y, qid, columns.features, **arrays)
 
 
-def _require(right: Mask, row: int, reason: Callable[[int], str]) -> None:
+def _require(right: Mask, reason: Callable[[int], str], row: int = 0) -> None:
     """Raise the error of the first of the rows from `row` on that is not right."""
     if not right.all():
         wrong = int(right.argmin())
         raise WrongRowError(row + wrong, reason(wrong))
+
+
+def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str, *, given: bool = True) -> Array:
+    """Return a column of plain numbers, NaN for missing ones; refuse another column."""
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        remedy = "make numbers of it" if given else "leave it out (exclude), or make numbers of it"
+        raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
+    return arrow_numbers(column)
 
 
 def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) -> None:
@@ -396,97 +403,63 @@ def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) ->
     if np.isfinite(target).all():
         return
     if not nulls:
-        missing = f"the value of {name!r} is missing; {MISSING_REMEDY}"
-        _require(~np.isnan(target), row, lambda i: missing)
+        _require(~np.isnan(target), lambda i: f"the value of {name!r} is missing; {MISSING_REMEDY}", row)
     large = "is infinite, or too large for the precision of the features"
-    _require(~np.isinf(target), row, lambda i: f"the value {values[i]:g} of {name!r} {large}")
+    _require(~np.isinf(target), lambda i: f"the value {values[i]:g} of {name!r} {large}", row)
 
 
-def _labels(column: pa.Array, path: Path, name: str, row: int) -> Integers:
-    """Return the relevance labels of the rows from `row` on."""
-    values = _plain_numbers(column, path, name)
+def _labels(values: Array, name: str) -> Integers:
+    """Return relevance labels."""
+    values = np.asarray(values, np.float64)
     with np.errstate(invalid="ignore"):
         right = (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))
     integer = f"an integer from 0 (irrelevant) to {MOST_LABEL:,}"
-    _require(right, row, lambda i: f"the label {values[i]:g} in the column {name!r} is not {integer}")
+    _require(right, lambda i: f"the label {values[i]:g} in the column {name!r} is not {integer}")
     return values.astype(np.int64)
 
 
-def _weights(column: pa.Array, path: Path, name: str, row: int) -> Vector:
-    """Return the weights of the rows from `row` on."""
-    values = _plain_numbers(column, path, name)
+def _weights(values: Array, name: str) -> Vector:
+    """Return weights."""
+    values = np.asarray(values, np.float64)
     right = "a positive number; leave the row out, or give it a weight"
     positive = (values > 0) & np.isfinite(values)
-    _require(positive, row, lambda i: f"the weight {values[i]:g} in the column {name!r} is not {right}")
+    _require(positive, lambda i: f"the weight {values[i]:g} in the column {name!r} is not {right}")
     return values
 
 
-def _plain_numbers(column: pa.Array, path: Path, name: str) -> Vector:
-    _check_type(path, name, column.type, given=True)
-    return np.asarray(arrow_numbers(column), np.float64)
-
-
-def _check_type(path: Path, name: str, kind: pa.DataType, *, given: bool) -> None:
-    """Refuse a column that does not hold plain numbers."""
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        remedy = "make numbers of it" if given else "leave it out (exclude), or make numbers of it"
-        raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
-
-
-def _ids(column: pa.Array, path: Path, name: str, row: int, what: str = "query") -> Array:
-    """Return the ids of queries or documents in the rows from `row` on: integers or texts."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = column.type
+def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
+    """Return the ids of queries or documents: integers or texts."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
-        plural = {"query": "queries"}.get(what, "documents")
-        raise ValueError(f"{path}: the column {name!r} holds {kind}, which are no ids of {plural}; make texts")
+        raise ValueError(f"{path}: the column {name!r} holds {kind}, which are no ids; make texts")
     if pa.types.is_floating(kind):
         numbers = arrow_numbers(column)
         inexact = f"in the column {name!r} is NaN, or a float that stands for several integers; make integers or texts"
-        exact = np.abs(numbers) < LARGEST_EXACT
-        _require(exact, row, lambda i: f"the {what} id {numbers[i]:g} {inexact}")
+        _require(np.abs(numbers) < LARGEST_EXACT, lambda i: f"the {what} id {numbers[i]:g} {inexact}")
     if not pa.types.is_integer(kind) or column.null_count:
-        column = column.cast(pa.string()).fill_null("")
-        there = np.asarray(pc.not_equal(column, ""))
-        _require(there, row, lambda i: f"no {what} id in the column {name!r}; every row needs one")
-    ids: Array = column.to_numpy(zero_copy_only=False)
-    return ids
+        column = column.cast(pa.large_string()).fill_null("")
+        _require(
+            np.asarray(pc.not_equal(column, "")), lambda i: f"no {what} id in the column {name!r}; every row needs one"
+        )
+    return column.combine_chunks()
 
 
-class _QueryRuns:
-    """The queries of the rows of a table, gathered block by block; the rows of a query must be contiguous."""
-
-    def __init__(self, column: str) -> None:
-        self._column = column
-        self._first: dict[object, int] = {}  # row of each query
-        self._last: object = None
-        self.n_rows = 0
-
-    def add(self, ids: Array) -> None:
-        """Add the ids of further rows, shape (n_rows,), integers or texts; refuse a query that begins again."""
-        starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else np.zeros(0, np.int64)
-        for query, row in zip(ids[starts].tolist(), (self.n_rows + starts).tolist(), strict=True):
-            if query == self._last:
-                continue
-            if query in self._first:
-                remedy = f"sort the rows by the column {self._column!r}, so that those of a query are contiguous"
-                raise WrongRowError(row, f"query {query} begins again; {remedy}")
-            self._first[query], self._last = row, query
-        self.n_rows += len(ids)
-
-    def offsets(self) -> Integers:
-        """Return the rows at which the queries begin and end, shape (n_queries + 1,)."""
-        return np.array([*self._first.values(), self.n_rows], np.int64)
-
-    def ids(self) -> Array:
-        """Return the queries: 64-bit integers if all are written so, else texts."""
-        texts = [str(query) for query in self._first]
-        try:
-            numbers = np.array([int(text) for text in texts], np.int64)
-        except (ValueError, OverflowError):
-            return np.array(texts)
-        return numbers if numbers.astype(str).tolist() == texts else np.array(texts)  # 07 is not 7
+def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
+    """Return the id of each query, 64-bit integers if all are written so, and the rows at which queries begin."""
+    runs = pc.run_end_encode(column, pa.int64())
+    offsets = np.append(0, runs.run_ends.to_numpy())
+    first: dict[object, int] = {}
+    for query, row in zip(runs.values.to_pylist(), offsets.tolist(), strict=False):
+        if query in first:
+            remedy = f"sort the rows by the column {name!r}, so that those of a query are contiguous"
+            raise WrongRowError(row, f"query {query} begins again; {remedy}")
+        first[query] = row
+    texts = np.array(list(map(str, first)))
+    try:
+        numbers = np.array(list(map(int, first)), np.int64)
+    except (ValueError, OverflowError):
+        return texts, offsets
+    return (numbers if (numbers.astype(str) == texts).all() else texts), offsets  # 07 is not 7
 
 
 def write_table(path: Path, documents: Documents) -> None:
@@ -597,27 +570,6 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch
             raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {n_read:,}")
 
 
-class _Watched(RawIOBase):
-    """A file that notes quotes and zero bytes as it is read, and refuses bytes that are not UTF-8."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.quoted = self.zero = False
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes."""
-        block = self._file.read(-1 if size is None else size)
-        self.quoted = self.quoted or b'"' in block
-        self.zero = self.zero or b"\0" in block
-        self._decoder.decode(block, final=not block)
-        return block
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-
 @contextmanager
 def _opened_csv(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Yield the text of a CSV file, and its bytes as they are stored; refuse what is none in a sentence."""
@@ -674,12 +626,13 @@ def _csv_names(path: Path, needed: Sequence[str]) -> list[str]:
 def _read_csv(path: Path, columns: Sequence[str], texts: Iterable[str]) -> Iterator[pa.RecordBatch]:
     """Yield some columns block by block, as numbers or as texts; null is a missing number."""
     names, separator = _csv_header(path, columns)
+    quoted = _has_quotes(path)
     kinds = dict.fromkeys(columns, pa.float64()) | dict.fromkeys(texts, pa.string())
     size = max(BLOCK, 32 * len("".join(names)))  # in which some rows fit
-    with _opened_csv(path) as (file, stored):
-        watched = _Watched(file)
-        with pa.csv.open_csv(
-            pa.PythonFile(watched, mode="r"),
+    with (
+        _opened_csv(path) as (file, stored),
+        pa.csv.open_csv(
+            pa.PythonFile(file, mode="r"),
             read_options=pa.csv.ReadOptions(column_names=names, skip_rows=1, block_size=size),
             parse_options=pa.csv.ParseOptions(
                 delimiter=separator, newlines_in_values=True, invalid_row_handler=_skip_blank
@@ -687,15 +640,27 @@ def _read_csv(path: Path, columns: Sequence[str], texts: Iterable[str]) -> Itera
             convert_options=pa.csv.ConvertOptions(
                 column_types=kinds, include_columns=list(columns), null_values=MISSING, strings_can_be_null=False
             ),
-        ) as reader:
-            for batch in reader:
-                yield batch
-                report_offset(path, stored)
-    if watched.zero:
-        raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
-    if watched.quoted:  # pyarrow takes a text after a quote, and a quote that does not end
+        ) as reader,
+    ):
+        for batch in reader:
+            yield batch
+            report_offset(path, stored)
+    if quoted:  # pyarrow takes a text after a quote, and a quote that does not end
         for _ in _csv_rows(path, separator):
             pass
+
+
+def _has_quotes(path: Path) -> bool:
+    """Whether quotes stand in a CSV file; refuse bytes that are no UTF-8, and zero bytes."""
+    has_quotes, decoder = False, codecs.getincrementaldecoder("utf-8")()
+    with _opened_csv(path) as (file, _):
+        while block := file.read(BLOCK):
+            decoder.decode(block)
+            has_quotes = has_quotes or b'"' in block
+            if b"\0" in block:
+                raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
+        decoder.decode(b"", final=True)
+    return has_quotes
 
 
 def _skip_blank(row: pa.csv.InvalidRow) -> str:
