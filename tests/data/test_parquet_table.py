@@ -116,9 +116,9 @@ def test_wrong_values_are_refused_by_place(table, columns, options, sentence):
 
 def test_rows_come_in_order_from_many_groups(table, monkeypatch):
     monkeypatch.setattr("moerank.data.read.table.BLOCK", 28)
-    n = 100
+    n = 1000
     columns = {"b": np.arange(n) / 3, "label": np.arange(n) % 3, "query": np.arange(n) // 9, "a": -np.arange(n)}
-    data = table(columns, written={"row_group_size": 13}, dtype=np.float32)
+    data = table(columns, written={"row_group_size": 130}, dtype=np.float32)
     assert data.X.dtype == np.float32
     assert np.array_equal(data.X, np.stack([columns["b"], columns["a"]], axis=1).astype(np.float32))
     assert data.y.tolist() == columns["label"].tolist()

@@ -438,9 +438,8 @@ def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
         _require(np.abs(numbers) < LARGEST_EXACT, lambda i: f"the {what} id {numbers[i]:g} {inexact}")
     if not pa.types.is_integer(kind) or column.null_count:
         column = column.cast(pa.large_string()).fill_null("")
-        _require(
-            np.asarray(pc.not_equal(column, "")), lambda i: f"no {what} id in the column {name!r}; every row needs one"
-        )
+        absent = f"no {what} id in the column {name!r}; every row needs one"
+        _require(np.asarray(pc.not_equal(column, "")), lambda i: absent)
     return column.combine_chunks()
 
 
@@ -454,9 +453,9 @@ def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
             remedy = f"sort the rows by the column {name!r}, so that those of a query are contiguous"
             raise WrongRowError(row, f"query {query} begins again; {remedy}")
         first[query] = row
-    texts = np.array(list(map(str, first)))
+    texts = np.array([str(query) for query in first])
     try:
-        numbers = np.array(list(map(int, first)), np.int64)
+        numbers = np.array([int(text) for text in texts.tolist()], np.int64)
     except (ValueError, OverflowError):
         return texts, offsets
     return (numbers if (numbers.astype(str) == texts).all() else texts), offsets  # 07 is not 7
@@ -559,7 +558,7 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch
     """Yield columns block by block."""
     with _opened_parquet(path) as file:
         n_rows, n_read = int(file.metadata.num_rows), 0
-        size = max(1, min(BLOCK // max(len(columns), 1), 2**16))
+        size = max(2**8, min(BLOCK // len(columns), 2**16))
         for batch in file.iter_batches(batch_size=size, columns=list(columns)):
             if sorted(batch.schema.names) != sorted(columns):
                 raise ValueError(f"{path}: a damaged Parquet file: it holds other columns than it says")
