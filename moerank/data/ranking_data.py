@@ -386,7 +386,6 @@ class RankingData:
         if self._missing_bits is not None:
             part._missing_bits = self._missing_bits[rows]
             part.n_missing = part.is_missing.sum(axis=0)
-        part._register()
         return part
 
     def with_labels(self, y: ArrayLike) -> RankingData:
@@ -465,13 +464,7 @@ class RankingData:
         copy.__dict__.update(self.__dict__ | attributes)
         copy._memory, copy._lock = {}, threading.RLock()
         copy.X.setflags(write=False)
-        copy._register()
         return copy
-
-    def _register(self) -> None:
-        """Register X as a scaled table, which must not be taken for raw values."""
-        if isinstance(self.scaling, FittedScaling):
-            inputs.register_scaled_table(self.X, self.name)
 
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of the class."""
@@ -506,7 +499,6 @@ class RankingData:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
-        self._register()
 
 
 def _read_only(array: Array) -> Array:

@@ -110,4 +110,4 @@ def test_tables_are_by_columns_and_say_how_far_they_are(tmp_path, monkeypatch, s
     np.testing.assert_array_equal(data.y, y)
     assert {at for at, _ in shares} == {path}
     found = [share for _, share in shares]
-    assert found == sorted(found) and found[0] == 0.0 and found[-1] == 1.0 and len(set(found)) > 8
+    assert found == sorted(found) and found[0] == 0.0 and found[-1] == 1.0 and len(set(found)) > 3
