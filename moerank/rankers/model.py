@@ -286,6 +286,8 @@ class Model(BaseModel):
             If a feature is not there; see also `scores`.
         """
         if isinstance(X, RankingData):
+            if isinstance(self.scaling, FittedScaling) and isinstance(X.scaling, FittedScaling):
+                raise ValueError(f"{X.name} is scaled, and raw values are scaled here: give raw values")
             given, table = X.feature_names, X.X
         elif (names := column_names(X)) is not None:
             given, table = names, as_table(X)
