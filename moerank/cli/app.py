@@ -14,7 +14,7 @@ import typer
 
 from moerank.cli import options
 from moerank.cli.certify import certify, judge
-from moerank.cli.data import cache, describe, ingest, init
+from moerank.cli.data import convert, describe, ingest, init
 from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
 from moerank.cli.report import export, plot, report
 from moerank.cli.run import run
@@ -94,7 +94,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     stability,
     solvers,
 )
-DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, ingest, cache)
+DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, ingest, convert)
 for _command in COMMANDS:
     _add(app, _command)
 _add(app, compile_kernels, "compile")

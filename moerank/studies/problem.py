@@ -24,7 +24,7 @@ from pydantic import (
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
-from moerank.data.read.files import reader_of
+from moerank.data.read.table import reader_of
 from moerank.files import Json, read_text
 from moerank.metrics import Metric, make_metric
 from moerank.mofsrank.limits import allowed_features
@@ -464,7 +464,7 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
 
 def _document(path: Path) -> Json:
     """Return what stands in a TOML file."""
-    if (reader := reader_of(path)) is not None and reader.tabular:
+    if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     text = read_text(path, MOST_BYTES_OF_PROBLEM_FILES)
     for number, line in enumerate(text.splitlines(), start=1):
