@@ -29,9 +29,9 @@ from .metrics import Precision as Precision
 from .metrics import Recall as Recall
 from .metrics import make_metric as make_metric
 from .mofsrank import Ensemble as Ensemble
-from .mofsrank import FeatureLimits as FeatureLimits
 from .mofsrank import FeatureSelection as FeatureSelection
 from .mofsrank import InstanceSelection as InstanceSelection
+from .mofsrank import Limits as Limits
 from .mofsrank import MOFSRank as MOFSRank
 from .rankers import SVMMAP as SVMMAP
 from .rankers import AdaRank as AdaRank

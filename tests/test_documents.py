@@ -113,7 +113,6 @@ def own_data(tmp_path):
 @pytest.fixture
 def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
     """Do what a page says, block by block; return what its commands print."""
-    monkeypatch.setenv("MOERANK_CACHE", "off")
 
     def follow(page):
         names, printed, told = {"__name__": "page"}, "", []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from moerank.cli.messages import notice, printable
+from moerank.cli.messages import notice, printable, say
 from moerank.cli.options import (
     AllowCode,
     AsJson,
@@ -140,9 +140,8 @@ def _differing(metric: Metric, data: RankingData) -> str:
 def _read(what: str, options: dict[str, str | None], fold: int, data: Path | None) -> Sequence[RankingData]:
     """Return the data of a file, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
-    from moerank.data.folds import count_folds
-    from moerank.data.read.files import part_paths, reader_of
-    from moerank.data.read.table import find_part
+    from moerank.data.folds import count_folds, part_paths
+    from moerank.data.read.table import find_part, reader_of
     from moerank.studies.draft import draft_problem
 
     path, rule = Path(what), cast("MissingRule | None", as_rule(options["missing"]))  # the readers check its name
@@ -155,8 +154,7 @@ def _read(what: str, options: dict[str, str | None], fold: int, data: Path | Non
         if n_folds > 1:
             notice(f"fold {fold} of {n_folds}; choose another with --fold")
     first = find_part(path) if path.is_dir() else path
-    reader = reader_of(first) if first is not None else None
-    if first is None or reader is None or not reader.tabular:
+    if first is None or reader_of(first) is None:
         if not path.is_dir():
             return [load_letor(path, missing=rule)]
         if len(part_paths(path, drawn=True)) == 2:
@@ -230,7 +228,6 @@ def ingest(
     moerank data ingest log.jsonl --judgments ratings.csv --columns keywords,sku,stars --out shop.parquet
     """
     from moerank.cli.progress import StageProgress
-    from moerank.cli.tables import output, say
     from moerank.data.ingest import ingest as make_table
 
     with StageProgress():
@@ -247,24 +244,29 @@ def ingest(
             force=force,
         )
     for line in done.lines:
-        say(output(), line)
+        say(line)
 
 
-def cache(clear: Annotated[bool, typer.Option("--clear", help="Remove all cached files.")] = False) -> None:
-    """Show the size and the folder of the cache of data files; with --clear empty it.
+def convert(
+    file: Annotated[Path, typer.Argument(help="A LETOR file: plain, .gz or .xz.", metavar="FILE")],
+    out: Annotated[Path, typer.Option(help="Parquet file to write.")],
+) -> None:
+    """Write a LETOR file as Parquet, which is read several times as fast.
 
-    The cache speeds up the next reading of a file, and may be removed at any
-    time. MOERANK_CACHE sets another folder, or off; MOERANK_CACHE_SIZE sets
-    the largest size, in GiB.
+    The table tells its columns: label, query, document if the comments name
+    the documents, and the features 1, 2 and so on. Missing values (NULL) stay
+    missing. Read it with source = "table" in a problem file, or load_table.
+
+    Examples
+    --------
+    moerank data convert Fold1/train.txt --out Fold1/train.parquet
     """
-    from moerank.data.read.cache import cache_entries, cache_folder, cache_limit, clear_cache
+    from moerank.data.read.letor import read_letor
+    from moerank.data.read.table import reader_of, write_table
 
-    folder = cache_folder()
-    if folder is None:
-        typer.echo("There is no cache: MOERANK_CACHE is off, or there is no home folder.")
-        return
-    limit, entries = cache_limit(), cache_entries()
-    n_entries, n_bytes = clear_cache() if clear else (len(entries), sum(entry.n_bytes for entry in entries))
-    files = f"{n_entries:,} file{'s' * (n_entries != 1)}, {n_bytes / 2**30:.3g} GiB"
-    size = f"of at most {limit / 2**30:.4g} GiB"
-    typer.echo(printable(f"removed {files}, from {folder}" if clear else f"{files} {size}, in {folder}"))
+    if reader_of(file) is not None:
+        raise ValueError(f"{file} is a table already; data convert reads LETOR text")
+    documents = read_letor(file, nulls=True)
+    write_table(out, documents)
+    n, width = documents.X.shape
+    typer.echo(printable(f"{n:,} documents with {width:,} features in {out}"))

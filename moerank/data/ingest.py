@@ -24,9 +24,8 @@ import pyarrow.parquet as pq
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, plain_name, toml_value, unknown
 from moerank.data.judgments import check_texts, read_judgments
-from moerank.data.read.files import report_reading
-from moerank.data.read.parquet import ROLES
-from moerank.data.read.table import MOST_LABEL
+from moerank.data.read.stream import report_reading
+from moerank.data.read.table import MOST_LABEL, ROLES
 from moerank.data.trec import text_lines
 from moerank.files import Json, cannot_write, read_json, read_text, replacing
 

@@ -166,22 +166,10 @@ class FittedPopulation:
         forest: Forest = ranker.forest_
         return forest.over(np.flatnonzero(self.feature_mask[individual]))
 
-    def visits(self, data: RankingData) -> Vector:
-        """Return the mean number of splits that a document passes, shape (n_individuals,); needs rankers of trees."""
-        return np.array(
-            [self.forest(i).visits(data.X) if mask.any() else 0.0 for i, mask in enumerate(self.feature_mask)]
-        )
-
 
 def batch_of(batch: Scorer, size: int, n_features: int) -> FittedPopulation:
     """Return the population of the first `size` rankers of a batch, which look at all columns."""
     return FittedPopulation(tuple(BatchMember(batch, i) for i in range(size)), np.ones((size, n_features), np.bool_))
-
-
-def scores_on(data: RankingData, population: Scorer) -> Matrix:
-    """Return the scores (n_documents, n_individuals) of documents by rankers, some of which rank a query together."""
-    of_queries = getattr(population, "scores_of_queries", None)
-    return population.scores(data.X) if of_queries is None else np.asarray(of_queries(data))
 
 
 def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> LinearPopulation | FittedPopulation:
