@@ -230,19 +230,9 @@ def newton_lanes(
         served = state.task == RESIDUALS
         while served.any():
             advance_newton(
-                state,
-                served,
-                pulled,
-                slack,
-                feature_mask,
-                factors,
-                scale,
-                hinge,
-                False,
-                tolerance,
-                SINGLE_NOISE,
-                MAX_STEPS,
-            )
+                state, served, pulled, slack, feature_mask, factors, scale, hinge, False,
+                tolerance, SINGLE_NOISE, MAX_STEPS,
+            )  # fmt: skip
             served = state.task == CURVATURE
             if served.any():
                 transpose(state.direction, weights)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
@@ -28,7 +28,7 @@ class AnyRanker(Protocol):
 
 
 class Scorer(Protocol):
-    """Several rankers of which nothing is known but the scores."""
+    """Several rankers that score together, and need no other method."""
 
     def scores(self, X: Matrix, /) -> Matrix:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
@@ -103,14 +103,10 @@ class LinearPopulation:
 
 @dataclass(frozen=True, eq=False)
 class BatchMember:
-    """A ranker that is one of several of which nothing is known but their scores together."""
+    """A ranker that scores together with others, as one column of their scores."""
 
     batch: Scorer
     column: int
-
-    def predict(self, X: Matrix) -> Vector:
-        """Return the scores (n_documents,) of the rows of X."""
-        return _scores_of_batch(self.batch, X, self.column)[:, self.column]
 
 
 def _scores_of_batch(batch: Scorer, X: Matrix, last: int) -> Matrix:
