@@ -101,6 +101,8 @@ class RankRLS(Backend):
             )
         if self.loss == "query" and queries is None:
             return self._closed_form(*_query_loss_system(train), masks.features)
+        if self.loss == "pair" and masks.unit != "pair":
+            CountedPairs.of(train, target).counts(masks)  # refuses documents or queries without a pair
         if queries is not None and (self.loss == "query" or QueryMoments.fit(train)):
             return self._on_queries(train, queries, masks, target)
         if train.is_weighted and (masks.own is not None or masks.of_unit("pair") is not None):
@@ -119,8 +121,6 @@ class RankRLS(Backend):
     def _on_queries(self, train: RankingData, queries: Mask, masks: Masks, target: Target) -> Matrix:
         """Train on the queries in each row, or in the one row that all share, from a matrix for each query."""
         of_query = self.loss == "query"
-        if not of_query:
-            CountedPairs.of(train, target).counts(masks)  # refuses queries without pairs
         squares, moments = QueryMoments.means(train, queries, target, every_pair=of_query)
         # The query loss is a sum over queries, the pair loss a mean over pairs.
         alphas = self.alpha / (queries.sum(axis=1) if of_query else np.ones(len(queries)))

@@ -11,7 +11,6 @@ above their spread would lose their digits in a difference.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,8 +53,8 @@ class PairMoments:
     @classmethod
     def of_documents(cls, data: RankingData, document_mask: Mask) -> PairMoments:
         """Return the moments of the pairs among the documents in `document_mask` (n_documents,), remembered."""
-        digest = hashlib.blake2b(np.packbits(document_mask).tobytes(), digest_size=16).digest()
-        return data.remember(("pair moments", digest), lambda: _means(*_sums_among(data, document_mask)))
+        key = ("pair moments", np.packbits(document_mask).tobytes())
+        return data.remember(key, lambda: _means(*_sums(data.with_rows(np.flatnonzero(document_mask)))))
 
     def moment(self, target: Target) -> Matrix:
         """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""
@@ -129,13 +128,6 @@ def _sums_of_subsets(
 
 def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: float) -> PairMoments:
     return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
-
-
-def _sums_among(data: RankingData, document_mask: Mask) -> tuple[Matrix, Matrix, Matrix, float]:
-    """Return the sums over the pairs among the documents `document_mask` (n_documents,), even if there are none."""
-    if document_mask.any():
-        return _sums(data.with_rows(np.flatnonzero(document_mask)))
-    return np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features)), 0
 
 
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:

@@ -96,3 +96,12 @@ def test_a_grid_for_features_too_small_to_square_is_refused():
         ValueError, match=r"mine: the differences of .* too small to square: .* 3e-200; scale the features"
     ):
         RankRLS().default_grid(data)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("unit", ["document", "query"])
+def test_units_without_a_pair_are_refused(unit, shared):
+    data = RankingData([[0.1], [0.9], [0.5], [0.4]], [0, 1, 1, 1], [1, 1, 2, 2])
+    mask = np.array([[False, False, True, True]] if unit == "document" else [[False, True]])
+    with pytest.raises(ValueError, match="row 0 of the mask keeps no preference pair to train on"):
+        RankRLS().fit_population(data, pair_mask=mask[0] if shared else mask, unit=unit)
