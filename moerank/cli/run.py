@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,14 +31,12 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from moerank.data import RankingData
-    from moerank.reports.live import LiveView
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
 
 
 SUMMARY = "summary.json"
 TREC = ("test.qrels", "test.run")
-LIVE = ("live.html", "live.js")
 
 
 def run(
@@ -93,10 +91,6 @@ def run(
         Path | None,
         typer.Option(help="TREC run of another tool to compare with the chosen member on the test queries."),
     ] = None,
-    live: Annotated[
-        bool,
-        typer.Option("--live", help="Show the front as it grows on a page, live.html in the folder of the results."),
-    ] = False,
     allow_code: AllowCode = False,
     quiet: Quiet = False,
     log: Log = None,
@@ -157,14 +151,14 @@ def run(
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign(folders.values(), out, TREC if trec else ())
         resume = resume or (bool(member or against) and (out / RESULT).exists())
-        with connected(dask) as cluster, _shown(live, f"{label}, seed {seed}", out, folds, continued) as view:
+        with connected(dask) as cluster:
             runs = partial(
                 run_folds, chosen, asked, folders, seed, data, workers=workers if cluster is None else cluster
             )
-            results, written, undrawn = _run(partial(runs, resume=resume, again=again, say=remark), folders, view)
+            results, written, undrawn = _run(partial(runs, resume=resume, again=again, say=remark), folders)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
-        written = sorted([*written, *(TREC if trec else ()), *(LIVE if live else ())])
+        written = sorted([*written, *(TREC if trec else ())])
         _show(chosen, results, out, written, as_json=as_json, compared=bool(member or against))
         if member or against:
             _compare(chosen, results[0], member or [], against, tests[folds[0]])
@@ -236,38 +230,16 @@ def connected(address: str | None) -> AbstractContextManager[Client | None]:
     return connect(address)
 
 
-@contextmanager
-def _shown(live: bool, title: str, out: Path, folds: list[int], again: list[str]) -> Iterator[LiveView | None]:
-    """Open the page of a run, if it is asked for."""
-    if not live:
-        yield None
-        return
-    from moerank.files import prepare_folder
-    from moerank.mofsrank.searching import watching
-    from moerank.reports.live import EVERY, LiveView, opened, written_to
-
-    prepare_folder(out)
-    page = out / LIVE[0]
-    with LiveView(title, written_to(page), EVERY, folds, shlex.join(again)) as view, watching(view.grow):
-        remark(f"live view: {opened(page)}")
-        yield view
-
-
-def _run(
-    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path], view: LiveView | None
-) -> tuple[list[Result], list[str], str]:
+def _run(runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]) -> tuple[list[Result], list[str], str]:
     """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
     from moerank.studies.result_files import FILES
 
     results, undrawn = [], ""
     drawn: list[str] = []
-    progress = partial(StageProgress, None if view is None else view.hear)
     with compiled(("front",), ("baselines",)):
-        for result in runs(progress=progress):
+        for result in runs(progress=StageProgress):
             results.append(result)
-            if view is not None:
-                view.finish(result, folders[result.fold])
             drawn, failed = _draw(result, folders[result.fold])
             undrawn = failed or undrawn
     return results, sorted([*FILES, *drawn]), undrawn

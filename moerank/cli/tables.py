@@ -251,8 +251,6 @@ def cell_table(states: Mapping[Cell, str]) -> FittedTable:
 
 def study_table(problem: Problem, results: Results) -> FittedTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
-    from moerank.studies.summary import External
-
     beside = ["published"] * any(entry.solver for entry in problem.published)
     theirs_too = "; published values are means over all folds" * len(beside)
     table = FittedTable(
@@ -271,12 +269,6 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
             cells += [_with_error(*means.mean(f"test {metric}"), 4)]
             cells += [_number(problem.published_value(solver, metric), 4) for _ in beside]
         table.add_texts(solver, *cells, _with_error(*means.mean("seconds"), 1))
-    for entry in problem.published:
-        if isinstance(entry, External):
-            values = ["" if entry.value(m) is None else _with_error(*entry.with_error(m), 4) for m in results.metrics]
-            cells = [cell for value in values for cell in (value, *("" for _ in beside))]
-            further = [""] * len(results.further_objectives)
-            table.add_texts(entry.method, "", _number(entry.features, 1), *further, *cells, "")
     return table
 
 

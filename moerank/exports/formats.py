@@ -47,7 +47,6 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "solr": Format("solr.json", "moerank.exports.solr:solr"),
     "elasticsearch": Format("elasticsearch.json", "moerank.exports.elasticsearch:elasticsearch"),
-    "elastic": Format("elastic.json", "moerank.exports.elastic:elastic", ("target_version",)),
     "opensearch": Format("opensearch.json", "moerank.exports.elasticsearch:opensearch", ("target_version",)),
     "vespa": Format("{}.profile", "moerank.exports.vespa:vespa", ("phase", "inherits")),
     "onnx": Format("ranker.onnx", "moerank.exports.onnx:onnx_graph"),
@@ -86,8 +85,8 @@ def export(
     ranker : Model, or fitted estimator
         A ranker, a selector or `MOFSRank`.
     format : str
-        "solr", "elasticsearch" (its plugin), "elastic" (its own learning to rank), "opensearch", "vespa", "onnx",
-        "python", "json", or a format of an installed package.
+        "solr", "elasticsearch" (its plugin), "opensearch", "vespa", "onnx", "python", "json", or a format of an
+        installed package.
     out : path, optional
         The file of the model; by default one named after the format in the current folder. Some formats write a second
         file beside it.
@@ -97,13 +96,12 @@ def export(
         Name of the model in the other system: small letters, digits and _.
     features : path or mapping, optional
         A TOML file, or a mapping like it, with a table for each described feature: its ``name`` in the other system,
-        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, for "elastic" and
+        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, for
         "opensearch", too) or ``vespa`` (an expression). A feature without a description is a field of the same name,
         with _ in place of all characters but ASCII letters and digits.
     target_version : str, optional
         The version of OpenSearch, as "3.1", for its rule for absent values in trees. Without it, where the rule
-        matters, versions before 3.9 refuse the file rather than rank otherwise. Or that of Elasticsearch for "elastic":
-        8.12 to 8.14 take another file than later versions.
+        matters, versions before 3.9 refuse the file rather than rank otherwise.
     phase : {"first", "second"}, optional
         The phase of a profile of Vespa that scores by the ranker; by default the second, which re-ranks the best
         documents of the first.

@@ -21,22 +21,23 @@ Kind = TypeVar("Kind")
 
 
 class FigureFolder(Mapping[str, Kind]):
-    """Figures of a package, which has the ``__path__`` `path`, by the names of their files, which define ``FIGURE``.
+    """Figures of a package, which has the ``__path__`` `path`, by their names.
 
-    Files are loaded on access, so that ``moerank plot --help`` is fast.
+    The figure ``front`` of the package ``of_run`` is ``FIGURE`` in its file ``front_of_run.py``. Files are loaded on
+    access, so that ``moerank plot --help`` is fast.
     """
 
     def __init__(self, package: str, path: Sequence[str]) -> None:
-        self._package, self._path = package, path
+        self._package, self._path, self._ending = package, path, f"_{package.rpartition('.')[2]}"
 
     def __getitem__(self, name: str) -> Kind:
         if name not in list(self):
             raise KeyError(name)
-        figure: Kind = import_module(f"{self._package}.{name}").FIGURE
+        figure: Kind = import_module(f"{self._package}.{name}{self._ending}").FIGURE
         return figure
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(module.name for module in iter_modules(self._path)))
+        return iter(sorted(module.name.removesuffix(self._ending) for module in iter_modules(self._path)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -55,7 +56,7 @@ class RunFigure:
             return self.make(result)
 
 
-Section = Literal["results", "tests", "features", "ablations"]
+SectionName = Literal["results", "tests", "features", "ablations"]
 """The sections of a report that have figures."""
 
 
@@ -88,8 +89,8 @@ class StudyFigure:
 
     make: Callable[..., Figure]  # of a view, and options of its own
     caption: str  # in reports
-    section: Section  # of reports with the figure
-    place: int = 0  # among the figures of the section
+    section: SectionName  # of reports with the figure
+    order: int = 0  # among the figures of the section
     takes: tuple[Literal["fold", "metric"], ...] = ()  # options that apply
     of_problem: bool = True  # it needs one problem; others show all problems, or a selected one
     of_chosen: bool = False  # it shows chosen members alone, of which studies keep all metrics

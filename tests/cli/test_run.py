@@ -309,30 +309,3 @@ def test_runs_of_trec_go_out_and_come_in(command, tmp_path, shop):
 
 
 READERS = ((ir_measures.read_trec_qrels, "test.qrels"), (ir_measures.read_trec_run, "test.run"))
-
-
-def test_a_live_run_has_the_same_result_is_resumed_and_shows_the_chosen_member(
-    command, tmp_path, monkeypatch, tiny_result
-):
-    heard = StageProgress.__call__
-
-    def interrupt(self, stage, fraction, text):
-        heard(self, stage, fraction, text)
-        if (stage, text) == ("feature_selection", "generation 2"):
-            raise KeyboardInterrupt
-
-    def state():
-        page = (tmp_path / "here" / "live.html").read_text()
-        return json.loads(page.partition('id="fronts">')[2].partition("</script>")[0])
-
-    words = ["run", "TINY", "--fold", 2, "--seed", 4, "--out", "here", "--live"]
-    with monkeypatch.context() as patch:
-        patch.setattr(StageProgress, "__call__", interrupt)
-        assert command(*words).exit_code == 130
-    assert state()["ended"] and state()["said"].startswith("The run was interrupted. Continue with: moerank run ")
-    assert command(*words, "--resume").exit_code == 0
-    assert what_stays((tmp_path / "here" / "result.json").read_text()) == what_stays(tiny_result.to_json())
-    (run,) = state()["fronts"]["runs"]
-    assert (run[1:5], len(run[5])) == ([2, 4, tiny_result.chosen, "here"], len(tiny_result.front))
-    assert state()["said"].startswith("The run has ended. Verdict: ")
-    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == sorted([*FILES, "live.html", "live.js"])

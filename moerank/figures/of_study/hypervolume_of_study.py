@@ -85,5 +85,5 @@ FIGURE = StudyFigure(
     caption="Hypervolume of the front of each stage during the search, means over folds and seeds, with a band between "
     "the quartiles of the runs without the differences between folds.",
     section="results",
-    place=4,
+    order=4,
 )

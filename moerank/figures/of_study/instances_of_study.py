@@ -50,6 +50,6 @@ FIGURE = StudyFigure(
     caption="The share of the training instances that the rankers of each member were trained on, with the quartiles "
     "over the members of all folds and seeds.",
     section="results",
-    place=7,
+    order=7,
     reported=lambda results: any(run.n_instances for run in results),
 )

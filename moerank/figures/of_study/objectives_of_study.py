@@ -73,7 +73,7 @@ FIGURE = StudyFigure(
     caption="The front of each solver on the training data of one fold with its first seed, in each pair of the "
     "objectives, with a staircase through the rankers that are non-dominated in the pair.",
     section="results",
-    place=6,
+    order=6,
     takes=("fold",),
     reported=lambda results: bool(results.further_objectives),
 )

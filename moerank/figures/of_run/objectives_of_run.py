@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import RunFigure, View
-from moerank.figures.of_study.objectives import objectives_figure as of_study
+from moerank.figures.of_study.objectives_of_study import objectives_figure as of_study
 from moerank.studies.result import Result
 from moerank.studies.results import Results
 

@@ -59,6 +59,6 @@ FIGURE = StudyFigure(
     fronts_figure,
     caption="The front of each solver on one fold with its first seed, the same rankers on all three parts.",
     section="results",
-    place=2,
+    order=2,
     takes=("fold",),
 )

@@ -13,7 +13,7 @@ from moerank.figures.panels import Look, Panels, best_of_families, errors_noted,
 from moerank.figures.style import GREY, Style, beyond, limits_of
 from moerank.studies.comparison import verdicts
 from moerank.studies.results import Results, Runs, mean_by_size, offers_sizes
-from moerank.studies.summary import External, by_validation
+from moerank.studies.summary import by_validation
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, different from those of solvers."""
@@ -39,7 +39,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
         if entry.features is not None and (value := entry.value(metric)) is not None:
             published.setdefault(entry.label, []).append((entry.features, value))
-    theirs = any(not isinstance(entry, External) and entry.features is not None for entry in entries)
+    theirs = any(entry.features is not None for entry in entries)
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
     limits = limits or limits_of(values, [value for places in published.values() for _, value in places])
 
@@ -94,6 +94,6 @@ FIGURE = StudyFigure(
     caption="Test value of the ranker with at most so many features that validation data choose, means over folds and "
     "seeds for the sizes that all runs offer; grey: solvers that are not the best of their family by validation.",
     section="results",
-    place=1,
+    order=1,
     takes=("metric",),
 )

@@ -71,6 +71,6 @@ FIGURE = StudyFigure(
     caption="Training error that half of the seeds reach with at most so many features on one fold, with a band "
     "between the quartiles of the seeds.",
     section="results",
-    place=3,
+    order=3,
     takes=("fold",),
 )

@@ -105,7 +105,7 @@ FIGURE = StudyFigure(
     caption="Processor seconds of tuning and training against the test value, means over folds and seeds; solvers that "
     "no other one beats in both are filled and joined.",
     section="results",
-    place=5,
+    order=5,
     takes=("metric",),
     of_chosen=True,
 )
