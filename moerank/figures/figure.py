@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -87,14 +88,18 @@ class View:
 class StudyFigure:
     """A figure of a study."""
 
-    make: Callable[..., Figure]  # of a view, and options of its own
-    caption: str  # in reports
+    make: Callable[..., Figure]  # of a view, and options of its own; its file says what it shows
     section: SectionName  # of reports with the figure
     order: int = 0  # among the figures of the section
     takes: tuple[Literal["fold", "metric"], ...] = ()  # options that apply
     of_problem: bool = True  # it needs one problem; others show all problems, or a selected one
     of_chosen: bool = False  # it shows chosen members alone, of which studies keep all metrics
     reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of a problem
+
+    @property
+    def caption(self) -> str:
+        """What the figure shows, in reports: the second paragraph of its file's docstring."""
+        return " ".join((sys.modules[self.make.__module__].__doc__ or "").partition("\n\n")[2].split())
 
     def draw(
         self,

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import LineStyleType
 from moocore import is_nondominated
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.figures.figure import View
-from moerank.figures.style import WIDTH, Style, fit_height, put_note, put_title, widen
+from moerank.figures.style import WIDTH, Style, finished, put_ticks, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
@@ -74,8 +73,10 @@ def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Look:
-    """Look of a solver: the number is its place among the named ones, or None for a grey one behind them."""
+    """Look of a solver in the panel of a column; its number among the named ones is None for a grey one behind them."""
 
+    axes: Axes
+    column: str
     label: str
     number: int | None
 
@@ -89,21 +90,22 @@ class Look:
         """Colour of the line."""
         return FAINT if self.number is None else COLOURS[self.number % len(COLOURS)]
 
-    def plot(self, axes: Axes, x: ArrayLike, y: ArrayLike, **changes: Any) -> None:
+    def plot(self, x: ArrayLike, y: ArrayLike, **changes: Any) -> None:
         """Draw a line with some markers, at other places than those of the next solver; grey ones have no markers."""
         x, y = np.asarray(x, float), np.asarray(y, float)
         if self.number is None:
             faint: Style = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "markersize": 2.0}
             faint |= {"marker": "o" if len(x) == 1 else "", "drawstyle": changes.get("drawstyle", "default")}
-            axes.plot(x, y, label=f"_{self.label}", **faint)
+            self.axes.plot(x, y, label=f"_{self.label}", **faint)
             return
         step = max(1, len(x) // 8)
         style = {**solver_style(self.number), "label": self.label, "markevery": (self.number % step, step)}
-        axes.plot(x, y, **{**style, **changes})
+        self.axes.plot(x, y, **{**style, **changes})
 
-
-Draw: TypeAlias = Callable[[Axes, str, Look], None]
-"""``draw(axes, column, look)`` draws a solver into the panel of a column."""
+    def fill(self, x: ArrayLike, low: ArrayLike, high: ArrayLike, **changes: Any) -> None:
+        """Draw a band in the colour of the line; grey ones have none."""
+        if self.number is not None:
+            self.axes.fill_between(x, low, high, color=self.colour, alpha=0.15, linewidth=0, **changes)
 
 
 class Panels:
@@ -131,35 +133,33 @@ class Panels:
     ) -> None:
         self.named, self.others = list(named), [solver for solver in solvers if solver not in named]
         self._finding, self._height, self._of_metric = finding, height, of_metric
+        self._note = " ".join(filter(None, notes))
         self.figure = Figure(figsize=(WIDTH, height * len(columns) + 1.0), layout="constrained")
         panels = self.figure.subplots(len(columns), 1, sharex=same_x, squeeze=False)[:, 0]
         self.axes: dict[str, Axes] = dict(zip(columns, panels, strict=True))
         for column, axes in self.axes.items():
             axes.set_title(column, loc="left")
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=True, steps=[1, 2, 5, 10]))
-            axes.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 5, 10]))
+            put_ticks(axes, "x", 9)
+            put_ticks(axes, "y", 4, integer=False)
         panels[-1].set_xlabel(xlabel)
         if len(panels) == 1:
             panels[0].set_ylabel(ylabel)
         else:
             self.figure.supylabel(ylabel, fontsize=8)
-        put_note(self.figure, " ".join(filter(None, notes)))
 
-    def draw(self, draw: Draw) -> Figure:
+    def draw(self, draw: Callable[[Look], None]) -> Figure:
         """Draw every solver in its panels, then title and legend, and return the figure."""
         for column, axes in self.axes.items():
             for number, solver in enumerate(self.named):
-                draw(axes, column, Look(solver, number))
+                draw(Look(axes, column, solver, number))
             for solver in self.others:
-                draw(axes, column, Look(solver, None))
+                draw(Look(axes, column, solver, None))
             if n := len(self.others):
                 axes.plot([], [], color=FAINT, label=f"{n} other{'s'[: n != 1]}")
             if self._of_metric:
                 widen(axes)
-        panels = list(self.axes.values())
-        put_title(self.figure, self._finding, panels[0])
-        fit_height(self.figure, panels[0], self._height)
-        return self.figure
+        first = next(iter(self.axes.values()))
+        return finished(self.figure, first, self._height, self._finding, self._note, first)
 
 
 LABEL_SIZE = 6

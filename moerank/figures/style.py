@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from textwrap import fill
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import matplotlib
 import numpy as np
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -41,29 +40,7 @@ LINES: dict[str, Style] = {
     "test": dict(color="#009E73", marker="^", linestyle="-."),
 }
 
-_SETTINGS: dict[Any, Any] = {
-    "font.size": 8,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "axes.prop_cycle": cycler(color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]),
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "lines.linewidth": 1.0,
-    "lines.markersize": 3.5,
-    "figure.dpi": 200,  # as in files, so that text is measured at the size at which it is drawn
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "moerank",  # for the same ids in every file
-    "text.parse_math": False,  # names from data may contain $
-}
-
+_SETTINGS = matplotlib.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
 
 FORMATS: dict[str, dict[str, None]] = {
     "png": {"Software": None},
@@ -169,6 +146,14 @@ def finished(
     put_note(figure, note)
     fit_height(figure, axes, height)
     return figure
+
+
+ROUND_STEPS = [1, 2, 5, 10]
+
+
+def put_ticks(axes: Axes, axis: Literal["x", "y"] = "x", nbins: int = 10, *, integer: bool = True) -> None:
+    """Put about `nbins` ticks at round numbers."""
+    axes.locator_params(axis=axis, nbins=nbins, integer=integer, steps=ROUND_STEPS)
 
 
 LEAST_SPAN = 4.0 * MARGIN

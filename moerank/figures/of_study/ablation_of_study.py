@@ -1,9 +1,12 @@
-"""Ablations: fronts of MOFSRank with all stages and without one of them."""
+"""Ablations: fronts of MOFSRank with all stages and without one of them.
+
+Fronts of one run with and without each part of MOFSRank, and below them the error of the best ranker in training with
+at most so many features, means over folds and seeds.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
@@ -40,15 +43,15 @@ def ablation_figure(view: View) -> Figure:
     # A front of more than two objectives is no line in two of them.
     style = {"linestyle": "none"} if shown.further_objectives else {"drawstyle": "steps-post"}
 
-    def draw(axes: Axes, column: str, look: Look) -> None:
-        if part := columns[column]:
+    def draw(look: Look) -> None:
+        if part := columns[look.column]:
             error = 1.0 - mean_by_size(titles[look.label], part, view.metric, chosen_on="train")
-            look.plot(axes, np.arange(1, len(error) + 1), error)
+            look.plot(np.arange(1, len(error) + 1), error)
             return
         run = next(iter(titles[look.label].get(fold, [])), None)
         front = run.front if run else []
         errors = [1.0 - member.scores["train"][view.metric] for member in front]
-        look.plot(axes, [len(member.features) for member in front], errors, markevery=1, **style)
+        look.plot([len(member.features) for member in front], errors, markevery=1, **style)
 
     return Panels(
         list(titles),
@@ -75,10 +78,4 @@ def _finding(shown: Results, full: str, known: dict[str, str], metric: str) -> s
     return f"Changes of test {metric} that are shown: {'; '.join(changes)}"
 
 
-FIGURE = StudyFigure(
-    ablation_figure,
-    caption="Fronts of one run with and without each part of MOFSRank, and below them the error of the best ranker in "
-    "training with at most so many features, means over folds and seeds.",
-    section="ablations",
-    takes=("fold",),
-)
+FIGURE = StudyFigure(ablation_figure, "ablations", takes=("fold",))

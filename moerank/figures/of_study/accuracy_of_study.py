@@ -1,11 +1,14 @@
-"""Accuracy against number of features, for all solvers of a study and published results."""
+"""Accuracy against number of features, for all solvers of a study and published results.
+
+Test value of the ranker with at most so many features that validation data choose, means over folds and seeds for the
+sizes that all runs offer; grey: solvers that are not the best of their family by validation.
+"""
 
 from __future__ import annotations
 
 from itertools import cycle
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
@@ -43,14 +46,14 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
     limits = limits or limits_of(values, [value for places in published.values() for _, value in places])
 
-    def draw(axes: Axes, _: str, look: Look) -> None:
+    def draw(look: Look) -> None:
         if look.label in curves:
-            look.plot(axes, np.arange(1, len(curves[look.label]) + 1), curves[look.label])
+            look.plot(np.arange(1, len(curves[look.label]) + 1), curves[look.label])
             return
         size, value = points[look.label]
-        look.plot(axes, [size], [value], linestyle="none")
+        look.plot([size], [value], linestyle="none")
         if not look.faint:
-            axes.hlines(value, 1.0, size, color=look.colour, linewidth=0.5, linestyle=":")
+            look.axes.hlines(value, 1.0, size, color=look.colour, linewidth=0.5, linestyle=":")
 
     panels = Panels(
         list(found),
@@ -89,11 +92,4 @@ def _size(folds: Runs) -> float:
     return float(np.mean([len(run.best.features) for runs in folds.values() for run in runs]))
 
 
-FIGURE = StudyFigure(
-    accuracy_figure,
-    caption="Test value of the ranker with at most so many features that validation data choose, means over folds and "
-    "seeds for the sizes that all runs offer; grey: solvers that are not the best of their family by validation.",
-    section="results",
-    order=1,
-    takes=("metric",),
-)
+FIGURE = StudyFigure(accuracy_figure, "results", order=1, takes=("metric",))

@@ -1,9 +1,12 @@
-"""Attainment surfaces: the fronts that a quarter, half and three quarters of the runs reach."""
+"""Attainment surfaces: the fronts that a quarter, half and three quarters of the runs reach.
+
+Training error that half of the seeds reach with at most so many features on one fold, with a band between the quartiles
+of the seeds.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.arrays import Integers, Matrix, Vector
@@ -39,11 +42,10 @@ def attainment_figure(view: View) -> Figure:
     ends = {s: (float(low[-1]), float(mid[-1]), float(high[-1])) for s, (low, mid, high) in stairs.items()}
     shown, finding = beside_first(ends, largest=False)
 
-    def draw(axes: Axes, _: str, look: Look) -> None:
+    def draw(look: Look) -> None:
         quarter, median, three_quarters = stairs[look.label]
-        if not look.faint:
-            axes.fill_between(k, quarter, three_quarters, step="post", color=look.colour, alpha=0.15, linewidth=0)
-        look.plot(axes, k, median, drawstyle="steps-post")
+        look.fill(k, quarter, three_quarters, step="post")
+        look.plot(k, median, drawstyle="steps-post")
 
     single = named("No surface, for they ran with one seed", [solver for solver in found if solver not in seeded])
     sizeless = named("No surface, for they offer one size", [solver for solver in seeded if solver not in runs])
@@ -66,11 +68,4 @@ def staircase(surface: Matrix, k: Integers) -> Vector:
     return np.where(steps > 0, np.minimum.accumulate(surface[:, 1])[steps - 1], np.nan)
 
 
-FIGURE = StudyFigure(
-    attainment_figure,
-    caption="Training error that half of the seeds reach with at most so many features on one fold, with a band "
-    "between the quartiles of the seeds.",
-    section="results",
-    order=3,
-    takes=("fold",),
-)
+FIGURE = StudyFigure(attainment_figure, "results", order=3, takes=("fold",))

@@ -1,4 +1,8 @@
-"""Cost: test metric against training time of each solver."""
+"""Cost: test metric against training time of each solver.
+
+Processor seconds of tuning and training against the test value, means over folds and seeds; solvers that no other one
+beats in both are filled and joined.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +53,12 @@ def cost_figure(view: View) -> Figure:
     members = {title: [solver for solver in found if family_of(solver) == f] for f, title in families.items()}
     marked = list(members) if many else list(found)
 
-    def draw(axes: Axes, _: str, look: Look) -> None:
+    def draw(look: Look) -> None:
         mine = members[look.label] if many else [look.label]
         for filled in (True, False):
             x, y = np.array([places[solver] for solver in mine if (solver in best) == filled]).reshape(-1, 2).T
             changes = {} if filled else {"markerfacecolor": "white", "label": "_open"}
-            look.plot(axes, x, y, linestyle="none", markersize=MARKER, markevery=1, **changes)
+            look.plot(x, y, linestyle="none", markersize=MARKER, markevery=1, **changes)
 
     panels = Panels(
         marked,
@@ -100,12 +104,4 @@ def _name(axes: Axes, names: Sequence[str], places: Mapping[str, Place]) -> None
         axes.annotate(solver, places[solver], offset, textcoords="offset points", ha="right", fontsize=NAME_SIZE)
 
 
-FIGURE = StudyFigure(
-    cost_figure,
-    caption="Processor seconds of tuning and training against the test value, means over folds and seeds; solvers that "
-    "no other one beats in both are filled and joined.",
-    section="results",
-    order=5,
-    takes=("metric",),
-    of_chosen=True,
-)
+FIGURE = StudyFigure(cost_figure, "results", order=5, takes=("metric",), of_chosen=True)

@@ -1,4 +1,8 @@
-"""Feature frequency: share of folds and seeds in which each solver selects a feature, and stability of selections."""
+"""Feature frequency: share of folds and seeds in which each solver selects a feature, and stability of selections.
+
+Percentage of the runs that select a feature, with the mean Jaccard index of the selections of two runs and in brackets
+the index corrected for chance.
+"""
 
 from __future__ import annotations
 
@@ -74,9 +78,4 @@ def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
     return f"{jaccard:.2f} ({corrected:.2f})"
 
 
-FIGURE = StudyFigure(
-    frequency_figure,
-    caption="Percentage of the runs that select a feature, with the mean Jaccard index of the selections of two runs "
-    "and in brackets the index corrected for chance.",
-    section="features",
-)
+FIGURE = StudyFigure(frequency_figure, "features")

@@ -1,9 +1,11 @@
-"""Fronts of several solvers on one fold: the same members on training, validation and test queries."""
+"""Fronts of several solvers on one fold: the same members on training, validation and test queries.
+
+The front of each solver on one fold with its first seed, the same rankers on all three parts.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
@@ -30,12 +32,12 @@ def fronts_figure(view: View) -> Figure:
     parts = {TITLES[part]: part for part in PARTS}
     style = {"linestyle": "none", "markevery": 1} if view.results.further_objectives else {}
 
-    def draw(axes: Axes, column: str, look: Look) -> None:
+    def draw(look: Look) -> None:
         if look.faint and style:
             return  # points without a line
         sizes = [len(member.features) for member in runs[look.label].front]
-        look.plot(axes, sizes, values[parts[column]][look.label], **style)
-        axes.set_ylim(*limits[parts[column]])
+        look.plot(sizes, values[parts[look.column]][look.label], **style)
+        look.axes.set_ylim(*limits[parts[look.column]])
 
     outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
     cut = named("Some values lie beyond the axis", outside)
@@ -55,10 +57,4 @@ def fronts_figure(view: View) -> Figure:
     ).draw(draw)
 
 
-FIGURE = StudyFigure(
-    fronts_figure,
-    caption="The front of each solver on one fold with its first seed, the same rankers on all three parts.",
-    section="results",
-    order=2,
-    takes=("fold",),
-)
+FIGURE = StudyFigure(fronts_figure, "results", order=2, takes=("fold",))

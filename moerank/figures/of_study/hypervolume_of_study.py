@@ -1,11 +1,14 @@
-"""Hypervolume of each search over its evaluations."""
+"""Hypervolume of each search over its evaluations.
+
+Hypervolume of the front of each stage during the search, means over folds and seeds, with a band between the quartiles
+of the runs without the differences between folds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
@@ -48,12 +51,11 @@ def hypervolume_figure(view: View) -> Figure:
     if not np.isfinite([low for low, _, _ in ends.values()]).any():
         finding = "One seed of each search: no difference is shown"
 
-    def draw(axes: Axes, column: str, look: Look) -> None:
-        evaluations, low, mean, high = curves.get((look.label, stages[column]), np.empty((4, 0)))
-        if not look.faint:
-            axes.fill_between(evaluations, low, high, color=look.colour, alpha=0.15, linewidth=0)
+    def draw(look: Look) -> None:
+        evaluations, low, mean, high = curves.get((look.label, stages[look.column]), np.empty((4, 0)))
+        look.fill(evaluations, low, high)
         if len(mean) or not look.faint:  # its line in the legend
-            look.plot(axes, evaluations, mean, marker=None)
+            look.plot(evaluations, mean, marker=None)
 
     return Panels(
         list(runs),
@@ -80,10 +82,4 @@ def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
     return np.array([evaluations, low, mean, high])
 
 
-FIGURE = StudyFigure(
-    hypervolume_figure,
-    caption="Hypervolume of the front of each stage during the search, means over folds and seeds, with a band between "
-    "the quartiles of the runs without the differences between folds.",
-    section="results",
-    order=4,
-)
+FIGURE = StudyFigure(hypervolume_figure, "results", order=4)

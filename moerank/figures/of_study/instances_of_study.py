@@ -1,4 +1,8 @@
-"""Instances: the share of the pairs, documents or queries that each member was trained on."""
+"""Instances: the share of the pairs, documents or queries that each member was trained on.
+
+The share of the training instances that the rankers of each member were trained on, with the quartiles over the members
+of all folds and seeds.
+"""
 
 from __future__ import annotations
 
@@ -38,18 +42,12 @@ def instances_figure(view: View) -> Figure:
         axes.plot(mine, np.full(len(mine), place), "|", color="0.75", markersize=4, zorder=0, label=solver)
         axes.plot([low, high], [place, place], color="#0072B2", linewidth=2.0, solid_capstyle="butt")
         axes.plot([median], [place], "o", color="black")
-    axes.set_xlim(0.0, 1.02)
-    axes.set_xlabel(f"Share of the {' or '.join(units)}")
+    axes.set(xlim=(0.0, 1.02), xlabel=f"Share of the {' or '.join(units)}")
     finding = f"Half of the members were trained on at most {middle:.0%} of the {' or '.join(units)}"
     lacking = named("No instance selection", [solver for solver in found if solver not in selected])
     return finished(figure, axes, axes.get_ylim()[0], finding, lacking)
 
 
 FIGURE = StudyFigure(
-    instances_figure,
-    caption="The share of the training instances that the rankers of each member were trained on, with the quartiles "
-    "over the members of all folds and seeds.",
-    section="results",
-    order=7,
-    reported=lambda results: any(run.n_instances for run in results),
+    instances_figure, "results", order=7, reported=lambda results: any(run.n_instances for run in results)
 )
