@@ -167,15 +167,16 @@ class ReportTable:
             texts.loc[self.frame.iloc[:, 0].isin(rows), column] += "*"
         return texts
 
-    def _column(self, column: str) -> pd.Series:
+    def _column(self, column: str) -> list[str]:
         values, form = self.frame[column], FORMATTERS.get(column.partition(" of ")[0], "{:.4f}".format)
         if not self.is_number(column):
-            return values.map(str)
+            return [str(value) for value in values]
         if pd.api.types.is_integer_dtype(values):
             form = "{:,}".format
-        texts = values.map(form, na_action="ignore").fillna("")
-        errors = self.frame.get(f"{column}{ERROR}")
-        return texts if errors is None else texts + errors.map(lambda e: f" ± {form(e)}", na_action="ignore").fillna("")
+        errors = self.frame.get(f"{column}{ERROR}", default=pd.Series(np.nan, values.index))
+        means = ["" if np.isnan(value) else form(value) for value in values]
+        ends = ["" if np.isnan(error) else f" ± {form(error)}" for error in errors]
+        return [mean + end for mean, end in zip(means, ends, strict=True)]
 
     @cached_property
     def bold(self) -> pd.DataFrame:
@@ -193,12 +194,12 @@ class ReportTable:
 def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     """Return the means of columns of runs over folds, after seeds, with standard errors: a row for each solver.
 
-    `columns` gives the names of the means.
+    `columns` gives the names of the means. Runs without a value do not count.
     """
     folds = runs.groupby(["solver", "fold"])[list(columns)].mean()
     rows = {}
     for solver in runs["solver"].unique():
-        means = {name: mean_and_error(folds.loc[solver, column]) for column, name in columns.items()}
+        means = {name: mean_and_error(folds.loc[solver, column].dropna()) for column, name in columns.items()}
         rows[solver] = {f"{name}{end}": m[i] for name, m in means.items() for i, end in enumerate(("", ERROR))}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("solver").reset_index()
 

@@ -29,7 +29,7 @@ def test_study_runs_shows_and_reports(command, tmp_path, monkeypatch):
         "finished"
     }
     names = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
-    monkeypatch.setattr("moerank.reports.report.FIGURES", {"cost": FIGURES["cost"]})  # the others take seconds
+    monkeypatch.setattr("moerank.reports.study_report.FIGURES", {"cost": FIGURES["cost"]})  # the others take seconds
     for kind, name in names.items():
         assert command("report", "s", "--format", kind).exit_code == 0
         assert (tmp_path / "s" / name).stat().st_size > 200

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from helpers import logs
-from helpers.serving_elastic import ElasticModel
 from helpers.serving_elasticsearch import PluginModel
 from helpers.serving_solr import SolrModel
 from helpers.serving_vespa import VespaProfile
@@ -39,8 +38,6 @@ def opensearch(follows_missing):
         ("opensearch", "3.1", logs.plugin, logs.NAMES, logs.FEATURE_SET, opensearch("zero")),
         ("opensearch", "3.8", logs.plugin, logs.NAMES, logs.FEATURE_SET, PluginModel),
         ("opensearch", None, logs.plugin, logs.NAMES, logs.FEATURE_SET, opensearch(None)),
-        ("elastic", None, logs.elastic, logs.NAMES, logs.EXTRACTORS, ElasticModel),
-        ("elastic", "8.14", logs.elastic, logs.NAMES, logs.EXTRACTORS, lambda text: ElasticModel(text, (8, 14))),
         ("solr", None, logs.solr, logs.NAMES, logs.STORE, SolrModel),
         ("vespa", None, logs.vespa, logs.VESPA_NAMES, None, VespaProfile),
     ],
@@ -48,8 +45,6 @@ def opensearch(follows_missing):
 def test_logged_rows_have_the_scores_of_the_ranker(
     format, version, write, names, definitions, server, ranker, tmp_path
 ):
-    if format == "elastic" and isinstance(ranker, RankRLS):
-        pytest.skip("is refused")
     (tmp_path / "log.jsonl").write_text(write(SHOP))
     (tmp_path / "judgments.csv").write_text(logs.quepid(SHOP))
     (tmp_path / "definitions.json").write_text(json.dumps(definitions))
@@ -75,11 +70,6 @@ def test_logged_rows_have_the_scores_of_the_ranker(
     else:
         engine = server(*texts)
     scores = [engine.score(row) for row in rows]
-    if format == "elastic":  # whose table has no positions: its rows are in the order of the documents
-        ids = [
-            (q, doc) for q, (_, _, documents) in enumerate(SHOP) for doc, grade, *_ in documents if grade is not None
-        ]
-        scores = [score for _, score in sorted(zip(ids, scores, strict=True))]
     assert len(data.y) == len(scores) > 80
     assert np.ptp(scores) > 0.1
     np.testing.assert_allclose(scores, ranker.predict(data.X), rtol=1e-5, atol=1e-5 * np.ptp(scores))
