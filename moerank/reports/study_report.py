@@ -197,10 +197,11 @@ def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     `columns` gives the names of the means. Runs without a value do not count.
     """
     folds = runs.groupby(["solver", "fold"])[list(columns)].mean()
-    rows = {}
-    for solver in runs["solver"].unique():
-        means = {name: mean_and_error(folds.loc[solver, column].dropna()) for column, name in columns.items()}
-        rows[solver] = {f"{name}{end}": m[i] for name, m in means.items() for i, end in enumerate(("", ERROR))}
+    rows: dict[str, dict[str, float]] = {solver: {} for solver in runs["solver"].unique()}
+    for solver, row in rows.items():
+        for column, name in columns.items():
+            values = folds.loc[solver, column].dropna()
+            row[name], row[f"{name}{ERROR}"] = mean_and_error(values if len(values) else [np.nan])
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("solver").reset_index()
 
 
