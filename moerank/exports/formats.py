@@ -58,12 +58,12 @@ FORMATS: Mapping[str, Format] = {
 
 def find_format(name: str) -> Format:
     """Return a format of this package or of another installed one; an unknown name is a ValueError."""
-    known = {**plugins("moerank.exports"), **FORMATS}
-    if name not in known:
-        raise ValueError(unknown("format", name, known))
-    if not isinstance(known[name], Format):
-        raise ValueError(f"entry point moerank.exports: {name} is a {type(known[name]).__name__}, not a Format")
-    return known[name]
+    formats = {**plugins("moerank.exports"), **FORMATS}
+    if name not in formats:
+        raise ValueError(unknown("format", name, formats))
+    if not isinstance(formats[name], Format):
+        raise ValueError(f"entry point moerank.exports: {name} is a {type(formats[name]).__name__}, not a Format")
+    return formats[name]
 
 
 def export(
@@ -89,7 +89,7 @@ def export(
         installed package.
     out : path, optional
         The file of the model; by default one named after the format in the current folder. Some formats write a second
-        file beside it.
+        file in its folder.
     member : int, optional
         A row of ``ranker.front_``, from 0; by default the chosen one.
     name : str, default "moerank"
@@ -141,7 +141,7 @@ def export(
     options: dict[str, Any] = {"target_version": target_version, "phase": phase, "inherits": inherits}
     given = {option: value for option, value in options.items() if value is not None}
     for option in given.keys() - chosen.takes:
-        takers = " and ".join(known for known, entry in FORMATS.items() if option in entry.takes)
+        takers = " and ".join(other for other, entry in FORMATS.items() if option in entry.takes)
         raise ValueError(f"{option} is for {takers}, not for {format}")
     model = ranker if isinstance(ranker, Model) else _model_of(ranker, member)
     path = Path(chosen.file.format(name) if out is None else out)

@@ -38,8 +38,6 @@ LINEAR = """\
     return total
 """
 
-NUMBERS = ("weight", "offset", "scale")
-
 TREES = """\
     # A split is named by its place in these lists, and a leaf l by -1 - l.
     columns = {columns}
@@ -69,7 +67,8 @@ def python(ranker: Deployable, path: Path) -> Deployment:
         lists = ("columns", "thresholds", "left", "right", "leaves", "roots")
         text += TREES.format(**{name: getattr(trees, name) for name in lists})
     else:
-        columns = {f"{kind}s": tuple(float(getattr(term, kind)) for term in ranker.terms) for kind in NUMBERS}
+        kinds = ("weight", "offset", "scale")
+        columns = {f"{kind}s": tuple(float(getattr(term, kind)) for term in ranker.terms) for kind in kinds}
         text += LINEAR.format(**columns)  # Python's own numbers, because numpy's are printed as calls
     step = (
         f"Import score from {path.name}, and call it with the features of a document, a mapping of names to numbers.\n"

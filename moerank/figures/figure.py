@@ -132,9 +132,9 @@ class StudyFigure:
         if metric is not None:
             metric = mine.named_metric(metric, mine.kept_metrics)
             if metric not in mine.metrics and not self.of_chosen:
-                known = " and ".join(mine.metrics)
+                stored = " and ".join(mine.metrics)
                 raise ValueError(
-                    f"studies keep {metric} of chosen members alone, and {known} of all; choose one of these"
+                    f"studies keep {metric} of chosen members alone, and {stored} of all; choose one of these"
                 )
         if fold is not None and fold not in mine.folds:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")

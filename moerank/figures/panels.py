@@ -170,15 +170,15 @@ ROW, LINE = 0.13, 0.1
 """Inches of a row, and of each further line of its label."""
 
 
-def rows_figure(labels: Sequence[str], beside: float) -> tuple[Figure, Axes, Axes, Vector]:
-    """Return a figure with a row for each label, its axes, smaller ones beside them, and the centres of the rows.
+def rows_figure(labels: Sequence[str], share: float) -> tuple[Figure, Axes, Axes, Vector]:
+    """Return a figure with a row for each label, its axes, smaller ones share them, and the centres of the rows.
 
-    `beside` is the width of the second axes as a share of the first; heights are in inches from the top.
+    `share` is the width of the second axes as a share of the first; heights are in inches from the top.
     """
     lines = [fill(label, LABEL_LENGTH) for label in labels]
     heights = np.array([ROW + LINE * text.count("\n") for text in lines])
     figure = Figure(figsize=(WIDTH, heights.sum() + 1.0), layout="constrained")
-    axes, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, beside))
+    axes, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, share))
     centres = np.cumsum(heights) - heights / 2.0
     axes.set_yticks(centres, lines, fontsize=LABEL_SIZE)
     axes.tick_params(axis="y", length=0)
@@ -296,8 +296,8 @@ def title_of(objective: str, metric: str) -> str:
     """
     if objective == "error":
         return f"1 − {metric}"
-    if objective in (known := known_objectives()):
-        return known[objective].title
+    if objective in (objectives := known_objectives()):
+        return objectives[objective].title
     return objective.replace("_", " ").capitalize()
 
 

@@ -82,8 +82,8 @@ def _reproducible(svg: bytes) -> bytes:
     for number, name in enumerate(dict.fromkeys(re.findall(rb"url\(#(p[0-9a-f]{10})\)", svg))):
         svg = svg.replace(name, b"clip%d" % number)
     svg = re.sub(rb'(<g|<text) id="[^"]*"', rb"\1", svg)
-    places = rb' (?:d|x|y|width|height)="[^"]*"|translate\([^)]*\)'
-    return re.sub(places, lambda found: re.sub(rb"(\.\d\d)\d+", rb"\1", found[0]), svg)
+    coordinates = rb' (?:d|x|y|width|height)="[^"]*"|translate\([^)]*\)'
+    return re.sub(coordinates, lambda match: re.sub(rb"(\.\d\d)\d+", rb"\1", match[0]), svg)
 
 
 LEGEND_SIZE = NOTE_SIZE = 6
@@ -128,13 +128,13 @@ def put_note(figure: Figure, text: str) -> None:
         _fit(figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3"), text)
 
 
-def _fit(place: Text, text: str) -> None:
+def _fit(label: Text, text: str) -> None:
     """Break a text into lines that fit the figure."""
-    figure = place.get_figure(root=True)
+    figure = label.get_figure(root=True)
     assert figure is not None
     for n_characters in range(100, 30, -2):
-        place.set_text(fill(text, n_characters, break_on_hyphens=False))
-        if place.get_window_extent().width <= TEXT_WIDTH * figure.dpi:
+        label.set_text(fill(text, n_characters, break_on_hyphens=False))
+        if label.get_window_extent().width <= TEXT_WIDTH * figure.dpi:
             break
 
 

@@ -34,7 +34,7 @@ class Report:
     reference : str, optional
         Label of a solver; by default the first one of `REFERENCES`.
     metrics : sequence of str, default ()
-        Metrics for the tables of results in place of those of the study, any of NDCG@1 to 10, P@1 to 10, MAP, MeanNDCG.
+        Metrics for the tables of results instead of those of the study, any of NDCG@1 to 10, P@1 to 10, MAP, MeanNDCG.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from moerank.studies.result import Result
 def certificate_figure(result: Result) -> Figure:
     """Draw the training loss of the members' features above the proved optimum, and their metric below the best one.
 
-    A grey band, where there is one, reaches from the best loss known down to its bound.
+    A grey band, where there is one, reaches from the least loss down to its bound.
     """
     certificate, metric = result.certificate, result.metrics[0]
     assert certificate is not None

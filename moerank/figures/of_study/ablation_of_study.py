@@ -30,14 +30,14 @@ def ablation_figure(view: View) -> Figure:
     others show the training and test error of the member with at most k features that is best in training. By default
     the solvers are MOFSRank and its ablations, or else mofsrank-paper and its own.
     """
-    there = view.solvers or view.results.solvers
-    bases = [base for base in BASES if base in there and ablations(base).keys() & {*there}]
+    solvers = view.solvers or view.results.solvers
+    bases = [base for base in BASES if base in solvers and ablations(base).keys() & {*solvers}]
     full = bases[0] if bases else BASES[0]
-    known = {full: "all three stages"} | {name: f"without {part}" for name, part in ablations(full).items()}
+    names = {full: "all three stages"} | {name: f"without {part}" for name, part in ablations(full).items()}
     if not view.solvers and not bases:
         raise NoResultsError(f"the study of {view.where} has no ablations; add them with moerank study … --ablate")
-    shown = view.results.among(view.solvers or [solver for solver in there if solver in known])
-    titles = {known.get(solver, solver): folds for solver, folds in shown.by_solver().items()}
+    shown = view.results.among(view.solvers or [solver for solver in solvers if solver in names])
+    titles = {names.get(solver, solver): folds for solver, folds in shown.by_solver().items()}
     fold = view.fold_of(shown)
     columns = {FRONTS.format(fold): "", TRAINING: "train", TEST: "test"}
     # A front of more than two objectives is no line in two of them.
@@ -57,7 +57,7 @@ def ablation_figure(view: View) -> Figure:
         list(titles),
         list(titles),
         list(columns),
-        finding=_finding(shown, full, known, view.metric),
+        finding=_finding(shown, full, names, view.metric),
         height=1.25,
         xlabel="Number of features, at most",
         ylabel=f"1 − {view.metric} (lower is better)",
@@ -66,13 +66,13 @@ def ablation_figure(view: View) -> Figure:
     ).draw(draw)
 
 
-def _finding(shown: Results, full: str, known: dict[str, str], metric: str) -> str:
+def _finding(shown: Results, full: str, names: dict[str, str], metric: str) -> str:
     """Return which parts change the metric of test queries, by paired t tests with Holm's method."""
     if full not in shown.solvers or len(shown.solvers) < 2:
-        return f"Fronts of {' and '.join(known.get(solver, solver) for solver in shown.solvers)}"
+        return f"Fronts of {' and '.join(names.get(solver, solver) for solver in shown.solvers)}"
     tests = against_reference(shown, full, metric)
-    found = tests[tests["holm"] <= LEVEL].itertuples()
-    changes = [f"{known.get(row.solver, row.solver)}, {row.difference:+.3f}".replace("-", "−") for row in found]
+    changed = tests[tests["holm"] <= LEVEL].itertuples()
+    changes = [f"{names.get(row.solver, row.solver)}, {row.difference:+.3f}".replace("-", "−") for row in changed]
     if not changes:
         return f"Leaving out a part of {full}: no difference in test {metric} is shown"
     return f"Changes of test {metric} that are shown: {'; '.join(changes)}"

@@ -33,10 +33,10 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     those of one method. `limits` are those of the y axis, by default from `style.limits_of`; a note names the solvers
     with values beyond them.
     """
-    found, metric = view.results.by_solver(), view.metric
+    by_solver, metric = view.results.by_solver(), view.metric
     means = {solver: means.mean(f"test {metric}")[0] for solver, means in view.results.means().items()}
-    curves = {solver: mean_by_size(folds, "test", metric) for solver, folds in found.items() if offers_sizes(folds)}
-    points = {solver: (_size(folds), means[solver]) for solver, folds in found.items() if solver not in curves}
+    curves = {solver: mean_by_size(folds, "test", metric) for solver, folds in by_solver.items() if offers_sizes(folds)}
+    points = {solver: (_size(folds), means[solver]) for solver, folds in by_solver.items() if solver not in curves}
     published: dict[str, list[tuple[float, float]]] = {}
     entries = () if view.problem is None else view.problem.published
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
@@ -44,7 +44,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
             published.setdefault(entry.label, []).append((entry.features, value))
     theirs = any(entry.features is not None for entry in entries)
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
-    limits = limits or limits_of(values, [value for places in published.values() for _, value in places])
+    limits = limits or limits_of(values, [value for pairs in published.values() for _, value in pairs])
 
     def draw(look: Look) -> None:
         if look.label in curves:
@@ -56,8 +56,8 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
             look.axes.hlines(value, 1.0, size, color=look.colour, linewidth=0.5, linestyle=":")
 
     panels = Panels(
-        list(found),
-        best_of_families(view.results, list(found)),
+        list(by_solver),
+        best_of_families(view.results, list(by_solver)),
         finding=_finding(view.results),
         height=2.2,
         xlabel="Number of features, at most",
@@ -69,12 +69,12 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
         ],
     )
     (axes,) = panels.axes.values()
-    for (label, places), marker in zip(published.items(), cycle(PUBLISHED), strict=False):
+    for (label, pairs), marker in zip(published.items(), cycle(PUBLISHED), strict=False):
         style: Style = {"marker": marker, "markersize": 5, "color": GREY, "linewidth": 0.7, "zorder": 3}
-        line = "-" if len(places) > 1 else "none"
+        line = "-" if len(pairs) > 1 else "none"
         one_name = "published" if label == next(iter(published)) else "_published"
         shown = label if len(published) <= MOST_PUBLISHED else one_name
-        axes.plot(*np.transpose(places), label=shown, linestyle=line, clip_on=False, **style)
+        axes.plot(*np.transpose(pairs), label=shown, linestyle=line, clip_on=False, **style)
     axes.set_ylim(*limits)
     return panels.draw(draw)
 

@@ -28,8 +28,8 @@ def attainment_figure(view: View) -> Figure:
         raise NoResultsError(
             f"attainment surfaces show number of features and error, but {view.where} has {', '.join(objectives)}"
         )
-    found, fold = view.results.by_solver(), view.fold_of(view.results)
-    seeded = {solver: folds[fold] for solver, folds in found.items() if len(folds.get(fold, ())) > 1}
+    by_solver, fold = view.results.by_solver(), view.fold_of(view.results)
+    seeded = {solver: folds[fold] for solver, folds in by_solver.items() if len(folds.get(fold, ())) > 1}
     runs = {solver: seeds for solver, seeds in seeded.items() if any(len(run.front) > 1 for run in seeds)}
     if not runs:
         raise NoResultsError(
@@ -47,7 +47,7 @@ def attainment_figure(view: View) -> Figure:
         look.fill(k, quarter, three_quarters, step="post")
         look.plot(k, median, drawstyle="steps-post")
 
-    single = named("No surface, for they ran with one seed", [solver for solver in found if solver not in seeded])
+    single = named("No surface, for they ran with one seed", [solver for solver in by_solver if solver not in seeded])
     sizeless = named("No surface, for they offer one size", [solver for solver in seeded if solver not in runs])
     numbers = sorted({len(seeds) for seeds in runs.values()})
     seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"

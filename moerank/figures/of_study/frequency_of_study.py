@@ -37,12 +37,12 @@ def frequency_figure(view: View) -> Figure:
     selections of the runs, and in brackets the index corrected for chance, which is 0 for random selections. The note
     below the figure names the solvers without a selection.
     """
-    found = view.results.by_solver()
+    by_solver = view.results.by_solver()
     names = view.results[0].feature_names
-    selecting = [solver for solver, folds in found.items() if offers_sizes(folds)]
+    selecting = [solver for solver, folds in by_solver.items() if offers_sizes(folds)]
     if not selecting:
         raise NoResultsError(f"no solver of the study of {view.where} selects features")
-    chosen = {s: [run.best.features for runs in found[s].values() for run in runs] for s in selecting}
+    chosen = {s: [run.best.features for runs in by_solver[s].values() for run in runs] for s in selecting}
     share = np.zeros((len(names), len(selecting)))
     for column, runs in enumerate(chosen.values()):
         for features in runs:
@@ -67,7 +67,7 @@ def frequency_figure(view: View) -> Figure:
     axes.set_xlabel("Stability (corrected)")
     solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else "it" if often else "no solver"
     finding = f"{rows[0]} is chosen most: {solvers} in more than half of the runs".capitalize()
-    left_out = named("Left out, for they offer one size", [s for s in found if s not in selecting])
+    left_out = named("Left out, for they offer one size", [s for s in by_solver if s not in selecting])
     return finished(figure, axes, ROW * len(order), finding, left_out)
 
 

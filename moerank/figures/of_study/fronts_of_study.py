@@ -43,8 +43,8 @@ def fronts_figure(view: View) -> Figure:
     cut = named("Some values lie beyond the axis", outside)
     leader = max(runs, key=lambda solver: float(np.max(values["train"][solver])))
     test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}
-    place = 1 + sum(value > test[leader] for value in test.values())
-    chosen = f"on test queries its chosen member is number {place} of {len(runs)}"
+    rank = 1 + sum(value > test[leader] for value in test.values())
+    chosen = f"on test queries its chosen member is number {rank} of {len(runs)}"
     return Panels(
         list(runs),
         list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),

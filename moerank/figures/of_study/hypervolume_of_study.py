@@ -25,10 +25,10 @@ def hypervolume_figure(view: View) -> Figure:
     The lines end with the shortest run. A note names the solvers without a search. Of many searches the first has a
     colour, and those whose last front is apart from its own.
     """
-    found = view.results.by_solver()
+    by_solver = view.results.by_solver()
     runs = {
         solver: [(fold, run.convergence) for fold, seeds in folds.items() for run in seeds if run.convergence]
-        for solver, folds in found.items()
+        for solver, folds in by_solver.items()
     }
     runs = {solver: histories for solver, histories in runs.items() if histories}
     if not runs:
@@ -45,7 +45,7 @@ def hypervolume_figure(view: View) -> Figure:
     last = {solver: curves[solver, [stage for stage in names if (solver, stage) in curves][-1]] for solver in runs}
     ends = {}
     for solver, (_, low, mean, high) in last.items():
-        several = len(runs[solver]) > len(found[solver])  # a single seed has no quartiles
+        several = len(runs[solver]) > len(by_solver[solver])  # a single seed has no quartiles
         ends[solver] = (low[-1], mean[-1], high[-1]) if several else (-np.inf, mean[-1], np.inf)
     shown, finding = beside_first(ends, largest=True)
     if not np.isfinite([low for low, _, _ in ends.values()]).any():
@@ -66,7 +66,7 @@ def hypervolume_figure(view: View) -> Figure:
         xlabel="Evaluations",
         ylabel="Hypervolume of the front",
         same_x=False,
-        notes=[named("No search", [solver for solver in found if solver not in runs])],
+        notes=[named("No search", [solver for solver in by_solver if solver not in runs])],
     ).draw(draw)
 
 

@@ -66,9 +66,9 @@ def _line(ranks: SolverRanks) -> tuple[Figure, Axes, float]:
     axes = figure.subplots()
     axes.plot(values, [0.0] * len(values), "o", color="black", markersize=3, alpha=0.5, label="mean rank")
     axes.plot([values[0], values[-1]], [-0.6, -0.6], color=GREY, linewidth=2.0, solid_capstyle="butt")
-    for place, side, height in ((0, "left", 0.5), (-1, "right", 1.25)):
+    for end, side, height in ((0, "left", 0.5), (-1, "right", 1.25)):
         name: Style = {"fontsize": 6, "ha": side, "va": "bottom"}
-        axes.text(values[place], height, f"{ranks.solvers[place]} ({values[place]:.2f})", **name)
+        axes.text(values[end], height, f"{ranks.solvers[end]} ({values[end]:.2f})", **name)
     axes.set(ylim=(-1.2, 2.0), yticks=[])
     axes.spines["left"].set_visible(False)
     return figure, axes, 0.6
