@@ -171,7 +171,7 @@ ROW, LINE = 0.13, 0.1
 
 
 def rows_figure(labels: Sequence[str], share: float) -> tuple[Figure, Axes, Axes, Vector]:
-    """Return a figure with a row for each label, its axes, smaller ones share them, and the centres of the rows.
+    """Return a figure with a row for each label, its axes, smaller ones at their right, and the centres of the rows.
 
     `share` is the width of the second axes as a share of the first; heights are in inches from the top.
     """
