@@ -112,9 +112,9 @@ class Panels:
     """Figure of several solvers with a panel for each column, below each other, and `axes` by column.
 
     All panels have one legend, of the solvers in `named`; the others are grey. `finding` is the title of the figure,
-    `columns` are those of the panels (by default one panel without), `height` is that of a panel in inches, and
-    `same_x` tells whether all panels have the same x axis. Axes are those of a metric, see `style.widen`, unless
-    `of_metric` is false.
+    `columns` are those of the panels (by default one panel without), `height` is that of a panel in inches, `labels`
+    are those of the x and the y axis, and `same_x` tells whether all panels have the same x axis. Axes are those of a
+    metric, see `style.widen`, unless `of_metric` is false.
     """
 
     def __init__(
@@ -125,8 +125,7 @@ class Panels:
         *,
         finding: str,
         height: float,
-        xlabel: str,
-        ylabel: str,
+        labels: tuple[str, str],
         same_x: bool = True,
         of_metric: bool = True,
         notes: Sequence[str] = (),
@@ -141,11 +140,11 @@ class Panels:
             axes.set_title(column, loc="left")
             put_ticks(axes, "x", 9)
             put_ticks(axes, "y", 4, integer=False)
-        panels[-1].set_xlabel(xlabel)
+        panels[-1].set_xlabel(labels[0])
         if len(panels) == 1:
-            panels[0].set_ylabel(ylabel)
+            panels[0].set_ylabel(labels[1])
         else:
-            self.figure.supylabel(ylabel, fontsize=8)
+            self.figure.supylabel(labels[1], fontsize=8)
 
     def draw(self, draw: Callable[[Look], None]) -> Figure:
         """Draw every solver in its panels, then title and legend, and return the figure."""

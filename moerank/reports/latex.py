@@ -40,9 +40,6 @@ def latex_report(report: Report) -> str:
     lines = [f"% {' '.join(report.title.split())}: tables for a document with {packages}"]
     for section in sections(report):
         lines += ["", rf"\section*{{{latex(section.title)}}}", *(latex(text) + "\n" for text in section.paragraphs)]
-        if section.code:
-            commands = [latex(line).replace(",", r",\allowbreak{}") + r"\par" for line in section.code.splitlines()]
-            lines += [r"{\ttfamily\raggedright", *commands, "}"]
         lines += map(_latex_table, section.tables)
     return "\n".join(lines) + "\n"
 

@@ -59,8 +59,7 @@ def ablation_figure(view: View) -> Figure:
         list(columns),
         finding=_finding(shown, full, names, view.metric),
         height=1.25,
-        xlabel="Number of features, at most",
-        ylabel=f"1 − {view.metric} (lower is better)",
+        labels=("Number of features, at most", f"1 − {view.metric} (lower is better)"),
         same_x=False,  # fronts have far fewer members than there are features
         notes=[errors_noted(shown, view.metric), two_of(shown)],
     ).draw(draw)

@@ -60,8 +60,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
         best_of_families(view.results, list(by_solver)),
         finding=_finding(view.results),
         height=2.2,
-        xlabel="Number of features, at most",
-        ylabel=f"Test {metric}",
+        labels=("Number of features, at most", f"Test {metric}"),
         notes=[
             errors_noted(view.results, metric),
             "Published values are means over all folds." if theirs and len(view.results.folds) == 1 else "",

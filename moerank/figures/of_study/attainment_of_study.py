@@ -56,8 +56,7 @@ def attainment_figure(view: View) -> Figure:
         shown,
         finding=finding,
         height=2.2,
-        xlabel="Number of features",
-        ylabel=f"1 − {view.metric}, training, fold {fold}",
+        labels=("Number of features", f"1 − {view.metric}, training, fold {fold}"),
         notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless],
     ).draw(draw)
 

@@ -65,8 +65,7 @@ def cost_figure(view: View) -> Figure:
         marked,
         finding=f"{len(best)} of {len(by_solver)} solvers are unbeaten in both test {metric} and training time",
         height=2.4 if many else 2.0,
-        xlabel="Processor seconds of tuning and training",
-        ylabel=f"Test {metric}",
+        labels=("Processor seconds of tuning and training", f"Test {metric}"),
         notes=[errors_noted(view.results, metric), f"↓ lies below the axis: {', '.join(below)}." if below else ""],
     )
     panels.draw(draw)

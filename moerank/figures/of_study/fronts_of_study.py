@@ -51,8 +51,7 @@ def fronts_figure(view: View) -> Figure:
         list(parts),
         finding=f"{leader} reaches most in training; {chosen}",
         height=1.1,
-        xlabel="Number of features",
-        ylabel=f"{metric}, fold {fold} (higher is better)",
+        labels=("Number of features", f"{metric}, fold {fold} (higher is better)"),
         notes=[*without_front, cut, two_of(view.results)],
     ).draw(draw)
 

@@ -63,8 +63,7 @@ def hypervolume_figure(view: View) -> Figure:
         list(stages),
         finding=finding,
         height=1.1,
-        xlabel="Evaluations",
-        ylabel="Hypervolume of the front",
+        labels=("Evaluations", "Hypervolume of the front"),
         same_x=False,
         notes=[named("No search", [solver for solver in by_solver if solver not in runs])],
     ).draw(draw)
