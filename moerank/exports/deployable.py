@@ -20,14 +20,14 @@ from moerank.data.scaling import FittedScaling, Scaling
 from moerank.files import read_text
 from moerank.rankers.model import Forest, Model
 
-Engine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
+SearchEngine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
 Phase: TypeAlias = Literal["first", "second"]
 Node: TypeAlias = dict[str, object]
 """An object of JSON."""
 
 LARGEST = float(np.finfo(np.float32).max)
 
-MOST_BYTES = 2**24
+MOST_FEATURE_BYTES = 2**24
 """Largest size of a file of features."""
 
 Name = Annotated[str, StringConstraints(pattern=PLAIN_NAME)]
@@ -110,7 +110,7 @@ class Deployable:
         """Value that stands for a missing one in a search engine: 0 if the training data had none missing."""
         return 0.0 if self.missing is None else self.missing
 
-    def remarks(self, engine: Engine) -> list[str]:
+    def remarks(self, engine: SearchEngine) -> list[str]:
         """Return the sentences that users should read before they deploy this model to a search engine."""
         sentences = []
         pairs = list(zip(self.names, self.labels, strict=True))
@@ -289,7 +289,7 @@ def read_features(features: str | Path | Mapping[str, object] | None) -> dict[st
     if isinstance(features, str | Path):
         where = str(features)
         try:
-            values = tomllib.loads(read_text(Path(features), MOST_BYTES))
+            values = tomllib.loads(read_text(Path(features), MOST_FEATURE_BYTES))
         except RecursionError:
             raise ValueError(f"{where}: not a TOML file: nested too deeply") from None
         except ValueError as error:

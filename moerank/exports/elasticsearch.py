@@ -25,7 +25,7 @@ from moerank.exports.deployable import (
 )
 from moerank.rankers.model import Forest
 
-URL = "http://localhost:9200"
+PLUGIN_URL = "http://localhost:9200"
 
 POST = ("curl", "-X", "POST", "-H", "Content-Type: application/json")
 
@@ -143,7 +143,7 @@ def _trees(ranker: Deployable, trees: Forest) -> list[Node]:
 
 
 def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> str:
-    feature_set = f"{URL}/_ltr/_featureset/{ranker.name}"
+    feature_set = f"{PLUGIN_URL}/_ltr/_featureset/{ranker.name}"
     params = {name: "TEXT" for entry in ranker.features if entry.elasticsearch for name in entry.elasticsearch.params}
     query = {"sltr": {"model": ranker.name, "params": params}}
     rescore = {"query_weight": 0, "rescore_query_weight": 1, "rescore_query": query}
@@ -151,11 +151,11 @@ def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> s
     return "\n".join(
         [
             f"Upload it to {system}. The first command is needed once; delete existing objects of these names first:",
-            f"  {shlex.join(['curl', '-X', 'PUT', f'{URL}/_ltr'])}",
+            f"  {shlex.join(['curl', '-X', 'PUT', f'{PLUGIN_URL}/_ltr'])}",
             f"  {shlex.join([*POST, feature_set, '--data-binary', f'@{features}'])}",
             f"  {shlex.join([*POST, f'{feature_set}/_createmodel', '--data-binary', f'@{path}'])}",
             "Rank with it:",
-            f"  {shlex.join([*POST, f'{URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
+            f"  {shlex.join([*POST, f'{PLUGIN_URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
             "Check that the logged values of the features equal those of the same documents in the training data, and "
             "that none is negative, which is an error in the engine. Set window_size to at least the number of "
             "documents shown: documents beyond it score 0, which is above negative scores.",

@@ -29,7 +29,7 @@ from moerank.exports.deployable import (
 from moerank.rankers.model import Forest
 
 PACKAGE = "org.apache.solr.ltr"
-URL = "http://localhost:8983/solr/COLLECTION"
+SOLR_URL = "http://localhost:8983/solr/COLLECTION"
 
 
 def solr(ranker: Deployable, path: Path) -> Deployment:
@@ -124,10 +124,10 @@ def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
     return "\n".join(
         [
             "Upload it to Solr with the module ltr; delete existing objects of these names first:",
-            f"  {shlex.join([*put, f'{URL}/schema/feature-store', '--data-binary', f'@{store}'])}",
-            f"  {shlex.join([*put, f'{URL}/schema/model-store', '--data-binary', f'@{path}'])}",
+            f"  {shlex.join([*put, f'{SOLR_URL}/schema/feature-store', '--data-binary', f'@{store}'])}",
+            f"  {shlex.join([*put, f'{SOLR_URL}/schema/model-store', '--data-binary', f'@{path}'])}",
             "Reload the collection, then rank with it:",
-            f"  {shlex.join(['curl', f'{URL}/query', *query])}",
+            f"  {shlex.join(['curl', f'{SOLR_URL}/query', *query])}",
             "Check that [features] shows the values of the same documents in the training data.",
             *ranker.remarks("solr"),
         ]

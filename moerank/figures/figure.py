@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from moerank.studies.results import Results
 
 
-Kind = TypeVar("Kind")
+FigureKind = TypeVar("FigureKind")
 
 
-class FigureFolder(Mapping[str, Kind]):
+class FigureFolder(Mapping[str, FigureKind]):
     """Figures of a package, which has the ``__path__`` `path`, by their names.
 
     The figure ``front`` of the package ``of_run`` is ``FIGURE`` in its file ``front_of_run.py``. Files are loaded on
@@ -31,10 +31,10 @@ class FigureFolder(Mapping[str, Kind]):
     def __init__(self, package: str, path: Sequence[str]) -> None:
         self._package, self._path, self._ending = package, path, f"_{package.rpartition('.')[2]}"
 
-    def __getitem__(self, name: str) -> Kind:
+    def __getitem__(self, name: str) -> FigureKind:
         if name not in list(self):
             raise KeyError(name)
-        figure: Kind = import_module(f"{self._package}.{name}{self._ending}").FIGURE
+        figure: FigureKind = import_module(f"{self._package}.{name}{self._ending}").FIGURE
         return figure
 
     def __iter__(self) -> Iterator[str]:

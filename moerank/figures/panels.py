@@ -40,7 +40,7 @@ FAINT = "0.8"
 GIVEN = "given"
 """Family of solvers that are not in the table."""
 
-TITLES: dict[str, str] = {**dict(FAMILIES.items()), GIVEN: "Given in Python"}
+FAMILY_TITLES: dict[str, str] = {**dict(FAMILIES.items()), GIVEN: "Given in Python"}
 """Titles of families in legends."""
 
 
@@ -68,7 +68,7 @@ def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
     selecting = by_validation(among)
     others = sorted(validation.keys() - {*selecting}, key=lambda solver: (-validation[solver], solver))
     first = {family_of(solver): solver for solver in reversed([*selecting, *others])}
-    return [first[family] for family in TITLES if family in first]
+    return [first[family] for family in FAMILY_TITLES if family in first]
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def rows_figure(labels: Sequence[str], share: float) -> tuple[Figure, Axes, Axes
     return figure, axes, right, centres
 
 
-MOST_NAMES = 4
+MOST_NAMED = 4
 """Largest number of solvers that a sentence names."""
 
 
@@ -198,10 +198,10 @@ def named(why: str, solvers: Collection[str]) -> str:
     >>> named("No search", ["gas", "frank"]), named("No search", "abcdefg")
     ('No search: gas, frank.', 'No search: 7 solvers.')
     """
-    return f"{why}: {listed(solvers)}." if solvers else ""
+    return f"{why}: {enumerated(solvers)}." if solvers else ""
 
 
-def listed(solvers: Collection[str], most: int = MOST_NAMES) -> str:
+def enumerated(solvers: Collection[str], most: int = MOST_NAMED) -> str:
     """Return a few names, or the number of more."""
     return ", ".join(solvers) if len(solvers) <= most else f"{len(solvers)} solvers"
 
@@ -239,7 +239,7 @@ def beside_first(ends: Ends, *, largest: bool) -> tuple[list[str], str]:
     below = [solver for solver, (_, _, most) in ends.items() if most < low]
     better, worse = (above, below) if largest else (below, above)
     clauses = [
-        f"{listed(solvers, 2)} {'is' if len(solvers) == 1 else 'are'} {word} than {first}"
+        f"{enumerated(solvers, 2)} {'is' if len(solvers) == 1 else 'are'} {word} than {first}"
         for word, solvers in (("better", better), ("worse", worse))
         if solvers
     ]

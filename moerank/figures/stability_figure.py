@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from moerank.figures.style import CHOSEN, GREY, WIDTH, fit_height, in_style, put_note, put_title
 from moerank.studies.stability import Stability
 
-MOST_ROWS = 20
+MOST_BARS = 20
 """Largest number of features on a page; the most frequent are shown."""
 
 LETTERS = 24
@@ -38,7 +38,7 @@ def stability_figure(stability: Stability) -> Figure:
     >>> len(stability_figure(mr.stability(mr.GreedyRankRLS(3), train, vali, pairs=2)).axes)
     2
     """
-    order = stability.order[:MOST_ROWS]
+    order = stability.order[:MOST_BARS]
     in_sets = {feature for each in stability.sets for feature in each.features}
     colours = [CHOSEN if i in stability.selected else "black" if i in in_sets else "0.65" for i in order]
     rows = np.arange(len(order))

@@ -42,7 +42,7 @@ LINES: dict[str, Style] = {
 
 _SETTINGS = matplotlib.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
 
-FORMATS: dict[str, dict[str, None]] = {
+FIGURE_FILES: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None},
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
@@ -62,18 +62,20 @@ def save_figure(figure: Figure, path: Path) -> Path:
     ValueError.
     """
     kind = path.suffix.lstrip(".").lower()
-    if kind not in FORMATS:
-        raise ValueError(f"{path}: the file of a figure ends in one of {', '.join('.' + name for name in FORMATS)}")
+    if kind not in FIGURE_FILES:
+        raise ValueError(
+            f"{path}: the file of a figure ends in one of {', '.join('.' + name for name in FIGURE_FILES)}"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode(figure, kind))
     return path
 
 
 def encode(figure: Figure, kind: str) -> bytes:
-    """Return the content of a file of one of the `FORMATS`."""
+    """Return the content of a file of one of the `FIGURE_FILES`."""
     content = io.BytesIO()
     with in_style():
-        figure.savefig(content, format=kind, metadata=FORMATS[kind])
+        figure.savefig(content, format=kind, metadata=FIGURE_FILES[kind])
     return _reproducible(content.getvalue()) if kind == "svg" else content.getvalue()
 
 
@@ -206,7 +208,7 @@ Values = Mapping[str, Vector]
 FAR = 3.0
 """Interquartile ranges below the lower quartile beyond which a solver is an outlier."""
 
-FEWEST = 9
+FEWEST_WITH_OUTLIERS = 9
 """Least number of solvers among which there may be outliers."""
 
 
@@ -215,7 +217,7 @@ def far_below(best: Mapping[str, float]) -> dict[str, float]:
 
     They are outliers that would lengthen the axis of the others by more than half.
     """
-    if len(best) < FEWEST:
+    if len(best) < FEWEST_WITH_OUTLIERS:
         return {}
     lower, upper = np.quantile(list(best.values()), (0.25, 0.75))
     least = lower - FAR * (upper - lower) if upper > lower else -np.inf

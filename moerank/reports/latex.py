@@ -24,10 +24,10 @@ LATEX = str.maketrans(
 )
 """Replacements of characters that LaTeX reads as commands, or that T1 fonts lack."""
 
-LINE = 100
+LINE_LENGTH = 100
 """Number of characters beyond which the rows of a table get the smallest letters."""
 
-SHORT = 30
+SHORT_TEXT = 30
 """Number of characters beyond which a text is broken into lines."""
 
 
@@ -71,7 +71,7 @@ def _latex_table(table: ReportTable) -> str:
 def _layout(table: ReportTable) -> tuple[str, str]:
     """Return the size of letters and the format of columns: numbers to the right, long texts in paragraphs."""
     lengths = {column: max(len(column), table.texts[column].str.len().max()) for column in table.columns}
-    long = [column for column, length in lengths.items() if length > SHORT and not table.is_number(column)]
+    long = [column for column, length in lengths.items() if length > SHORT_TEXT and not table.is_number(column)]
     kinds = dict.fromkeys(long, rf">{{\raggedright\arraybackslash}}p{{{0.45 / max(1, len(long)):.2f}\linewidth}}")
     formats = [kinds.get(column, "r" if table.is_number(column) else "l") for column in table.columns]
-    return r"\tiny" if sum(lengths.values()) > LINE else r"\footnotesize", "".join(formats)
+    return r"\tiny" if sum(lengths.values()) > LINE_LENGTH else r"\footnotesize", "".join(formats)

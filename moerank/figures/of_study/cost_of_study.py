@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import MOST_LINES, TITLES, Look, Panels, errors_noted, family_of
+from moerank.figures.panels import FAMILY_TITLES, MOST_LINES, Look, Panels, errors_noted, family_of
 from moerank.figures.style import GREY, far_below, put_log_scale
 
 LEAST = 1e-3
@@ -49,7 +49,7 @@ def cost_figure(view: View) -> Figure:
     points |= {solver: (points[solver][0], edge) for solver in poor}
     below = [f"{solver} {value:.3f}" for solver, value in poor.items()]
     many = len(by_solver) > MOST_LINES
-    families = {f: title for f, title in TITLES.items() if any(family_of(solver) == f for solver in by_solver)}
+    families = {f: title for f, title in FAMILY_TITLES.items() if any(family_of(solver) == f for solver in by_solver)}
     members = {title: [solver for solver in by_solver if family_of(solver) == f] for f, title in families.items()}
     marked = list(members) if many else list(by_solver)
 

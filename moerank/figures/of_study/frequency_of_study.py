@@ -17,10 +17,10 @@ from moerank.figures.panels import best_of_families, named
 from moerank.figures.style import WIDTH, finished
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
-MOST_ROWS = 16
+MOST_FREQUENT = 16
 """Largest number of features."""
 
-LABEL_LENGTH = 15
+HEAD_LENGTH = 15
 """Characters of a line of a solver's label."""
 
 NAME_LENGTH = 26
@@ -47,7 +47,7 @@ def frequency_figure(view: View) -> Figure:
     for column, runs in enumerate(chosen.values()):
         for features in runs:
             share[list(features), column] += 1.0 / len(runs)
-    order = np.argsort(-share.sum(axis=1), kind="stable")[: min(int((share > 0).any(axis=1).sum()), MOST_ROWS)]
+    order = np.argsort(-share.sum(axis=1), kind="stable")[: min(int((share > 0).any(axis=1).sum()), MOST_FREQUENT)]
     often = int((share[order[0]] > 0.5).sum())
     shown = best_of_families(view.results, selecting)
     cells = share[order][:, [selecting.index(solver) for solver in shown]]
@@ -58,7 +58,7 @@ def frequency_figure(view: View) -> Figure:
         colour = "white" if value > 0.5 else "black"
         axes.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour)
     stable = [_stability(chosen[solver], len(names)) for solver in shown]
-    heads = [f"{fill(solver, LABEL_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
+    heads = [f"{fill(solver, HEAD_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
     axes.set_xticks(range(len(shown)), heads, fontsize=6, rotation=90 if len(shown) > 4 else 0)
     rows = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
     rows = [row if len(row) <= NAME_LENGTH else f"{row[: NAME_LENGTH - 1]}…" for row in rows]

@@ -13,7 +13,7 @@ from moerank.figures.panels import Look, Panels, best_of_families, fronts_of_fol
 from moerank.figures.style import beyond, limits_of
 from moerank.studies.result import PARTS
 
-TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
+PART_TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
 
 
 def fronts_figure(view: View) -> Figure:
@@ -29,7 +29,7 @@ def fronts_figure(view: View) -> Figure:
         for part in PARTS
     }
     limits = {part: limits_of(by_solver) for part, by_solver in values.items()}
-    parts = {TITLES[part]: part for part in PARTS}
+    parts = {PART_TITLES[part]: part for part in PARTS}
     style = {"linestyle": "none", "markevery": 1} if view.results.further_objectives else {}
 
     def draw(look: Look) -> None:
