@@ -212,7 +212,6 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     ],
 )
 def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatch, arguments, sentence):
-    monkeypatch.setenv("MOERANK_CACHE", "off")
     (tmp_path / "file").write_text("")
     (tmp_path / "wrong.toml").write_text('name = "wrong"\ndata = {source = "letor", folder = "SET", fodler = "SET"}')
     (tmp_path / "part.toml").write_text('name = "part"\ndata = {source = "letor", folder = "."}')
@@ -233,7 +232,6 @@ def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatc
 
 
 def test_letor_files_are_described(command, tmp_path, monkeypatch):
-    monkeypatch.setenv("MOERANK_CACHE", "off")
     for part in ("train", "vali", "test"):
         (tmp_path / f"{part}.txt").write_text("2 qid:1 1:4 2:1\n0 qid:1 1:2 2:1\n0 qid:2 1:8 2:1\n")
     (description,) = json.loads(command("data", "describe", "train.txt", "--json").stdout)

@@ -10,8 +10,7 @@ from helpers.serving_solr import SolrModel
 from helpers.serving_vespa import VespaProfile
 
 from moerank.data import load_table
-from moerank.data.logs.ingest import ingest
-from moerank.data.logs.responses import LogOptions, read_definitions
+from moerank.data.ingest import ingest, read_definitions
 from moerank.exports import export
 from moerank.rankers import LambdaMART, RankRLS
 
@@ -53,7 +52,6 @@ def test_logged_rows_have_the_scores_of_the_ranker(
         tmp_path / "t.parquet",
         judgments=tmp_path / "judgments.csv",
         definitions=definitions and tmp_path / "definitions.json",
-        options=LogOptions(query_param="q" if format == "solr" else None),
     )
     data = load_table(done.table, missing=0)
     ranker.fit(data)
@@ -98,14 +96,18 @@ def test_the_features_of_the_engine_come_back_as_they_were(content, format, tmp_
     assert "features without a definition: age_days" in again.lines
 
 
-def test_the_parameters_of_extractors_are_in_their_templates(tmp_path):
-    query = {
-        "bool": {"must": {"match": {"title": "{{ q }}"}}, "boost": None, "filter": [{"term": {"shop": "{{{s}}}"}}]}
-    }
-    extractor = {"query_extractor": {"feature_name": "a", "query": query}}
-    (tmp_path / "model.json").write_text(json.dumps({"feature_extractors": [extractor]}))
-    assert read_definitions(tmp_path / "model.json")["a"]["elasticsearch"]["params"] == ["q", "s"]
-    for content, message in (('{"a": 1}', "no feature is defined"), ("{", "not JSON")):
-        (tmp_path / "model.json").write_text(content)
-        with pytest.raises(ValueError, match=message):
-            read_definitions(tmp_path / "model.json")
+TWICE = [{"name": "a", "class": "F"}, {"name": "a", "class": "G"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a": 1}', "no feature is defined"),
+        ("{", "Expecting property"),
+        (json.dumps(TWICE), "'a' is defined twice, and not alike"),
+    ],
+)
+def test_what_is_no_definition_is_refused(content, message, tmp_path):
+    (tmp_path / "model.json").write_text(content)
+    with pytest.raises(ValueError, match=rf"model.json: .*{message}"):
+        read_definitions(tmp_path / "model.json")
