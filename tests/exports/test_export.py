@@ -177,7 +177,7 @@ def test_nothing_that_is_there_is_written_over(tmp_path):
     assert not path.exists()
     (path.parent / "m-features.json").unlink()
     path.mkdir()
-    with pytest.raises(OSError, match="is a folder, not a file"):
+    with pytest.raises(OSError, match="Is a directory"):
         mr.export(GUIDE, "solr", path)
     assert written.files[path]
 
