@@ -183,8 +183,8 @@ class InstanceSelection(Stage):
 
 
 def default_unit(train: RankingData) -> Unit:
-    """Return "pair" for up to `MOST_PAIRS` pairs, otherwise "query"."""
-    return "pair" if train.n_pairs <= MOST_PAIRS else "query"
+    """Return "pair" for up to `MOST_PAIRS` pairs without weights, otherwise "query"."""
+    return "pair" if train.n_pairs <= MOST_PAIRS and not train.is_weighted else "query"
 
 
 def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
