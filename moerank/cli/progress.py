@@ -28,7 +28,7 @@ from rich.text import Text
 
 from moerank.cli.messages import is_quiet, keep, printable
 from moerank.data.read.files import reading_progress
-from moerank.studies.grid import Cell
+from moerank.studies.study import Cell
 
 Kind = tuple[str, str]
 """A problem and a solver. Cells of one kind cost about the same, but kinds differ up to a thousandfold."""

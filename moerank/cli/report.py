@@ -111,7 +111,6 @@ def plot(
     from moerank.studies.results import Results
     from moerank.studies.solver import Solver
     from moerank.studies.study import Study
-    from moerank.studies.summary import with_external
 
     if name not in FIGURES:
         raise ValueError(unknown("figure", name, FIGURES))
@@ -120,7 +119,7 @@ def plot(
     results = Results(study.results())
     if not results:
         raise ValueError(f"{folder} has no finished cell yet; run the study first")
-    known = {entry.name: entry for entry in with_external(study.problems, study.out)}
+    known = {entry.name: entry for entry in study.problems}
     if problem is not None and problem not in known:
         raise ValueError(unknown("problem", problem, known))
     chosen = problem or (next(iter(known)) if shown.of_problem else None)
@@ -211,7 +210,7 @@ def export(
     moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
     moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
     """
-    from moerank.studies.result_files import find_result
+    from moerank.studies.result import find_result
 
     file = find_format(format_).file.format(name)
     found = find_result(result)

@@ -133,9 +133,9 @@ def run(
     continued = command if "--resume" in command else [*command, "--resume"]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
         from moerank.solvers import make_backend
-        from moerank.studies.folders import run_folds, write_trec
         from moerank.studies.problem import load_problem
-        from moerank.studies.result_files import RESULT
+        from moerank.studies.result import RESULT
+        from moerank.studies.run_folder import run_folds, write_trec
         from moerank.studies.solver import Solver
 
         overrides = read_settings(set_ or [])
@@ -182,7 +182,7 @@ def _check_members(members: list[int], *, several: bool, as_json: bool) -> None:
 
 def _refuse_foreign(folders: Iterable[Path], out: Path, further: Iterable[str]) -> None:
     """Refuse to replace files that have the names of a run's files, but come from elsewhere."""
-    from moerank.studies.result_files import FILES, is_of_a_run
+    from moerank.studies.result import FILES, is_of_a_run
 
     mine = [*FILES, *further]
     with suppress(ImportError):  # without matplotlib no figure replaces a file
@@ -203,7 +203,7 @@ def _refuse_foreign(folders: Iterable[Path], out: Path, further: Iterable[str]) 
 def _compare(problem: Problem, result: Result, members: list[int], run: Path | None, test: RankingData) -> None:
     """Print the comparison of a member with another, or with the chosen one, and of that with a TREC run."""
     from moerank.cli.tables import output, say
-    from moerank.studies.folders import compare_members, compare_with_run
+    from moerank.studies.run_folder import compare_members, compare_with_run
 
     metric, margin = problem.metric.make(), problem.search.margin
     sentences = []
@@ -258,7 +258,7 @@ def _run(
 ) -> tuple[list[Result], list[str], str]:
     """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
-    from moerank.studies.result_files import FILES
+    from moerank.studies.result import FILES
 
     results, undrawn = [], ""
     drawn: list[str] = []
@@ -289,7 +289,7 @@ def _show(
 ) -> None:
     """Print the table of one fold, or the means over several; with --quiet one line, unless members are compared."""
     from moerank.files import replace_file
-    from moerank.studies.summary import summarise
+    from moerank.studies.comparison import summarise
 
     if len(results) > 1:
         summary = summarise(results, problem.published)

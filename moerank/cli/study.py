@@ -138,7 +138,6 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
     """Print the means over folds and seeds, then the failures; return whether there are any."""
     from moerank.cli.tables import output, say, study_table
     from moerank.studies.results import Results
-    from moerank.studies.summary import with_external
 
     failures = study.failures()
     if as_json:
@@ -148,7 +147,7 @@ def _show_results(study: Study, *, as_json: bool) -> bool:
         return bool(failures)
     console = output()
     results = Results(study.results())
-    for problem in with_external(study.problems, study.out):
+    for problem in study.problems:
         if problem.name in results.problems and not is_quiet():
             console.print(study_table(problem, results.of(problem.name)))
     for cell, failure in failures.items():

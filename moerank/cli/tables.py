@@ -22,11 +22,11 @@ from moerank.solvers import FAMILIES, SolverEntry
 if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
     from moerank.data.describe import Drift
-    from moerank.studies.grid import Cell
+    from moerank.studies.comparison import Summary
     from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
-    from moerank.studies.summary import Summary
+    from moerank.studies.study import Cell
 
 
 PLAIN_WIDTH = 120
@@ -165,7 +165,7 @@ def front_table(result: Result) -> FittedTable:
     digits = len(str(len(result.front)))
     for number, member in enumerate(result.front):
         chosen = number == result.chosen
-        mark = " chosen" if chosen else " cascade" if len(member.steps) > 1 else ""
+        mark = " chosen" if chosen else ""
         name = f"{number + 1:>{digits}}{mark}" if several else result.solver
         table.add_texts(name, *_cells(member, result), style="bold" if chosen else None)
     table.add_section()
@@ -251,8 +251,6 @@ def cell_table(states: Mapping[Cell, str]) -> FittedTable:
 
 def study_table(problem: Problem, results: Results) -> FittedTable:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
-    from moerank.studies.summary import External
-
     beside = ["published"] * any(entry.solver for entry in problem.published)
     theirs_too = "; published values are means over all folds" * len(beside)
     table = FittedTable(
@@ -271,12 +269,6 @@ def study_table(problem: Problem, results: Results) -> FittedTable:
             cells += [_with_error(*means.mean(f"test {metric}"), 4)]
             cells += [_number(problem.published_value(solver, metric), 4) for _ in beside]
         table.add_texts(solver, *cells, _with_error(*means.mean("seconds"), 1))
-    for entry in problem.published:
-        if isinstance(entry, External):
-            values = ["" if entry.value(m) is None else _with_error(*entry.with_error(m), 4) for m in results.metrics]
-            cells = [cell for value in values for cell in (value, *("" for _ in beside))]
-            further = [""] * len(results.further_objectives)
-            table.add_texts(entry.method, "", _number(entry.features, 1), *further, *cells, "")
     return table
 
 

@@ -21,9 +21,9 @@ from moerank.figures.style import WIDTH, Style, fit_height, put_note, put_title,
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
+from moerank.studies.comparison import by_validation
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
-from moerank.studies.summary import by_validation
 from moerank.verdict import FEWEST, Verdict
 
 MOST_LINES = 6

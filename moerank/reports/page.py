@@ -15,10 +15,10 @@ from moerank.figures.panels import best_of_families
 from moerank.figures.style import encode
 from moerank.reports.report import Entry, Report, Section, Table
 from moerank.reports.sections import sections
-from moerank.studies.measure import Progress
+from moerank.studies.comparison import by_validation
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Result
-from moerank.studies.summary import by_validation
+from moerank.studies.run_fold import Progress
 
 DIGITS = 4
 """Decimals of scores, as in tables."""

@@ -16,7 +16,6 @@ from moerank.studies.comparison import hypervolume_pairs, query_pairs
 from moerank.studies.problem import Problem
 from moerank.studies.results import NoResultsError, Results, front_quality
 from moerank.studies.study import Study
-from moerank.studies.summary import with_external
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
 """Default references in order of preference."""
@@ -73,7 +72,7 @@ class Report:
     def problems(self) -> list[Problem]:
         """The problems with at least one finished cell, and the results of other tools on them."""
         names = set(self.results.problems)
-        return [problem for problem in with_external(self.study.problems, self.study.out) if problem.name in names]
+        return [problem for problem in self.study.problems if problem.name in names]
 
     @property
     def n_missing(self) -> int:

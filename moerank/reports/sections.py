@@ -27,11 +27,19 @@ from moerank.reports.report import (
 from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import holm, mean_and_error
-from moerank.studies.comparison import against_reference, compare_runs, fewest_cells, solver_ranks, standings, verdicts
-from moerank.studies.measure import Progress
+from moerank.studies.comparison import (
+    Choice,
+    against_reference,
+    chosen_solver,
+    compare_runs,
+    fewest_cells,
+    solver_ranks,
+    standings,
+    verdicts,
+)
 from moerank.studies.problem import Problem, shipped_problems
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
-from moerank.studies.summary import Choice, External, chosen_solver
+from moerank.studies.run_fold import Progress
 from moerank.verdict import LEVEL, Verdict
 
 
@@ -157,7 +165,7 @@ def problems(report: Report) -> Section:
 
 def _published(problem: Problem) -> Table | None:
     """Return all published results on a problem, with their sources."""
-    published = [entry for entry in problem.published if not isinstance(entry, External)]
+    published = problem.published
     if not published:
         return None
     metrics = list(dict.fromkeys(metric for entry in published for metric in entry.scores))
@@ -229,11 +237,6 @@ def _means(report: Report, problem: Problem) -> Table:
     for metric in metrics if comparable else ():
         column = table.columns.index(metric)
         mark_best([row[column] for row in table.rows])
-    for other in problem.published:
-        if isinstance(other, External):
-            known: dict[str, Entry | str] = {metric: with_error(*other.with_error(metric)) for metric in metrics}
-            known |= {"solver": other.method, "features": number(other.features or np.nan, 1)}
-            table.add(*(known.get(column, "") for column in table.columns))
     return table
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from moerank.reports.report import Entry, Report, Section, Table
 from moerank.reports.sections import sections
-from moerank.studies.measure import Progress
+from moerank.studies.run_fold import Progress
 
 
 def markdown_report(report: Report, progress: Progress | None = None) -> str:

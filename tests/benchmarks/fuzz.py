@@ -40,13 +40,12 @@ import moerank.data.read.letor
 from moerank.data import load_table
 from moerank.data.read.csv import MISSING
 from moerank.evolution import Journal, search
-from moerank.studies.grid import Cell
+from moerank.studies.cells import Store
 from moerank.studies.problem import load_problem, shipped_problems
-from moerank.studies.result_files import model_json, read_result
+from moerank.studies.result import model_json, read_result
 from moerank.studies.run_fold import run_fold
 from moerank.studies.solver import Solver
-from moerank.studies.store import Store
-from moerank.studies.study import Study
+from moerank.studies.study import Cell, Study
 
 HANG = 2.0
 """Seconds of the processor: those of the clock tell nothing on a busy machine. What waits for ever does not end."""

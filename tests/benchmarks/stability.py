@@ -21,7 +21,7 @@ from rich.progress import track
 from moerank.data import make_planted
 from moerank.mofsrank import MOFSRank
 from moerank.selectors import GreedyRankRLS, SingleFeatures
-from moerank.studies.stability import expected_false, stability
+from moerank.studies.evidence import expected_false, stability
 
 QUERIES, VALIDATION = 40, 10
 SEARCH = {"population": 20, "generations": 15}

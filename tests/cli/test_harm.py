@@ -13,8 +13,8 @@ from moerank.cli.messages import notice
 from moerank.cli.progress import CellProgress, StageProgress
 from moerank.cli.tables import FittedTable, output
 from moerank.files import replacing
-from moerank.studies.grid import Cell
 from moerank.studies.solver import Solver
+from moerank.studies.study import Cell
 
 BUDGET = [word for stage in ("instance_selection", "ensemble") for word in ("--set", f"{stage}.generations=1")]
 
@@ -81,7 +81,7 @@ def test_a_full_disk_names_what_was_written_and_the_remedy(command, monkeypatch)
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/cache/kernel.nbi")
 
-    monkeypatch.setattr("moerank.studies.folders.run_fold", full)
+    monkeypatch.setattr("moerank.studies.run_folder.run_fold", full)
     outcome = command("run", "TINY")
     said = "cannot write /cache/kernel.nbi: No space left on device; make room, or choose another folder with --out"
     assert (outcome.exit_code, outcome.stderr.splitlines()[-1]) == (2, f"error: {said}")

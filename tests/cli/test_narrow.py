@@ -9,8 +9,8 @@ from moerank.cli.progress import CellProgress, StageProgress
 from moerank.cli.tables import FittedTable, front_table, say, solver_table
 from moerank.mofsrank.front import FrontTable
 from moerank.solvers import solvers
-from moerank.studies.grid import Cell
 from moerank.studies.solver import Solver
+from moerank.studies.study import Cell
 
 
 def printed(thing, width):

@@ -4,8 +4,8 @@ import pytest
 
 from moerank.cli.progress import CellProgress, StageProgress, TimeLeft, in_words
 from moerank.data.read.files import report_reading
-from moerank.studies.grid import Cell
 from moerank.studies.solver import Solver
+from moerank.studies.study import Cell
 
 
 class Clock:

@@ -7,9 +7,9 @@ from helpers.changes import replace
 from helpers.further_objective import cost, with_cost
 
 from moerank.cli.tables import front_table, output, study_table, summary_table
+from moerank.studies.comparison import summarise
 from moerank.studies.problem import Published
 from moerank.studies.results import Results
-from moerank.studies.summary import summarise
 
 
 @pytest.fixture

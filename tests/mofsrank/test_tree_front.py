@@ -10,10 +10,9 @@ from moerank.mofsrank.objectives import OBJECTIVES, Candidates, Visits
 from moerank.mofsrank.tree_front import TreeFront
 from moerank.rankers import FittedPopulation, KernelRankSVM, LambdaMART, LinearPopulation
 from moerank.rankers.lambda_mart import visits_by_trees
-from moerank.studies.measure import OneRanker
 from moerank.studies.problem import load_problem
-from moerank.studies.result_files import _front_table
-from moerank.studies.run_fold import run_fold
+from moerank.studies.result import _front_table
+from moerank.studies.run_fold import OneRanker, run_fold
 
 SMALL = dict(n_trees=12, n_leaves=4, evaluations=25, reranked=3, random_state=3)
 

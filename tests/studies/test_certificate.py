@@ -9,10 +9,9 @@ from moerank.cli.app import app
 from moerank.figures.of_run import RUN_FIGURES
 from moerank.metrics import NDCG
 from moerank.rankers import RankRLS
-from moerank.studies.certificate import certify
+from moerank.studies.evidence import certify
 from moerank.studies.problem import load_problem
-from moerank.studies.result import Result
-from moerank.studies.result_files import find_result, write_result
+from moerank.studies.result import Result, find_result, write_result
 from moerank.studies.run_fold import run_fold
 
 SMALL = {

@@ -8,7 +8,7 @@ from helpers.further_objective import cost, with_cost
 
 from moerank.files import prepare_folder, replace_file
 from moerank.rankers.model import Model
-from moerank.studies.result_files import read_result, unfinished, write_result
+from moerank.studies.result import read_result, unfinished, write_result
 
 
 def test_what_is_written_is_read_again(tiny_result, tmp_path):

@@ -8,8 +8,7 @@ import pytest
 from moerank.data import PER_QUERY, UNSCALED, RankingData, fit_scaling
 from moerank.metrics import MAP
 from moerank.studies.problem import make_problem, with_settings
-from moerank.studies.result import Result
-from moerank.studies.result_files import write_result
+from moerank.studies.result import Result, write_result
 from moerank.studies.run_fold import run_fold
 
 

@@ -4,9 +4,9 @@ import statistics
 
 import pytest
 
+from moerank.studies.comparison import summarise
 from moerank.studies.problem import Published
 from moerank.studies.run_fold import run_fold
-from moerank.studies.summary import summarise
 
 
 def test_means_and_standard_errors(tiny_problem, tiny_result):

@@ -18,11 +18,10 @@ from helpers.small_disk import small_disk  # noqa: F401
 from helpers.study_files import contents
 
 import moerank
-from moerank.studies.grid import Cell
+from moerank.studies.cells import Store
 from moerank.studies.result import Result
 from moerank.studies.solver import Solver
-from moerank.studies.store import Store
-from moerank.studies.study import Study
+from moerank.studies.study import Cell, Study
 
 SOLVERS = "fsmrank,ranksvm-primal,mofsrank"
 PAGE = 4096
@@ -195,7 +194,7 @@ def test_a_cell_that_finds_the_disk_full_is_no_failure(tiny_problem_file, tmp_pa
         def full(*_, name=name, **__):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
 
-        monkeypatch.setattr("moerank.studies.grid.run_fold", full)
+        monkeypatch.setattr("moerank.studies.study.run_fold", full)
         with pytest.raises(OSError, match=rf"rankrls cannot write {told}: No space left on device; make room"):
             study.run(workers=workers)
         assert set(study.states().values()) == {"open"}

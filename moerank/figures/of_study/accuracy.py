@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.panels import Look, Panels, best_of_families, errors_noted, judged, named
 from moerank.figures.style import GREY, Style, beyond, limits_of
-from moerank.studies.comparison import verdicts
+from moerank.studies.comparison import by_validation, verdicts
 from moerank.studies.results import Results, Runs, mean_by_size, offers_sizes
-from moerank.studies.summary import External, by_validation
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, different from those of solvers."""
@@ -39,7 +38,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
         if entry.features is not None and (value := entry.value(metric)) is not None:
             published.setdefault(entry.label, []).append((entry.features, value))
-    theirs = any(not isinstance(entry, External) and entry.features is not None for entry in entries)
+    theirs = any(entry.features is not None for entry in entries)
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
     limits = limits or limits_of(values, [value for places in published.values() for _, value in places])
 
