@@ -315,24 +315,24 @@ def processes(n_processes: int) -> Iterator[Workers]:
     """Run cells in processes of this machine, each a pool of its own, so that the cell of one that dies is known."""
     from loky import ProcessPoolExecutor
 
-    pools: dict[Future[Outcome], ProcessPoolExecutor] = {}  # by what they run, or ran last
+    idle: list[ProcessPoolExecutor] = []
+    busy: dict[Future[Outcome], ProcessPoolExecutor] = {}
 
     def start(cell: Work, data: str | Path | None) -> Future[Outcome]:
-        idle = next((future for future in pools if future.done()), None)
-        pool = pools.pop(idle) if idle is not None else None
-        if pool is None or pool._flags.broken:
-            pool = ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),), env=ONE_THREAD)
+        settings = {"initializer": end_with, "initargs": (os.getpid(),), "env": ONE_THREAD}
+        pool = idle.pop() if idle else ProcessPoolExecutor(1, **settings)
         with _without_interrupts():
             future = pool.submit(_run_elsewhere, cell, data, code_is_allowed())
-        pools[future] = pool
+        busy[future] = pool
         return future
 
     def outcome(future: Future[Outcome]) -> Outcome:
-        try:
-            return future.result()
-        except BrokenExecutor as error:
-            pools.pop(future).shutdown()
+        pool = busy.pop(future)
+        if isinstance(error := future.exception(), BrokenExecutor):
+            pool.shutdown()
             return Outcome(death=str(error))
+        idle.append(pool)
+        return future.result()
 
     with warnings.catch_warnings():
         # loky replaces a process that holds much memory between two cells, and warns.
@@ -340,7 +340,7 @@ def processes(n_processes: int) -> Iterator[Workers]:
         try:
             yield Workers(lambda: n_processes, start, outcome)
         finally:
-            for pool in pools.values():
+            for pool in (*idle, *busy.values()):
                 pool.shutdown(kill_workers=True)
 
 

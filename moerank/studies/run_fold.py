@@ -14,10 +14,8 @@ from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
 
-from moerank.arrays import Mask
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.data.folds import deal_queries
@@ -81,7 +79,7 @@ class Measure:
     metrics: tuple[Metric, Metric]  # that of the objectives, and the second one of the tables
     objectives: Sequence[Objective]  # measured on the training part, for every ranker
     backend: FitnessBackend  # for objectives that compare with another ranker of its kind
-    reference: NDArray[np.float64] | None = None  # the first metric of all features by test query
+    reference: Vector | None = None  # the first metric of all features by test query
 
     def with_reference(self, baselines: Sequence[Member]) -> Measure:
         """Compare later members with the baseline on all features, if it is among these."""
@@ -118,31 +116,34 @@ class Measure:
 
     def measured(self, name: str, rankers: Population, feature_mask: Mask) -> list[Member]:
         """Measure several rankers, which use the features in the rows of `feature_mask` (n_rankers, n_features)."""
+        train, metric = self.parts["train"], self.metrics[0].name
         per_query = {part: self._per_query(rows, rankers) for part, rows in self.parts.items()}
-        means = {
-            part: {name: mean_over_queries(values) for name, values in table.items()}
-            for part, table in per_query.items()
-        }
-        train, metric = self.parts["train"], self.metrics[0]
-        errors = 1.0 - means["train"][metric.name]
-        candidates = Candidates(train, metric, feature_mask, lambda: rankers, errors=errors, backend=self.backend)
+        means = {part: {m: mean_over_queries(values) for m, values in t.items()} for part, t in per_query.items()}
+        errors = 1.0 - means["train"][metric]
+        candidates = Candidates(
+            train, self.metrics[0], feature_mask, lambda: rankers, errors=errors, backend=self.backend
+        )
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
-        test, reference = per_query["test"][metric.name].T, self.reference
-        paired = [None if reference is None or len(v) < 2 else mean_and_error(v - reference)[1] for v in test]
         return [
             Member(
                 name=name,
                 features=tuple(np.flatnonzero(mask).tolist()),
                 weights=None if rankers.coefs is None else tuple(rankers.coefs[i, mask].tolist()),
                 objectives={objective: float(values[i]) for objective, values in objectives.items()},
-                scores={part: {name: float(v[i]) for name, v in table.items()} for part, table in means.items()},
-                per_query={part: {name: v[:, i].tolist() for name, v in t.items()} for part, t in per_query.items()},
-                paired_error=paired[i],
+                scores={part: {m: float(values[i]) for m, values in t.items()} for part, t in means.items()},
+                per_query={
+                    part: {m: values[:, i].tolist() for m, values in t.items()} for part, t in per_query.items()
+                },
+                paired_error=self._paired_error(per_query["test"][metric][:, i]),
             )
             for i, mask in enumerate(feature_mask)
         ]
 
-    def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, NDArray[np.float64]]:
+    def _paired_error(self, values: Vector) -> float | None:
+        """Return the standard error of the difference from the baseline on all features."""
+        return None if self.reference is None or len(values) < 2 else mean_and_error(values - self.reference)[1]
+
+    def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, Matrix]:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
         if rankers.coefs is not None:
             return {metric.name: rows.weighed(metric.of_linear(rows, rankers.coefs)) for metric in self.metrics}
@@ -174,11 +175,11 @@ class OneRanker:
     def __len__(self) -> int:
         return 1
 
-    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, X: Matrix) -> Matrix:
         """Return the scores (n_documents, 1) of the rows of X, which are scaled as the training data are."""
         return self.ranker._scores(X).reshape(-1, 1)
 
-    def take(self, rows: NDArray[np.int64]) -> OneRanker:
+    def take(self, rows: Integers) -> OneRanker:
         """Return the population itself."""
         return self
 
@@ -324,8 +325,11 @@ def run_fold(
         (train, vali, test), limits = problem.load_limited_fold(fold, data)
         parts: Parts = {"train": train, "validation": vali, "test": test}
         metric = problem.metric.make()
-        _remark_on_queries(metric, (train, test), aloud=baselines or fold == 1)
-        metrics = (metric, MAP() if metric != MAP() else _usual_ndcg(parts.values()))
+        for remark in filter(None, (check_differing(metric, part) for part in (train, test))):
+            if baselines or fold == 1:  # a study says it of its first fold
+                warnings.warn(remark, stacklevel=2)
+        large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
+        metrics = (metric, MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2"))
         clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
@@ -350,7 +354,7 @@ def run_fold(
         }
         made = solver.make(problem, defaults)
         estimator = _trained(solver, made, parts, report, clock)
-        validated = _validated(solver, problem, made, estimator, train, random_state, report)
+        validated = _validated(solver, problem, made, estimator, train, defaults, report)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         clock.stop("measuring")
@@ -388,20 +392,6 @@ def _data_fields(parts: Parts) -> Json:
     }
 
 
-def _usual_ndcg(parts: Iterable[RankingData]) -> NDCG:
-    """Return NDCG@10, with the linear gain if a label is too large for the usual one."""
-    largest = max(int(part.y.max()) for part in parts)
-    return NDCG(10, "linear" if largest > LARGEST_EXP2_LABEL else "exp2")
-
-
-def _remark_on_queries(metric: Metric, parts: Iterable[RankingData], *, aloud: bool) -> None:
-    """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of the first fold."""
-    for part in parts:
-        remark = check_differing(metric, part)
-        if remark and aloud:
-            warnings.warn(remark, stacklevel=3)
-
-
 def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
     """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
     if solver.tuned and callable(getattr(estimator, "tune", None)):
@@ -418,7 +408,13 @@ def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clo
 
 
 def _validated(
-    solver: Solver, problem: Problem, made: Any, estimator: Any, train: RankingData, seed: int, report: Progress
+    solver: Solver,
+    problem: Problem,
+    made: Any,
+    estimator: Any,
+    train: RankingData,
+    defaults: Parameters,
+    report: Progress,
 ) -> Json:
     """Return what chooses between solvers, as fields of the result.
 
@@ -431,13 +427,11 @@ def _validated(
         n_settings += len(grid_of(make_backend(problem.backend.name, **problem.backend.parameters), train))
     fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
     n_parts, values = problem.comparison.cross_validation, []
-    alone = {"journal": None, "resume": False, "progress": None}.items()
+    defaults = {**defaults, "journal": None, "resume": False, "progress": None}
     for number in range(1, n_parts + 1):
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
-        parts = dict(zip(PARTS, deal_queries(train, number, n_parts, seed=seed), strict=True))
-        copy = clone(made)
-        copy.set_params(**{name: value for name, value in alone if name in copy.get_params(deep=False)})
-        inner, held_out = _trained(solver, copy, parts, _silent, _Clock()), parts["test"]
+        parts = dict(zip(PARTS, deal_queries(train, number, n_parts, seed=defaults["random_state"]), strict=True))
+        inner, held_out = _trained(solver, solver.make(problem, defaults), parts, _silent, _Clock()), parts["test"]
         values.append(problem.metric.make().per_query(held_out, OneRanker(inner).scores(held_out.X)))
         if train.query_weights is not None and held_out.query_weights is not None:
             values[-1] *= held_out.query_weights[:, None] / train.query_weights.mean()
@@ -557,17 +551,16 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
 
 
 def _verdict(
-    estimator: object, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
+    estimator: Any, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
 ) -> Verdict | None:
     """Return how a selection stands on the test part; None of a ranker that selects nothing."""
     validation, test = (measure.parts[part] for part in PARTS[1:])
     metric = measure.metrics[0]
-    judged = getattr(estimator, "verdict", None)
     verdict: Verdict | None = None
     if isinstance(estimator, Selection):
         verdict = estimator.verdict(test, measure.parts["train"], validation, metric=metric, margin=margin)
-    elif callable(judged):
-        verdict = judged(test)
+    elif callable(getattr(estimator, "verdict", None)):
+        verdict = estimator.verdict(test)
     trees = [baseline for baseline in baselines if baseline.name == TREES]
     if verdict is None or not trees:
         return verdict

@@ -517,9 +517,8 @@ def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
 def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     """Write the union of studies to a folder, and return it.
 
-    Cells are named by all that decides their results, so a cell that several studies have is the same run: it is taken
-    once, and refused if its results differ in more than times and versions. Nothing that is in `out` is replaced, and
-    nothing is written before everything was checked.
+    Cells are named by all that decides their results, so a cell that several studies have is the same run, and is taken
+    once, from the first. Nothing that is in `out` is replaced, and nothing is written before names were compared.
 
     Parameters
     ----------
@@ -531,13 +530,9 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     Raises
     ------
     ValueError
-        If a folder holds no study, if problems or solvers of one name differ, or results of one cell.
+        If a folder holds no study, or if problems or solvers of one name differ.
     OSError
         If `out` cannot be written.
-
-    Notes
-    -----
-    Reads all results once: O(bytes of the studies).
 
     Examples
     --------
@@ -555,7 +550,6 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     for number, study in enumerate(studies):
         for other in studies[:number]:
             check_names(study.out, study._grids, other.problems, other.solvers)
-    _refuse_contradictions(studies)
     with Store(target) as store:
         for study in studies:
             other_store = Store(study.out, write=False)
@@ -566,18 +560,3 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
                 if cell.key in finished | failed:
                     store.adopt(cell, other_store)
     return Study.load(target)
-
-
-def _refuse_contradictions(studies: list[Study]) -> None:
-    """Read all results, and compare those of cells that several studies have finished."""
-    decided: dict[str, tuple[Path, str]] = {}
-    for study in studies:
-        store = Store(study.out, write=False)
-        for cell in (cell for cell, state in study.states().items() if state == "finished"):
-            result = store.read(cell).model_dump(mode="json", exclude={"times", "versions"})  # those differ anyway
-            folder, first = decided.setdefault(cell.key, (study.out, digest_of(result)))
-            if first != digest_of(result):
-                raise ValueError(
-                    f"{study.out} and {folder} have different results of {cell.label}, of which one is wrong; "
-                    f"remove cells/{cell.key}.json in one of them"
-                )

@@ -13,9 +13,9 @@ from moerank.studies.result import read_result, unfinished, write_result
 
 def test_what_is_written_is_read_again(tiny_result, tmp_path):
     assert read_result(tmp_path) is None
-    assert [path.name for path in write_result(tiny_result, tmp_path)] == ["front.csv", "model.json", "result.json"]
+    assert [path.name for path in write_result(tiny_result, tmp_path)] == ["result.json", "front.csv", "model.json"]
     assert read_result(tmp_path) == tiny_result
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["front.csv", "model.json", "result.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["result.json", "front.csv", "model.json"]
 
 
 def test_front_table(tiny_result, tmp_path):
