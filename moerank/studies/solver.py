@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
-import sysconfig
 from collections.abc import Mapping
 from functools import cached_property, partial
 from hashlib import blake2b
 from math import isfinite
-from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Annotated, Any, Self
 
@@ -243,10 +240,10 @@ def describe(value: object, place: str, *, without: tuple[str, ...] = ()) -> Any
     Notes
     -----
     An estimator is its class and parameters, an array a digest of its bytes, another object its class and attributes.
-    A function or class of the user's is its name, its source text, its defaults, the values that it closes over, and
-    its attribute ``version``. What comes with Python, installed packages and moerank is its name. The description does
-    not see other functions and modules that the source text names, nor files that it reads: set ``version``, a text of
-    your own, and change it with them. The source text is that of the file: import a module again after an edit.
+    A function or class is its name, its source text, its defaults, the values that it closes over, and its attribute
+    ``version``; one of moerank, or of another language than Python, is its name. The description does not see other
+    functions and modules that the source text names, nor files that it reads: set ``version``, a text of your own, and
+    change it with them. The source text is that of the file: import a module again after an edit.
 
     Examples
     --------
@@ -297,16 +294,17 @@ def _object(value: Any, place: str, without: tuple[str, ...]) -> Any:
 
 
 def _code(value: Any, place: str) -> Any:
-    """Return the name of a function or class, and for a user's own its source text and its values."""
+    """Return the name of a function or class, its source text and its values; of moerank the name alone."""
     value = getattr(value, "py_func", value)  # numba's
     name = f"{value.__module__}.{value.__qualname__}"
-    if not _is_own(str(value.__module__)):
+    if str(value.__module__).partition(".")[0] == "moerank":
         return name
     described = {"code": name, **_version(value)}
     try:
         described["source"] = digest_of(inspect.getsource(value))
     except (OSError, TypeError):
-        if "version" not in described:
+        in_python = isinstance(value, FunctionType) or value.__module__ == "__main__"
+        if in_python and "version" not in described:
             raise ValueError(
                 f"{place}: the source text of {name} cannot be read; put it into a file, or set {name}.version"
             ) from None
@@ -320,18 +318,6 @@ def _code(value: Any, place: str) -> Any:
 def _version(value: object) -> dict[str, str]:
     version = vars(value).get("version") if hasattr(value, "__dict__") else None
     return {"version": version} if isinstance(version, str) else {}
-
-
-def _is_own(name: str) -> bool:
-    """Whether a module is the user's: neither Python's, nor an installed package's, nor of moerank."""
-    top = name.partition(".")[0]
-    if top == "__main__" or name not in sys.modules:  # a notebook's __main__ has the file of the program that runs it
-        return True
-    file = Path(getattr(sys.modules[name], "__file__", None) or sysconfig.get_path("stdlib"))
-    installed = {"site-packages", "dist-packages"} & set(file.parts) or file.is_relative_to(
-        sysconfig.get_path("stdlib")
-    )
-    return not installed and top != "moerank"
 
 
 def digest_of(description: object) -> str:

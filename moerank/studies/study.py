@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import pandas as pd
 from pydantic import Field, ValidationError, model_validator
@@ -112,15 +112,14 @@ class Grid(Section):
     settings: PlainParameters = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_number(self.n_cells)
-        return self
-
-    @property
-    def n_cells(self) -> int:
-        """The number of cells, without making them."""
+    def _has_a_cell_but_not_too_many(self) -> Self:
         n_drawn = sum(solver.seeded for solver in self.solvers)
-        return len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
+        n_cells = len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
+        if not n_cells:
+            raise ValueError("a study needs at least one problem, one solver and one fold")
+        if n_cells > MOST_CELLS:
+            raise ValueError(f"a study has at most {size(MOST_CELLS)} cells, not {size(n_cells)}; divide it")
+        return self
 
     def cells(self) -> list[Cell]:
         """Return all cells, by seed and fold first, so that an unfinished study has something of everything."""
@@ -147,11 +146,7 @@ def read_problems(asked: AskedProblems, settings: Mapping[str, object]) -> list[
         raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
     else:
         problems = [_problem(given, settings) for given in asked]
-    named = {problem.name: problem for problem in problems}
-    for problem in problems:
-        if problem.configuration() != named[problem.name].configuration():
-            raise ValueError(f"two problems are called {problem.name}; give one of them another name")
-    return list(named.values())
+    return _distinct(problems, "two problems are called {}; give one of them another name")
 
 
 def read_solvers(asked: AskedSolvers) -> list[Solver]:
@@ -162,11 +157,20 @@ def read_solvers(asked: AskedSolvers) -> list[Solver]:
         several = asked if isinstance(asked, Sequence) and not isinstance(asked, str) else [asked]
         every = [solver_table() if isinstance(given, str) and given == "all" else (given,) for given in several]
         solvers = [given if isinstance(given, Solver) else _solver(given) for given in chain.from_iterable(every)]
-    by_label = {solver.label: solver for solver in solvers}
-    for solver in solvers:
-        if solver != by_label[solver.label]:
-            raise ValueError(f"two solvers are called {solver.label}: solvers={{'a name': …}} tells them apart")
-    return list(by_label.values())
+    return _distinct(solvers, "two solvers are called {}: solvers={{'a name': …}} tells them apart")
+
+
+ProblemOrSolver = TypeVar("ProblemOrSolver", Problem, Solver)
+
+
+def _distinct(things: Iterable[ProblemOrSolver], refusal: str) -> list[ProblemOrSolver]:
+    """Return the first problem or solver of each name; refuse another one of the same name."""
+    first: dict[str, tuple[ProblemOrSolver, object]] = {}
+    for thing in things:
+        name, identity = (thing.name, thing.configuration()) if isinstance(thing, Problem) else (thing.label, thing)
+        if first.setdefault(name, (thing, identity))[1] != identity:
+            raise ValueError(refusal.format(name))
+    return [thing for thing, _ in first.values()]
 
 
 def folds_of(problem: Problem, asked: tuple[int, ...] | None, data: str | Path | None) -> tuple[int, ...]:
@@ -187,27 +191,16 @@ def folds_of(problem: Problem, asked: tuple[int, ...] | None, data: str | Path |
 
 def check_names(folder: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
     """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another."""
-    settings = {problem.name: problem.configuration() for problem in problems}
-    labelled = {solver.label: solver for solver in solvers}
-    for grid in grids:
-        for problem in grid.problems:
-            if settings.get(problem.name, problem.configuration()) != problem.configuration():
-                raise ValueError(
-                    f"{folder} holds a study of {problem.name} with other settings; choose another folder, or give the "
-                    "problem another name"
-                )
-        for solver in grid.solvers:
-            if labelled.get(solver.label, solver) != solver:
-                raise ValueError(
-                    f"{folder} holds results of another {solver.label}: its code or its parameters have changed; "
-                    "choose another folder, or give the solver another name"
-                )
-
-
-def check_number(n_cells: int) -> None:
-    """Refuse a study of more than a million cells."""
-    if n_cells > MOST_CELLS:
-        raise ValueError(f"a study has at most {size(MOST_CELLS)} cells, not {size(n_cells)}; divide it")
+    there = list(grids)
+    another = "choose another folder, or give the {} another name"
+    _distinct(
+        [*(problem for grid in there for problem in grid.problems), *problems],
+        f"{folder} holds a study of {{}} with other settings; {another.format('problem')}",
+    )
+    _distinct(
+        [*(solver for grid in there for solver in grid.solvers), *solvers],
+        f"{folder} holds results of another {{}}: its code or its parameters have changed; {another.format('solver')}",
+    )
 
 
 def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
@@ -306,15 +299,11 @@ class Study:
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, changed):
             named_folds.setdefault(folds_of(problem, asked, data), []).append(problem)
-        grids = [
+        self.out, self.data = Path(out), data
+        self._grids = [
             Grid(problems=tuple(group), solvers=tuple(of_label.values()), folds=chosen, seeds=seeds, settings=changed)
-            for chosen, group in named_folds.items()
+            for chosen, group in (named_folds or {(): []}).items()
         ]
-        if not grids or not all(grid.problems and grid.solvers and grid.folds for grid in grids):
-            raise ValueError("a study needs at least one problem, one solver and one fold")
-        self.out = Path(out)
-        self.data = data
-        self._grids = grids
 
     @classmethod
     def load(cls, folder: str | Path, data: str | Path | None = None) -> Self:
@@ -331,6 +320,11 @@ class Study:
         if not grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
         study._grids = read_grids(study.out, grids)
+        try:
+            for solver, problem in product(study.solvers, study.problems):
+                problem.spec(solver).takes()
+        except ValueError as error:
+            raise ValueError(f"{study.out / STUDY}: {error}") from None
         return study
 
     @property
