@@ -192,8 +192,8 @@ def solver_entry(name: str) -> SolverEntry | None:
     """Return the row of a solver of the table, or of a class that ``module:name`` names; None if there is neither."""
     if name in solvers() or not is_code(name):
         return solvers().get(name)
-    found = load_code(name)
-    entry = _entry(name, found, backend=not getattr(found, "selects", hasattr(found, "get_support")))
+    offered = load_code(name)
+    entry = _entry(name, offered, backend=not getattr(offered, "selects", hasattr(offered, "get_support")))
     if entry is None:
         raise ValueError(f"{name} is no class with fit and no SolverEntry")
     return replace(entry, name=name)
@@ -219,14 +219,14 @@ def plugins(group: str) -> Parameters:
     A group is one of "moerank.solvers", "moerank.backends", "moerank.objectives", "moerank.metrics", "moerank.readers"
     and "moerank.exports". An entry point that cannot be loaded is left out with a warning.
     """
-    found = {}
+    offered = {}
     for point in entry_points(group=group):
         try:
-            found[point.name] = point.load()
+            offered[point.name] = point.load()
         except Exception as error:  # an error of another package must not stop this one
             reason = f"{type(error).__name__}: {error}"
             warnings.warn(f"entry point {group}: {point.name} = {point.value} is left out: {reason}", stacklevel=2)
-    return found
+    return offered
 
 
 _code_allowed: ContextVar[bool] = ContextVar("code_allowed", default=False)
@@ -415,8 +415,8 @@ def _row(
 ) -> SolverEntry:
     """Return a row; `fixed`, and keywords that are no attributes of `SolverEntry`, are fixed arguments of the class."""
     fixed = row.pop("fixed", {})
-    known = {key: row.pop(key) for key in ("selects", "needs", "backend", "ablates", "recommended") if key in row}
-    return SolverEntry(name, family, *published, source, linear, **known, fixed={**fixed, **row})
+    columns = {key: row.pop(key) for key in ("selects", "needs", "backend", "ablates", "recommended") if key in row}
+    return SolverEntry(name, family, *published, source, linear, **columns, fixed={**fixed, **row})
 
 
 def _ranker(name: str, published: tuple[str, int], kind: str, **row: Any) -> SolverEntry:
@@ -453,7 +453,6 @@ _OWN = (
     _mofs_rank("mofsrank-daea", XU_DAEA, algorithm="daea"),
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),
     _mofs_rank("mofsrank-mffs", JIAO_MFFS, algorithm="mffs"),
-    _row("tree-front", "evolutionary", PETER, "mofsrank.tree_front:TreeFront", linear=False, needs=("seed",)),
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
     _row("best-subset", "wrapper", FURNIVAL, "selectors.best_subset:BestSubset"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),

@@ -27,7 +27,7 @@ TITLES = {
 
 MODULES = {
     "moerank.mofsrank.objectives": "Objectives of the search, and how to add one",
-    "moerank.mofsrank.refit": "The ranker that serves, and the search that goes on with it",
+    "moerank.mofsrank.front": "Fronts, and the choice of a member",
     "moerank.evolution": "Operators, searches, archive, journal",
     "moerank.statistics": "Tests and fronts",
     "moerank.verdict": "The verdict",

@@ -33,6 +33,42 @@ AllowCode = Annotated[
     ),
 ]
 
+
+def complete_problem(incomplete: str) -> list[str]:
+    """Return the shipped problems and the problem files that complete a word."""
+    from moerank.studies.problem import shipped_problems
+
+    folder, _, begin = incomplete.rpartition("/")
+    files = sorted(str(path) for path in Path(folder or ".").glob("*.toml") if path.name.startswith(begin))
+    return [name for name in [*shipped_problems(), *files] if name.startswith(incomplete)]
+
+
+def complete_solver(incomplete: str) -> list[str]:
+    """Return the solvers that complete a word."""
+    from moerank.solvers import solvers
+
+    return [name for name in solvers() if name.startswith(incomplete)]
+
+
+def complete_solvers(incomplete: str) -> list[str]:
+    """Return the lists of solvers whose last name completes that of `incomplete`."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in [*complete_solver(last), *(["all"] if "all".startswith(last) else [])]]
+
+
+ProblemName = Annotated[
+    str,
+    typer.Argument(help="A problem file, or a shipped problem such as digits.", autocompletion=complete_problem),
+]
+
+SolverName = Annotated[
+    str | None,
+    typer.Option(
+        help="Name of a solver, as moerank solvers lists them; by default that of the problem file, else mofsrank.",
+        autocompletion=complete_solver,
+    ),
+]
+
 Ran = Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")]
 
 Label = Annotated[str | None, typer.Option(help="Column of labels; by default it is guessed.")]
@@ -87,28 +123,6 @@ def as_rule(missing: str | None) -> float | str | None:
 def n_processors() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def complete_problem(incomplete: str) -> list[str]:
-    """Return the shipped problems and the problem files that complete a word."""
-    from moerank.studies.problem import shipped_problems
-
-    folder, _, begin = incomplete.rpartition("/")
-    files = sorted(str(path) for path in Path(folder or ".").glob("*.toml") if path.name.startswith(begin))
-    return [name for name in [*shipped_problems(), *files] if name.startswith(incomplete)]
-
-
-def complete_solver(incomplete: str) -> list[str]:
-    """Return the solvers that complete a word."""
-    from moerank.solvers import solvers
-
-    return [name for name in solvers() if name.startswith(incomplete)]
-
-
-def complete_solvers(incomplete: str) -> list[str]:
-    """Return the lists of solvers whose last name completes that of `incomplete`."""
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in [*complete_solver(last), *(["all"] if "all".startswith(last) else [])]]
 
 
 def read_settings(changes: Sequence[str]) -> dict[str, object]:

@@ -88,16 +88,15 @@ class FeatureCosts:
         """The cost of all features."""
         return float(self.sums(np.ones((1, len(self)), np.bool_))[0])
 
-    def sums(self, shares: NDArray[np.bool_] | NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the cost of each set of features, shape (n_sets,), for the rows of `shares`.
+    def sums(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the cost of each set of features, shape (n_sets,), for the rows of `masks` (n_sets, n_features).
 
-        An entry says whether the feature is in the set, or the share of the documents that need it; a group is needed
-        as often as its most needed feature. Sums are rounded to 12 significant digits, so that equal costs are equal
-        whatever they are the sums of. O(n_sets · n_features).
+        Sums are rounded to 12 significant digits, so that equal costs are equal whatever they are the sums of.
+        O(n_sets · n_features).
         """
-        costs = np.where(shares, shares * self.own, 0.0).sum(axis=1)
+        costs = np.where(masks, self.own, 0.0).sum(axis=1)
         for number, shared in enumerate(self.shared):
-            costs += shared * shares[:, self.group == number].max(axis=1)
+            costs += shared * masks[:, self.group == number].any(axis=1)
         return np.array([float(f"{cost:.12g}") for cost in costs])
 
     def of_features(self, mask: NDArray[np.bool_]) -> FeatureCosts:
@@ -117,7 +116,7 @@ def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCost
     if costs is None:
         raise ValueError(
             f"{name}: {what} needs to know what the features cost: give RankingData(…, costs=…) or "
-            'MOFSRank(costs=…), or in a problem file [features] table = "features.csv"'
+            'Limits(costs=…), or in a problem file [features] table = "features.csv"'
         )
     return costs
 

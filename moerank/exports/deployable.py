@@ -267,12 +267,9 @@ class TargetFeature(_Table):
         Also used for OpenSearch.
     vespa : str, optional
         A ranking expression, such as ``bm25(title)``.
-    group : str, optional
-        Features that are computed together have one group; ``moerank data design`` tells its cost apart.
     """
 
     name: Name | None = None
-    group: Line | None = None
     solr: SolrFeature | None = None
     elasticsearch: TemplateFeature | None = None
     vespa: Line | None = None

@@ -178,8 +178,8 @@ class InstanceSelection(Stage):
     def _candidates(self, X: Array) -> Candidates:
         return self._judged(
             np.ones((len(X), self.train.n_features), bool),
-            lambda: side_by_side(in_pieces(self._train, X, self.workers)),
-            n_pairs=lambda: self._n_pairs(X),
+            side_by_side(in_pieces(self._train, X, self.workers)),
+            n_pairs=self._n_pairs(X),
         )
 
 

@@ -35,17 +35,11 @@ from moerank.mofsrank.ensemble import Ensemble
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.front import Front
 from moerank.mofsrank.instance_selection import InstanceSelection, Unit, default_unit, spread_along_front
-from moerank.mofsrank.settings import STAGES, FeatureSelectionSettings, Settings, StageSettings, is_sparse
+from moerank.mofsrank.settings import STAGES, Settings, StageSettings, is_sparse
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import FitnessBackend, LinearPopulation, require_weights
+from moerank.rankers import LinearPopulation, require_weights
 
 LOGGER = logging.getLogger("moerank")
-
-REFIT_SEARCH = "refit_search"
-"""Name of the search in which the ranker of `refit` judges feature subsets."""
-
-REFIT_POPULATION = 40
-"""Nominal population of that search, of which Staircase begins with a quarter."""
 
 Watcher: TypeAlias = Callable[[str, float, int, Stage, Archive], object]
 """``watcher(name, fraction, generation, stage, archive)``: a search, and its non-dominated individuals so far."""
@@ -122,7 +116,6 @@ class StagedSearch:
             require_weights(front.population, settings.backend),
             backend=settings.backend,
             workers=settings.workers,
-            selected=front.feature_mask,
             **self._shared(),
             **chosen.model_dump(include={"inject", "count", "crossover", "mutation"}),
         )
@@ -132,19 +125,6 @@ class StagedSearch:
         found = self._search("ensemble", stage, chosen, archive=archive)
         trained_on = None if front.trained_on is None else stage.summed(found.X) @ front.trained_on
         return Front(found.F, stage.feature_mask(found.X), LinearPopulation(stage.weights(found.X)), trained_on)
-
-    def select_again(self, backend: FitnessBackend, front: Front, evaluations: int) -> tuple[Matrix, Mask]:
-        """Go on from the members of a front with another backend, and return the objectives and features found.
-
-        The search is Staircase, which gets furthest with few evaluations.
-        """
-        stage = FeatureSelection(self.train, backend, adaptive=False, **self._shared())
-        members = spread_along_front(front.feature_mask, front.F, max(1, evaluations // 2), include_all=False)
-        chosen = FeatureSelectionSettings(
-            population=REFIT_POPULATION, termination=("n_eval", evaluations), initial=stage.strings.bits(members)
-        )
-        found = self._search(REFIT_SEARCH, stage, chosen, algorithm="staircase")
-        return found.F, stage.feature_mask(found.X)
 
     def _shared(self) -> Parameters:
         """Return the arguments that the second and the third stage share."""
@@ -156,19 +136,11 @@ class StagedSearch:
             "by_group": settings.feature_selection.by_group,
         }
 
-    def _search(
-        self,
-        name: str,
-        stage: Stage,
-        chosen: StageSettings,
-        *,
-        archive: Archive | None = None,
-        algorithm: str | Factory | None = None,
-    ) -> Archive:
+    def _search(self, name: str, stage: Stage, chosen: StageSettings, *, archive: Archive | None = None) -> Archive:
         """Search a stage; return the non-dominated individuals of all evaluations and of the given archive."""
         settings = self.settings
-        problem, searching, termination = search_arguments(name, stage, algorithm or settings.algorithm, chosen)
-        sequence = np.random.SeedSequence(settings.random_state, spawn_key=((*STAGES, REFIT_SEARCH).index(name),))
+        problem, searching, termination = search_arguments(name, stage, settings.algorithm, chosen)
+        sequence = np.random.SeedSequence(settings.random_state, spawn_key=(STAGES.index(name),))
         journal = self._journal(name, stage)
         if journal is not None and not settings.resume:
             journal.remove()

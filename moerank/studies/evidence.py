@@ -23,8 +23,9 @@ from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
 from moerank.files import Json
 from moerank.metrics import Metric
-from moerank.mofsrank.limits import FeatureLimits, FeatureStrings
+from moerank.mofsrank.limits import FeatureStrings
 from moerank.mofsrank.objectives import errors_of
+from moerank.mofsrank.settings import Limits
 from moerank.rankers import LinearPopulation, RankRLS, varying_in_queries
 from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import make_backend
@@ -73,7 +74,7 @@ def certify(
     moments = PairMoments.of(train)
     losses = 1.0 - RankRLS(alpha).fit_population(train, feature_mask=feature_mask) @ moments.unit
 
-    strings = FeatureStrings(train, FeatureLimits(**limits), by_group=by_group)
+    strings = FeatureStrings(train, Limits(**limits), by_group=by_group)
     solver = BestSubset(
         train.n_features,
         alpha,
@@ -411,8 +412,10 @@ def stability(
     if not isinstance(solver, Solver):
         solver = Solver.parse(solver) if isinstance(solver, str) else Solver.of(solver, type(solver).__name__)
     (queries, _, _), limits = problem.load_limited_fold(fold, data)
-    given = getattr(solver.source, "include", solver.settings.get("include", limits.get("include"))) or ()
-    included = column_mask(given, queries.feature_names, "include")
+    own = solver.settings if solver.source is None else vars(solver.source)
+    of_solver = own.get("limits") or {}
+    limits |= {**own, **(of_solver.given if isinstance(of_solver, Limits) else of_solver)}
+    included = column_mask(limits.get("include") or (), queries.feature_names, "include")
     counted = np.flatnonzero(varying_in_queries(queries) & ~included)
     if len(counted) < 2:
         raise ValueError(f"{queries.name}: {len(counted)} features vary within queries and can be left out; give two")

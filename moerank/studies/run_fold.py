@@ -38,7 +38,6 @@ from moerank.rankers import (
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
-from moerank.rankers.population import scores_on
 from moerank.solvers import (
     code_is_allowed,
     load_code,
@@ -102,7 +101,7 @@ class Measure:
         metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in in_tables]
         further = {}
         for part, rows in self.parts.items():
-            scores = np.ascontiguousarray(scores_on(rows, population))
+            scores = np.ascontiguousarray(population.scores(rows.X))
             values = {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in metrics}
             further[part] = {name: float(mean_over_queries(value)[0]) for name, value in values.items()}
         return ranker.model_copy(update={"further": further})
@@ -121,7 +120,7 @@ class Measure:
         means = {part: {m: mean_over_queries(values) for m, values in t.items()} for part, t in per_query.items()}
         errors = 1.0 - means["train"][metric]
         candidates = Candidates(
-            train, self.metrics[0], feature_mask, lambda: rankers, errors=errors, backend=self.backend
+            train, self.metrics[0], feature_mask, rankers, measured_errors=errors, backend=self.backend
         )
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         return [
@@ -147,7 +146,7 @@ class Measure:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
         if rankers.coefs is not None:
             return {metric.name: rows.weighed(metric.of_linear(rows, rankers.coefs)) for metric in self.metrics}
-        scores = np.ascontiguousarray(scores_on(rows, rankers))
+        scores = np.ascontiguousarray(rankers.scores(rows.X))
         return {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in self.metrics}
 
 
@@ -350,6 +349,7 @@ def run_fold(
             "resume": resume,
             "progress": lambda stage, fraction, number, _: report(stage, fraction, COUNTED[stage].format(number)),
             **problem.offers(),
+            "limits": limits,
             **limits,
         }
         made = solver.make(problem, defaults)

@@ -178,7 +178,10 @@ class Solver(BaseModel):
         if self.given is None:
             known = self.takes()
             taken = {name: value for name, value in offered.items() if name in known}
-            return with_features(make_solver(self.name, **taken | self.settings))
+            settings = self.settings
+            if isinstance(of_user := settings.get("limits"), Mapping):  # those of the problem hold, too
+                settings["limits"] = {**taken.get("limits", {}), **of_user}
+            return with_features(make_solver(self.name, **taken | settings))
         if not self.is_held:
             raise ValueError(f"{self.label} was given as a Python object; give it to Study again to run it")
         of_run = {name: offered[name] for name in SET_BY_RUN if name in offered}

@@ -157,6 +157,13 @@ class Split(Section):
         return split_queries(data, *self.shares, seed=self.seed)
 
 
+LARGEST_FOLD = 2**30
+"""Bytes of the features of a fold that stays in memory for the next cell of a study, at most."""
+
+_last_fold: dict[tuple[object, ...], Fold] = {}
+"""The fold that was read last, by its settings and the states of its files."""
+
+
 class Readers(NamedTuple):
     """Functions that read files of one form."""
 
@@ -230,7 +237,16 @@ class FileData(DataSection):
         return max(count_folds(self._folder(folders)), 1)
 
     def read(self, fold: int, folders: DataFolders) -> Fold:
-        """Return the parts of a fold from the first place that has the data."""
+        """Return the parts of a fold from the first place that has the data; a study reads the same files once."""
+        states = [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in self.files(fold, folders)]
+        key = self.model_dump_json(), fold, tuple(states)
+        train, vali, test = _last_fold.get(key) or self._read(fold, folders)
+        _last_fold.clear()
+        if train.X.nbytes + vali.X.nbytes + test.X.nbytes <= LARGEST_FOLD:
+            _last_fold[key] = train, vali, test
+        return train.forgetful(), vali.forgetful(), test.forgetful()
+
+    def _read(self, fold: int, folders: DataFolders) -> Fold:
         if self.file is None or self.split is None:
             drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
             return self.readers.fold(self._folder_of(fold, folders), **self._reading(), **drawn)
