@@ -214,7 +214,7 @@ def _show(
 
     if len(results) > 1:
         summary = summarise(results, problem.published)
-        text = json.dumps(summary.as_dict(), indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
         replace_file(out / SUMMARY, text.encode())
     if as_json:
         typer.echo(text if len(results) > 1 else results[0].to_json(), nl=False)
@@ -232,7 +232,7 @@ def _show(
             say(verdict or last)
         return
     if others:
-        output().print(summary_table(summary))
+        output().print(summary_table(summary, problem.published))
         say(f"The results of each fold are in {out / 'fold1'} and so on.\n{last}")
         return
     if verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, log2
 
@@ -15,7 +15,7 @@ from moerank.files import Json
 from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p
 from moerank.studies.problem import Published
 from moerank.studies.result import PARTS, Result
-from moerank.studies.results import NoResultsError, Results, SolverMeans
+from moerank.studies.results import NoResultsError, Results
 from moerank.verdict import LEVEL
 
 
@@ -102,8 +102,8 @@ def verdicts(results: Results) -> pd.DataFrame:
     rows = []
     for solver, runs_of in Results(result for result in results if result.verdict is not None).by_solver().items():
         folds = {fold: [run.verdict for run in runs if run.verdict is not None] for fold, runs in runs_of.items()}
-        found = [verdict for runs in folds.values() for verdict in runs]
-        first = found[0]
+        every = [verdict for runs in folds.values() for verdict in runs]
+        first = every[0]
         n_features = float(np.mean([np.mean([verdict.n_features for verdict in runs]) for runs in folds.values()]))
         means = [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds.values()]
         pooled_verdict = first.model_copy(
@@ -111,7 +111,7 @@ def verdicts(results: Results) -> pd.DataFrame:
                 "n_queries": sum(runs[0].n_queries for runs in folds.values()),
                 "differences": tuple(np.concatenate(means).tolist()),
                 "n_features": round(n_features),
-                "margin": max(verdict.margin for verdict in found),
+                "margin": max(verdict.margin for verdict in every),
                 "against": first.against.partition("(")[0],
                 "advice": "",
                 "rival": "",
@@ -121,12 +121,12 @@ def verdicts(results: Results) -> pd.DataFrame:
             {
                 "solver": solver,
                 "against": pooled_verdict.against,
-                "runs": len(found),
+                "runs": len(every),
                 "n_features": n_features,
                 "verdict": pooled_verdict,
-                "loss": sum(verdict.finding == "loss" for verdict in found),
-                "gain": sum(verdict.finding == "gain" for verdict in found),
-                "equivalent": sum(verdict.equivalent for verdict in found),
+                "loss": sum(verdict.finding == "loss" for verdict in every),
+                "gain": sum(verdict.finding == "gain" for verdict in every),
+                "equivalent": sum(verdict.equivalent for verdict in every),
             }
         )
     return pd.DataFrame(rows)
@@ -293,14 +293,14 @@ def standings(pairs: pd.DataFrame, alpha: float = 0.05) -> dict[str, dict[str, l
     {'better': [], 'worse': ['a'], 'undecided': []}
     """
     names = dict.fromkeys([*pairs["solver"], *pairs["other"]])
-    found: dict[str, dict[str, list[str]]] = {name: {"better": [], "worse": [], "undecided": []} for name in names}
+    ranked: dict[str, dict[str, list[str]]] = {name: {"better": [], "worse": [], "undecided": []} for name in names}
     for pair in pairs.dropna(subset="holm").itertuples():
         shown = pair.holm <= alpha
         ahead = "better" if pair.difference > 0 else "worse"
         behind = "worse" if pair.difference > 0 else "better"
-        found[pair.solver][ahead if shown else "undecided"].append(pair.other)
-        found[pair.other][behind if shown else "undecided"].append(pair.solver)
-    return found
+        ranked[pair.solver][ahead if shown else "undecided"].append(pair.other)
+        ranked[pair.other][behind if shown else "undecided"].append(pair.solver)
+    return ranked
 
 
 def _adjusted(rows: list[dict[str, object]]) -> pd.DataFrame:
@@ -312,61 +312,33 @@ def _adjusted(rows: list[dict[str, object]]) -> pd.DataFrame:
     return frame
 
 
-@dataclass(frozen=True)
-class SummaryRow:
-    """One ranker's means over the folds."""
-
-    name: str
-    n_features: float
-    means: dict[str, dict[str, float]]  # part, then metric, then the unweighted mean over the folds
-    errors: dict[str, dict[str, float]]  # the standard errors of the same
-    objectives: dict[str, float]  # means on the training part of those beyond features and error
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The table of all folds: the rows of the solver, then of the baselines, and published results beside them."""
-
-    problem: str
-    solver: str
-    seed: int
-    metrics: list[str]
-    folds: list[int]
-    rows: list[SummaryRow]
-    published: list[Published]
-
-    def as_dict(self) -> Json:
-        """Return the summary as JSON keeps it, keys always in the same order."""
-        rows = [{key: value for key, value in asdict(row).items() if value != {}} for row in self.rows]
-        return {**asdict(self), "rows": rows, "published": [entry.model_dump(mode="json") for entry in self.published]}
-
-
-def summarise(results: Sequence[Result], published: Sequence[Published] = ()) -> Summary:
+def summarise(results: Sequence[Result], published: Sequence[Published] = ()) -> Json:
     """Average the chosen member and each baseline of one solver and seed over two or more folds.
 
-    Standard errors are those of a mean of independent folds, s / √n with s over n − 1.
+    Returns
+    -------
+    dict
+        As summary.json has it: ``problem``, ``solver``, ``seed``, ``metrics``, ``folds``, ``rows`` of the solver and of
+        the baselines, and ``published``. A row has ``name``, ``n_features``, the ``means`` of each metric on each part,
+        their standard ``errors``, s / √n with s over n − 1, and ``objectives`` beyond the features and the error.
     """
-    found = Results(results).with_baselines()
-    return Summary(
-        problem=results[0].problem,
-        solver=results[0].solver,
-        seed=results[0].seed,
-        metrics=results[0].metrics,
-        folds=[result.fold for result in results],
-        rows=[_row(name, means, found) for name, means in found.means().items()],
-        published=list(published),
-    )
-
-
-def _row(name: str, means: SolverMeans, results: Results) -> SummaryRow:
-    values = {part: {metric: means.mean(f"{part} {metric}") for metric in results.metrics} for part in PARTS}
-    return SummaryRow(
-        name=name,
-        n_features=means.mean("n_features")[0],
-        means={part: {metric: mean for metric, (mean, _) in table.items()} for part, table in values.items()},
-        errors={part: {metric: error for metric, (_, error) in table.items()} for part, table in values.items()},
-        objectives={name: means.mean(name)[0] for name in results.further_objectives},
-    )
+    every = Results(results).with_baselines()
+    rows = []
+    for name, means in every.means().items():
+        values = {part: {metric: means.mean(f"{part} {metric}") for metric in every.metrics} for part in PARTS}
+        row: Json = {"name": name, "n_features": means.mean("n_features")[0]}
+        for column, key in enumerate(("means", "errors")):
+            row[key] = {part: {metric: pair[column] for metric, pair in t.items()} for part, t in values.items()}
+        rows.append({**row, "objectives": {key: means.mean(key)[0] for key in every.further_objectives}})
+    return {
+        "problem": results[0].problem,
+        "solver": results[0].solver,
+        "seed": results[0].seed,
+        "metrics": results[0].metrics,
+        "folds": [result.fold for result in results],
+        "rows": rows,
+        "published": [entry.model_dump(mode="json") for entry in published],
+    }
 
 
 @dataclass(frozen=True)
@@ -429,9 +401,9 @@ def chosen_solver(results: Results) -> Choice:
     solver, *others = by_validation(shared)
     means = shared.means()
     test = f"test {results.metric}"
-    found = against_reference(shared, solver, results.metric)
-    shown = found["holm"] <= LEVEL
-    better, worse = (int(np.count_nonzero(shown & side)) for side in (found["difference"] > 0, found["difference"] < 0))
+    tests = against_reference(shared, solver, results.metric)
+    signs = np.sign(tests["difference"]).where(tests["holm"] <= LEVEL, 0.0)
+    better, worse = (int(np.count_nonzero(signs == sign)) for sign in (1, -1))
     value, error = means[solver].mean(test)
     return Choice(
         solver=solver,
@@ -443,7 +415,7 @@ def chosen_solver(results: Results) -> Choice:
         loss=verdicts(shared.among([solver])).iloc[0],
         better=better,
         worse=worse,
-        undecided=len(found) - better - worse,
+        undecided=len(tests) - better - worse,
         best_on_test=max([solver, *others], key=lambda name: round(means[name].mean(test)[0], 10)),
         compared={name: means[name].mean("compared")[0] for name in (solver, *others)},
         cross_validated=cross_validated(shared),

@@ -424,10 +424,6 @@ class Study:
         _, failed = store.done()
         return {cell: store.read_failure(cell) for cell in self.cells() if cell.key in failed}
 
-    def cost(self, cell: Cell) -> float:
-        """Return the seconds of the processor that a finished cell took."""
-        return sum(Store(self.out, write=False).read(cell).times.processor.model_dump().values())
-
     def days(self) -> list[date]:
         """Return the days, of UTC, on which files of finished cells were last written, ascending."""
         times = (path.stat().st_mtime for path in (self.out / "cells").glob("*.json"))
