@@ -486,12 +486,12 @@ def _problem_path(problem: str | Path) -> Path:
 
 
 @contextmanager
-def _sentences(place: str, settings: Mapping[str, object]) -> Iterator[None]:
+def _sentences(file: str, settings: Mapping[str, object]) -> Iterator[None]:
     """Turn what pydantic says of a problem into a ValueError of one sentence."""
     try:
         yield
     except ValidationError as error:
-        raise ValueError(_sentence(error, place, settings)) from None
+        raise ValueError(_sentence(error, file, settings)) from None
 
 
 def _changed(document: Json, settings: Mapping[str, object]) -> Json:
@@ -515,27 +515,27 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]
     location = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 1 and problem["loc"][0] == "data")]
     key = ".".join(location)
     override = next((name for name in overrides if name == key or name.startswith(key + ".")), None)
-    place = f"--set {override}" if override else file
+    origin = f"--set {override}" if override else file
     table = f"[{'.'.join(location[:-1])}] " if location[:-1] else ""
     if problem["type"] == "extra_forbidden":
-        known = list(_section(problem["loc"][:-1]).model_fields)
-        nearest = get_close_matches(location[-1], known, n=1)
-        advice = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(known)}"
-        return f"{place}: unknown key {table}{location[-1]}; {advice}"
+        keys = list(_section(problem["loc"][:-1]).model_fields)
+        nearest = get_close_matches(location[-1], keys, n=1)
+        advice = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(keys)}"
+        return f"{origin}: unknown key {table}{location[-1]}; {advice}"
     if problem["type"] == "missing":
-        return f"{place}: the key {table}{location[-1]} is missing"
+        return f"{origin}: the key {table}{location[-1]} is missing"
     if problem["type"].startswith("union_tag"):
         of_files = (source for source in SOURCES if source is not MemoryData)
         sources = (get_args(source.model_fields["source"].annotation)[0] for source in of_files)
-        return f"{place}: [{key}] source: choose one of {', '.join(sources)}"
+        return f"{origin}: [{key}] source: choose one of {', '.join(sources)}"
     if problem["type"] == "value_error":
         if location in (["data"], ["data", "split"]):  # of several keys together
             table = f"[{'.'.join(location)}] "
         within = "parameters: " * (location[-1:] == ["parameters"])
-        return f"{place}: {table}{within}{problem['ctx']['error']}"
+        return f"{origin}: {table}{within}{problem['ctx']['error']}"
     expected = problem["msg"].split(",")[0].removeprefix("Input ")
     given = f", not {reprlib.repr(problem['input'])}" if isinstance(problem["input"], str | int | float) else ""
-    return f"{place}: {table}{location[-1]}: {expected}{given}"
+    return f"{origin}: {table}{location[-1]}: {expected}{given}"
 
 
 def _section(location: Sequence[int | str]) -> type[BaseModel]:

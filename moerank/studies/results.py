@@ -88,18 +88,18 @@ class Results(tuple[Result, ...]):
         """The metrics of the chosen members, those of the tables first."""
         return list(dict.fromkeys([*self.metrics, *(m for run in self for m in run.best.further.get("test", ()))]))
 
-    def named_metric(self, name: str, known: Sequence[str]) -> str:
+    def named_metric(self, name: str, metrics: Sequence[str]) -> str:
         """Return the metric of a name, which may leave out the convention: "NDCG@5" for "NDCG@5 (letor)".
 
         Raises
         ------
         ValueError
-            If it is not among `known`.
+            If it is not among `metrics`.
         """
-        for metric in known:
+        for metric in metrics:
             if name in (metric, metric.partition(" (")[0]):
                 return metric
-        raise ValueError(unknown("metric", name, known))
+        raise ValueError(unknown("metric", name, metrics))
 
     @property
     def metric(self) -> str:
@@ -148,10 +148,9 @@ class Results(tuple[Result, ...]):
         """
         if not solvers:
             return self
-        known = self.solvers
         for solver in solvers:
-            if solver not in known:
-                raise ValueError(unknown("solver", solver, known))
+            if solver not in self.solvers:
+                raise ValueError(unknown("solver", solver, self.solvers))
         return Results(result for solver in solvers for result in self if result.solver == solver)
 
     def by_solver(self) -> dict[str, Runs]:
@@ -347,10 +346,10 @@ def front_box(results: Sequence[Result], objectives: Sequence[str]) -> tuple[Vec
     points = np.concatenate([front_points(result, objectives) for result in results])
     ideal, reference = points.min(axis=0), points.max(axis=0)
     reference = np.where(reference > ideal, reference, ideal + 1.0)
-    known = {"features": float(len(results[0].feature_names)), "error": 1.0}
+    largest = {"features": float(len(results[0].feature_names)), "error": 1.0}
     for column, name in enumerate(objectives):
-        if name in known:
-            ideal[column], reference[column] = 0.0, known[name]
+        if name in largest:
+            ideal[column], reference[column] = 0.0, largest[name]
     return ideal, reference
 
 

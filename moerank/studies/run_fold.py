@@ -235,7 +235,7 @@ def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Pro
         return []
     if verdict is not None:
         report("verdict", 1.0, verdict.sentence)
-    report("FSMRank", 0.0, "beside the front")
+    report("FSMRank", 0.0, "after the front")
     ranker = tuned(make_solver("fsmrank"), measure.parts, progress=lambda share: report("FSMRank", share, "tuning"))
     member = measure.fitted("FSMRank", ranker.fit(train))
     report("FSMRank", 1.0, "measured")
@@ -258,7 +258,7 @@ COUNTED = {
     "refit_tuning": "by validation MAP",
     "refit": "{} rankers",
 }
-"""Text beside the name of a stage, with the number that it counts."""
+"""The text after the name of a stage, with the number that it counts."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
@@ -424,7 +424,7 @@ def _validated(
     """
     n_settings = len(grid_of(made, train, solver.settings)) if solver.tuned else 0
     if "backend" in solver.takes() and problem.backend.tune:
-        n_settings += len(grid_of(make_backend(problem.backend.name, **problem.backend.parameters), train))
+        n_settings += len(grid_of(defaults["backend"], train))
     fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
     n_parts, values = problem.comparison.cross_validation, []
     defaults = {**defaults, "journal": None, "resume": False, "progress": None}

@@ -169,23 +169,23 @@ class Solver(BaseModel):
         """Return the parameters that a problem may set, with their defaults; none of an object."""
         return find_solver(self.name, {}).defaults() if self.given is None else {}
 
-    def make(self, problem: object, offered: Mapping[str, Any]) -> Any:
+    def make(self, problem: object, defaults: Mapping[str, Any]) -> Any:
         """Return the estimator of a run, not fitted.
 
-        `offered` has the values of a run for solvers by the names of parameters; a solver takes those that it knows. A
-        user's function gets the problem, and must return an estimator.
+        `defaults` has the values of a run by the names of parameters; a solver takes those that it has. A user's
+        function gets the problem, and must return an estimator.
         """
         if self.given is None:
-            known = self.takes()
-            taken = {name: value for name, value in offered.items() if name in known}
+            parameters = self.takes()
+            taken = {name: value for name, value in defaults.items() if name in parameters}
             settings = self.settings
             if isinstance(of_user := settings.get("limits"), Mapping):  # those of the problem hold, too
                 settings["limits"] = {**taken.get("limits", {}), **of_user}
             return with_features(make_solver(self.name, **taken | settings))
         if not self.is_held:
             raise ValueError(f"{self.label} was given as a Python object; give it to Study again to run it")
-        of_run = {name: offered[name] for name in SET_BY_RUN if name in offered}
-        seed = int(offered["random_state"]) % 2**31  # other libraries have no larger ones
+        of_run = {name: defaults[name] for name in SET_BY_RUN if name in defaults}
+        seed = int(defaults["random_state"]) % 2**31  # other libraries have no larger ones
         if _is_estimator(self.source):
             made = clone(self.source)
             if self.seeded:
@@ -196,8 +196,8 @@ class Solver(BaseModel):
                 raise ValueError(
                     f"{self.label} must return an estimator with fit, predict and get_params, not {made!r:.80}"
                 )
-        known = made.get_params(deep=False)
-        made.set_params(**{name: value for name, value in of_run.items() if name in known})
+        parameters = made.get_params(deep=False)
+        made.set_params(**{name: value for name, value in of_run.items() if name in parameters})
         return with_features(made)
 
 
@@ -229,10 +229,10 @@ def _shown(value: object) -> str:
         return getattr(value, "__name__", None) or " ".join(repr(value).split())
 
 
-def describe(value: object, place: str, *, without: tuple[str, ...] = ()) -> Any:
+def describe(value: object, where: str, *, without: tuple[str, ...] = ()) -> Any:
     """Return a plain JSON value that identifies `value` in every process, without some parameters of an estimator.
 
-    `place` is the name of the value in messages.
+    `where` is the name of the value in messages.
 
     Raises
     ------
@@ -266,37 +266,37 @@ def describe(value: object, place: str, *, without: tuple[str, ...] = ()) -> Any
     if isinstance(value, RankingData):
         return {"data": data_digest(value)}
     if isinstance(value, Mapping):
-        return {str(key): describe(entry, f"{place}, {key}") for key, entry in value.items()}
+        return {str(key): describe(entry, f"{where}, {key}") for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [describe(entry, place) for entry in value]
+        return [describe(entry, where) for entry in value]
     if isinstance(value, partial | MethodType):
         parts = (value.func, value.args, value.keywords) if isinstance(value, partial) else value.__reduce__()[1]
-        return {type(value).__name__: describe(parts, place)}
+        return {type(value).__name__: describe(parts, where)}
     if isinstance(value, type | FunctionType) or isinstance(getattr(value, "py_func", None), FunctionType):
-        return _code(value, place)
-    return _object(value, place, without)
+        return _code(value, where)
+    return _object(value, where, without)
 
 
-def _object(value: Any, place: str, without: tuple[str, ...]) -> Any:
+def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
     """Return the class of an object with its parameters, its attributes, or the hash of joblib."""
-    kind = {"class": describe(type(value), place), **_version(value)}
+    kind = {"class": describe(type(value), where), **_version(value)}
     if callable(getattr(value, "get_params", None)):
         parameters = {name: entry for name, entry in value.get_params(deep=False).items() if name not in without}
-        return {**kind, "parameters": {k: describe(v, f"{place}, parameter {k},") for k, v in parameters.items()}}
+        return {**kind, "parameters": {k: describe(v, f"{where}, parameter {k},") for k, v in parameters.items()}}
     if hasattr(value, "__dict__"):
         computed = {
             n for c in type(value).__mro__ for n, entry in vars(c).items() if isinstance(entry, cached_property)
         }
         state = {name: entry for name, entry in vars(value).items() if name not in computed}
-        return {**kind, "state": digest_of(describe(state, place))}
+        return {**kind, "state": digest_of(describe(state, where))}
     try:
         return {**kind, "hash": joblib.hash(value)}
     except Exception:  # whatever pickling raises
         name = type(value).__name__
-        raise ValueError(f"{place} is a {name}, which has no description that stays the same") from None
+        raise ValueError(f"{where} is a {name}, which has no description that stays the same") from None
 
 
-def _code(value: Any, place: str) -> Any:
+def _code(value: Any, where: str) -> Any:
     """Return the name of a function or class, its source text and its values; of moerank the name alone."""
     value = getattr(value, "py_func", value)  # numba's
     name = f"{value.__module__}.{value.__qualname__}"
@@ -309,12 +309,12 @@ def _code(value: Any, place: str) -> Any:
         in_python = isinstance(value, FunctionType) or value.__module__ == "__main__"
         if in_python and "version" not in described:
             raise ValueError(
-                f"{place}: the source text of {name} cannot be read; put it into a file, or set {name}.version"
+                f"{where}: the source text of {name} cannot be read; put it into a file, or set {name}.version"
             ) from None
     if isinstance(value, FunctionType):
         enclosed = [cell.cell_contents for cell in value.__closure__ or () if cell.cell_contents is not value]
         values = [value.__defaults__, value.__kwdefaults__, enclosed]
-        described["values"] = digest_of(describe(values, f"{place}, a value in it"))
+        described["values"] = digest_of(describe(values, f"{where}, a value in it"))
     return described
 
 

@@ -94,11 +94,11 @@ class Cell:
 MOST_CELLS = 10**6
 """Of a study."""
 
-AskedProblems: TypeAlias = (
+RequestedProblems: TypeAlias = (
     str | Path | Problem | Sequence[str | Path | Problem] | Mapping[str, str | Path | Problem | InMemory]
 )
 
-AskedSolvers: TypeAlias = Any
+RequestedSolvers: TypeAlias = Any
 """A name, an estimator, several of these, or a mapping of labels to names, estimators and functions."""
 
 
@@ -133,28 +133,28 @@ class Grid(Section):
         ]
 
 
-def read_problems(asked: AskedProblems, settings: Mapping[str, object]) -> list[Problem]:
-    """Return the problems that are asked for, with `settings` in place of their own values; see `load_problem`.
+def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) -> list[Problem]:
+    """Return the problems that are requested, with `settings` in place of their own values; see `load_problem`.
 
     A mapping gives names, also to data in memory; see `make_problem`. Two different problems of one name are refused.
     """
-    if isinstance(asked, str | Path | Problem):
-        asked = [asked]
-    if isinstance(asked, Mapping):
-        problems = [_problem(given, settings, name) for name, given in asked.items()]
-    elif isinstance(asked, RankingData) or not all(isinstance(given, str | Path | Problem) for given in asked):
+    if isinstance(requested, str | Path | Problem):
+        requested = [requested]
+    if isinstance(requested, Mapping):
+        problems = [_problem(given, settings, name) for name, given in requested.items()]
+    elif isinstance(requested, RankingData) or not all(isinstance(given, str | Path | Problem) for given in requested):
         raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
     else:
-        problems = [_problem(given, settings) for given in asked]
+        problems = [_problem(given, settings) for given in requested]
     return _distinct(problems, "two problems are called {}; give one of them another name")
 
 
-def read_solvers(asked: AskedSolvers) -> list[Solver]:
-    """Return the solvers that are asked for, see `Study`; two different solvers of one name are refused."""
-    if isinstance(asked, Mapping):
-        solvers = [_solver(given, name) for name, given in asked.items()]
+def read_solvers(requested: RequestedSolvers) -> list[Solver]:
+    """Return the solvers that are requested, see `Study`; two different solvers of one name are refused."""
+    if isinstance(requested, Mapping):
+        solvers = [_solver(given, name) for name, given in requested.items()]
     else:
-        several = asked if isinstance(asked, Sequence) and not isinstance(asked, str) else [asked]
+        several = requested if isinstance(requested, Sequence) and not isinstance(requested, str) else [requested]
         every = [solver_table() if isinstance(given, str) and given == "all" else (given,) for given in several]
         solvers = [given if isinstance(given, Solver) else _solver(given) for given in chain.from_iterable(every)]
     return _distinct(solvers, "two solvers are called {}: solvers={{'a name': …}} tells them apart")
@@ -173,20 +173,20 @@ def _distinct(things: Iterable[ProblemOrSolver], refusal: str) -> list[ProblemOr
     return [thing for thing, _ in first.values()]
 
 
-def folds_of(problem: Problem, asked: tuple[int, ...] | None, data: str | Path | None) -> tuple[int, ...]:
-    """Return the folds of a problem that are asked for, by default all; refuse those that do not exist."""
+def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Path | None) -> tuple[int, ...]:
+    """Return the folds of a problem that are requested, by default all; refuse those that do not exist."""
     try:
         n_folds = problem.n_folds(data)
     except FileNotFoundError:
         n_folds = N_FOLDS  # to plan a study no data are needed, and without them none runs
-    if asked is None:
+    if requested is None:
         return tuple(range(1, n_folds + 1))
-    for fold in asked:
+    for fold in requested:
         check_at_least(0, fold=fold)
-    if not set(asked) <= set(range(1, n_folds + 1)):
+    if not set(requested) <= set(range(1, n_folds + 1)):
         there = f"there are folds 1 to {n_folds}" if n_folds > 1 else "there is only fold 1"
-        raise ValueError(f"{problem.name}: {there}, not {sorted(set(asked))}")
-    return tuple(sorted(set(asked)))
+        raise ValueError(f"{problem.name}: {there}, not {sorted(set(requested))}")
+    return tuple(sorted(set(requested)))
 
 
 def check_names(folder: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
@@ -204,7 +204,7 @@ def check_names(folder: Path, grids: Iterable[Grid], problems: Iterable[Problem]
 
 
 def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
-    """Return what was asked for in a folder; refuse what this version of moerank does not write."""
+    """Return what was requested in a folder; refuse what this version of moerank does not write."""
     try:
         return [Grid.model_validate(grid) for grid in grids]
     except ValidationError as error:
@@ -242,7 +242,7 @@ class Study:
         or a ranker of another library, is run as it is. A mapping gives names to estimators and to functions
         ``make(problem, seed)`` that return one.
     out : path
-        The folder of the study. Cells that it holds already are not run again; what other studies asked for in it
+        The folder of the study. Cells that it holds already are not run again; what other studies requested in it
         stays.
     folds : sequence of int, optional
         By default all folds of each problem.
@@ -278,8 +278,8 @@ class Study:
 
     def __init__(
         self,
-        problems: AskedProblems,
-        solvers: AskedSolvers = (),
+        problems: RequestedProblems,
+        solvers: RequestedSolvers = (),
         out: str | Path = "results/study",
         *,
         folds: Iterable[int] | None = None,
@@ -295,10 +295,10 @@ class Study:
         if ablate is not None:
             check_choice(BASES, ablate=ablate)
             of_label |= {name: Solver.parse(name) for name in (ablate, *ablations(ablate))}
-        asked = None if folds is None else tuple(folds)
+        requested = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, changed):
-            named_folds.setdefault(folds_of(problem, asked, data), []).append(problem)
+            named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
         self.out, self.data = Path(out), data
         self._grids = [
             Grid(problems=tuple(group), solvers=tuple(of_label.values()), folds=chosen, seeds=seeds, settings=changed)
@@ -307,7 +307,7 @@ class Study:
 
     @classmethod
     def load(cls, folder: str | Path, data: str | Path | None = None) -> Self:
-        """Return everything that was asked for in a folder, to report it or to go on with it.
+        """Return everything that was requested in a folder, to report it or to go on with it.
 
         Raises
         ------
@@ -430,7 +430,7 @@ class Study:
         return sorted({datetime.fromtimestamp(time, UTC).date() for time in times})
 
     def commands(self) -> list[str]:
-        """Return the commands that ask for this study, one for each request, as far as a command can."""
+        """Return the commands that request this study, one for each request, as far as a command can."""
         return [
             shlex.join(
                 [
@@ -513,7 +513,7 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     Parameters
     ----------
     folders : sequence of path
-        Of two or more studies, run on different machines or asked for different solvers, say.
+        Of two or more studies, run on different machines or with different solvers, say.
     out : path
         The folder of the union: a new one, or that of a study, which is extended.
 
