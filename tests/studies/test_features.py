@@ -107,7 +107,7 @@ def test_a_missing_or_wrong_table_is_named(priced, tmp_path):
         problem.load_fold(1)
     (tmp_path / "costs.csv").unlink()
     with pytest.raises(
-        FileNotFoundError, match=r"\[features\] table costs.csv is in none of .*next to the problem file"
+        FileNotFoundError, match=r"\[features\] table costs.csv is in none of .*beside the problem file"
     ):
         problem.load_fold(1)
 

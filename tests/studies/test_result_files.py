@@ -15,7 +15,7 @@ def test_what_is_written_is_read_again(tiny_result, tmp_path):
     assert read_result(tmp_path) is None
     assert [path.name for path in write_result(tiny_result, tmp_path)] == ["result.json", "front.csv", "model.json"]
     assert read_result(tmp_path) == tiny_result
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["result.json", "front.csv", "model.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["front.csv", "model.json", "result.json"]
 
 
 def test_front_table(tiny_result, tmp_path):
