@@ -51,7 +51,6 @@ from .rankers import RankRLS as RankRLS
 from .rankers import RankSVM as RankSVM
 from .rankers import RankSVMStruct as RankSVMStruct
 from .rankers import RankSVMTRON as RankSVMTRON
-from .reports.live import live as live
 from .selectors import CEGB as CEGB
 from .selectors import FSBFS as FSBFS
 from .selectors import FSED as FSED

@@ -21,7 +21,7 @@ TITLES = {
     "metrics": "Metrics",
     "data": "Data",
     "studies": "Studies",
-    "others": "Solvers by name, export, live view",
+    "others": "Solvers by name, export",
 }
 """The rooms of public names, in the order of the page; others hold the names of all further rooms."""
 
@@ -40,7 +40,7 @@ MODULES = {
     "moerank.studies.comparison": "Solvers against each other",
     "moerank.figures.of_run": "Figures of a run",
     "moerank.figures.of_study": "Figures of a study",
-    "moerank.reports.report": "Reports",
+    "moerank.reports.study_report": "Reports",
 }
 
 MEMBERS = property, cached_property, classmethod, staticmethod, FunctionType

@@ -16,11 +16,11 @@ from moerank.figures.of_study import FIGURES
 
 if TYPE_CHECKING:
     from moerank.exports.deployable import Phase
-    from moerank.reports.report import Report
+    from moerank.reports.study_report import Report
     from moerank.studies.result import Result
 
 
-FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
+FORMATS = {"html": "report.html", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
 
 
 def report(
@@ -53,7 +53,7 @@ def report(
     """
     from moerank.checks import unknown
     from moerank.files import prepare_folder, remove_old_remains, replace_file
-    from moerank.reports.report import Report
+    from moerank.reports.study_report import Report
     from moerank.solvers import split
     from moerank.studies.study import Study
 
@@ -131,15 +131,16 @@ def _written(content: Report, format_: str) -> str:
     """Return the text of a report."""
     from moerank.cli.progress import StageProgress
     from moerank.files import harmless
+    from moerank.reports.latex import latex_report
     from moerank.reports.page import html_report
-    from moerank.reports.tables import latex_report, markdown_report
 
-    if format_ in ("csv", "pairs"):
-        table = content.frame if format_ == "csv" else content.pairs
-        return str(table.rename(columns=harmless).map(harmless).to_csv(index=False))
-    write = {"html": html_report, "md": markdown_report, "latex": latex_report}[format_]
-    with StageProgress() as progress:
-        return write(content, progress)
+    if format_ == "latex":
+        return latex_report(content)
+    if format_ == "html":
+        with StageProgress() as progress:
+            return html_report(content, progress)
+    table = content.results.frame if format_ == "csv" else content.pairs
+    return str(table.rename(columns=harmless).map(harmless).to_csv(index=False))
 
 
 def export(
@@ -163,10 +164,7 @@ def export(
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
     target_version: Annotated[
         str | None,
-        typer.Option(
-            help="Version of OpenSearch, as 3.1, on which its rule for absent values in trees depends, or of "
-            "Elasticsearch for --format elastic."
-        ),
+        typer.Option(help="Version of OpenSearch, as 3.1, on which its rule for absent values in trees depends."),
     ] = None,
     phase: Annotated[
         str | None, typer.Option(help="Phase of Vespa that scores by the ranker: first or second (default).")

@@ -45,7 +45,7 @@ def stability(
     """
     with interruptible(["moerank", *sys.argv[1:]]):
         from moerank.cli.progress import StageProgress, compiled
-        from moerank.figures.stability import stability_figure
+        from moerank.figures.stability_figure import stability_figure
         from moerank.figures.style import save_figure
         from moerank.files import replace_file
         from moerank.studies.evidence import stability as measure

@@ -102,15 +102,10 @@ def load_fold(
     return train, vali, test
 
 
-_SPELLINGS = {
-    "training": ("train.txt", "trainingset.txt"),
-    "validation": ("vali.txt", "validationset.txt"),
-    "test": ("test.txt", "testset.txt"),
-}
-_ENDINGS = {  # also as in Yahoo's set1.train.txt
-    "training": (".train", ".train.txt"),
-    "validation": (".vali", ".valid", ".vali.txt", ".valid.txt"),
-    "test": (".test", ".test.txt"),
+_NAMES = {  # of the files, else how the only file ends, also as in Yahoo's set1.train.txt
+    "training": (("train.txt", "trainingset.txt"), (".train", ".train.txt")),
+    "validation": (("vali.txt", "validationset.txt"), (".vali", ".valid", ".vali.txt", ".valid.txt")),
+    "test": (("test.txt", "testset.txt"), (".test", ".test.txt")),
 }
 _DRAWN = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it from training"
 
@@ -120,24 +115,22 @@ def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
     check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
     files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
     paths = []
-    for part, spellings in _SPELLINGS.items():
-        spelt = [name + end for name in spellings for end in ("", *COMPRESSIONS)]
-        endings = tuple(name + end for name in _ENDINGS[part] for end in ("", *COMPRESSIONS))
+    for part, (names, ends) in _NAMES.items():
+        spelt = [name + end for name in names for end in ("", *COMPRESSIONS)]
         named = [file for name in spelt for file in files if file.name.lower() == name]
-        if named:
-            paths.append(next((file for file in named if file.name == named[0].name.lower()), named[0]))
-            continue
+        named.sort(key=lambda file: (spelt.index(file.name.lower()), file.name not in spelt))
+        endings = tuple(end + compression for end in ends for compression in ("", *COMPRESSIONS))
         ended = [file for file in files if file.name.lower().endswith(endings)]
-        if len(ended) > 1:
+        if not named and len(ended) > 1:
             listed = ", ".join(file.name for file in ended)
             raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
-        if not ended and not (drawn and part == "validation"):
+        if not named and not ended and not (drawn and part == "validation"):
             raise FileNotFoundError(
-                f"{folder}: no {part} part; looked for {' and '.join(spellings)} (also .gz and .xz, and in capital "
-                f"letters) and for one file *{_ENDINGS[part][0]}, and found {names_in(folder)}"
+                f"{folder}: no {part} part; looked for {' and '.join(names)} (also .gz and .xz, and in capital "
+                f"letters) and for one file *{ends[0]}, and found {names_in(folder)}"
                 f"{_DRAWN if part == 'validation' else ''}"
             )
-        paths += ended
+        paths += (named or ended)[:1]
     return paths
 
 

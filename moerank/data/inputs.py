@@ -332,16 +332,16 @@ def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) 
     if weights is None:
         return None
     try:
-        found = np.asarray(weights, np.float64)
+        numbers = np.asarray(weights, np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: {what} must be numbers") from None
-    if found.shape != (size,):
-        raise ValueError(f"{name}: {what} has shape {found.shape}; give {size:,} numbers")
-    right = (found > 0) & np.isfinite(found)
+    if numbers.shape != (size,):
+        raise ValueError(f"{name}: {what} has shape {numbers.shape}; give {size:,} numbers")
+    right = (numbers > 0) & np.isfinite(numbers)
     if not right.all():
         wrong = int(right.argmin())
-        raise ValueError(f"{name}: {what}[{wrong}] is {found[wrong]:g}; weights are positive and finite")
-    return None if np.ptp(found) == 0 else found / found.mean()
+        raise ValueError(f"{name}: {what}[{wrong}] is {numbers[wrong]:g}; weights are positive and finite")
+    return None if np.ptp(numbers) == 0 else numbers / numbers.mean()
 
 
 def checked_documents(documents: ArrayLike | None, size: int, name: str) -> Array | None:
@@ -393,9 +393,9 @@ def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
         )
     if not np.isfinite(checked).all():
         row, *individual = np.argwhere(~np.isfinite(checked))[0]
-        place = f"row {row}" + "".join(f", individual {number}" for number in individual)
+        where = f"row {row}" + "".join(f", individual {number}" for number in individual)
         raise ValueError(
-            f"{name}: the score in {place} is {checked[row, *individual]}; scores must be finite, "
+            f"{name}: the score in {where} is {checked[row, *individual]}; scores must be finite, "
             "so check the weights of the ranker"
         )
     return checked

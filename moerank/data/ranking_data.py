@@ -29,7 +29,6 @@ from moerank.data.scaling import (
     Scaling,
     check_missing_rule,
     fill_in_place,
-    missing_bits,
 )
 from moerank.kernels.pair_pass import enumerate_pairs
 
@@ -252,7 +251,7 @@ class RankingData:
         rule: Any = self.missing
         if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
-        self._missing_bits = missing_bits(self.X)
+        self._missing_bits = np.packbits(np.isnan(self.X), axis=1)
         try:
             self.n_missing = fill_in_place(self.X, self.offsets, rule)
         except ValueError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -83,6 +83,12 @@ class _Values(NamedTuple):
     members: Matrix
     reference: Vector
     can_differ: Mask
+
+
+def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, **progress: Any) -> Any:
+    """Return a copy of a ranker with parameters chosen by validation MAP from its published grid, if it has one."""
+    copy: Any = clone(ranker)
+    return copy if validation is None or not hasattr(copy, "tune") else copy.tune(train, validation, **progress)
 
 
 @dataclass(eq=False, repr=False)
@@ -273,12 +279,14 @@ class MOFSRank(RankingEstimator):
         validation, tests = self._held_out(validation)
         data = self._search_data(train, refit)
         with one_blas_thread():
-            self.backend_ = self._tuned(data.allowed, validation)
+            tuning = None if validation is None or not self.tune else validation.with_features(self._allowed)
+            self.backend_ = _tuned(self._settings.backend, data.allowed, tuning)
             front, reference = self._searched(data)
             self.refit_ = None
             if refit is not None:
-                self.refit_ = self._tuned_to_serve(refit, data, validation)
-                front, reference = self._served(front, data, validation)
+                held_out = None if validation is None else validation.with_features(data.columns)
+                self.refit_ = self._tuned_to_serve(refit, data, held_out)
+                front, reference = self._served(front, data, held_out)
             front = front.on_all_columns(data.columns)
             self._reference = on_all_columns(reference, data.columns)
             parts = {"training": train, "validation": validation, "tests": tests}
@@ -312,13 +320,6 @@ class MOFSRank(RankingEstimator):
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
         return data
 
-    def _tuned(self, train: RankingData, validation: RankingData | None) -> FitnessBackend:
-        """Return a copy of the backend with parameters chosen by validation MAP from its published grid, if any."""
-        backend: Any = clone(self._settings.backend)
-        if self.tune and validation is not None and hasattr(backend, "tune"):
-            backend = backend.tune(train, validation.with_features(self._allowed))
-        return cast(FitnessBackend, backend)
-
     def _searched(self, data: _SearchData) -> tuple[Front, Population]:
         """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
         settings = self._settings.model_copy(update={"backend": self.backend_, "limits": data.limits})
@@ -335,30 +336,30 @@ class MOFSRank(RankingEstimator):
         return front, reference
 
     def _tuned_to_serve(self, ranker: Any, data: _SearchData, validation: RankingData | None) -> Any:
-        """Return the ranker of `refit` with parameters chosen by validation MAP from its published grid, if any."""
-        tunes = (self.tune or isinstance(self.refit, str)) and hasattr(ranker, "tune")
-        if validation is None or not tunes:
+        """Return the ranker of `refit` with its parameters; a name is that of a ranker to tune."""
+        if not (self.tune or isinstance(self.refit, str)):
             return ranker
-        report = self.progress or (lambda stage, share, number, n_eval: None)
-        held_out = validation.with_features(data.columns)
-        tuned = ranker.tune(data.varying, held_out, progress=lambda share: report("refit_tuning", share, 0, 0))
+        tuned = _tuned(ranker, data.varying, validation, progress=lambda share: self._report("refit_tuning", share))
         # Validation chooses the number of trees for each member.
-        return clone(tuned).set_params(n_trees=ranker.n_trees) if isinstance(ranker, LambdaMART) else tuned
+        return tuned.set_params(n_trees=ranker.n_trees) if isinstance(ranker, LambdaMART) else tuned
 
     def _served(self, front: Front, data: _SearchData, validation: RankingData | None) -> tuple[Front, Population]:
         """Train the ranker of `refit` on the features of each member, and on all of them."""
-        report = self.progress or (lambda stage, share, number, n_eval: None)
         masks = np.concatenate([front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)])
         rankers = train_on_subsets(
             self.refit_,
             data.varying,
             masks,
-            None if validation is None else validation.with_features(data.columns),
+            validation,
             workers=self._settings.workers,
-            progress=lambda share, number: report("refit", share, number, number),
+            progress=lambda share, number: self._report("refit", share, number),
         )
         members, everything = np.split(np.arange(len(masks)), [len(front.F)])
         return replace(front, population=rankers.take(members), trained_on=None), rankers.take(everything)
+
+    def _report(self, stage: str, share: float, number: int = 0) -> None:
+        if self.progress is not None:
+            self.progress(stage, share, number, number)
 
     def _measured(self, front: Front, part: RankingData) -> _Values:
         """Return the metric of the members and of the reference on the queries of a part."""

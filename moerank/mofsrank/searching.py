@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -40,21 +36,6 @@ from moerank.mofsrank.stage import Stage
 from moerank.rankers import LinearPopulation, require_weights
 
 LOGGER = logging.getLogger("moerank")
-
-Watcher: TypeAlias = Callable[[str, float, int, Stage, Archive], object]
-"""``watcher(name, fraction, generation, stage, archive)``: a search, and its non-dominated individuals so far."""
-
-_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
-
-
-@contextmanager
-def watching(watcher: Watcher) -> Iterator[None]:
-    """Show `watcher` the front of each stage as it grows, inside this ``with`` and in this thread."""
-    token = _watcher.set(watcher)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
 
 
 @dataclass
@@ -144,12 +125,10 @@ class StagedSearch:
         journal = self._journal(name, stage)
         if journal is not None and not settings.resume:
             journal.remove()
-        report, watcher = settings.progress, _watcher.get()
+        report = settings.progress
         archive = Archive() if archive is None else archive
 
         def progress(fraction: float, n_gen: int, n_eval: int) -> None:
-            if watcher is not None:
-                watcher(name, fraction, n_gen, stage, archive)
             if report is not None:
                 report(name, fraction, n_gen, n_eval)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,9 +34,6 @@ from sklearn.base import clone
 
 from moerank.checks import (
     check_at_least,
-    check_choice,
-    check_not_negative,
-    check_positive,
     check_switch,
     most_workers,
     unknown,
@@ -179,10 +176,7 @@ class LimitsSection(Section):
     include: Features = ()
     exclude: Features = ()
     max_features: Annotated[int, at_least(1)] | None = None
-    max_cost: (
-        Annotated[float, _checked_by(lambda value: check_not_negative(max_cost=value), Annotated[float, Field(ge=0)])]
-        | None
-    ) = None
+    max_cost: Annotated[float, Field(ge=0)] | None = None
 
     @property
     def given(self) -> dict[str, object]:
@@ -355,11 +349,9 @@ class SearchSettings(Section):
 
     algorithm: Annotated[str | Factory, _checked_by(_check_algorithm, str), AsJson] = "nsga2"
     objectives: Annotated[tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson] = FRONT
-    final: Annotated[Final, _checked_by(lambda value: check_choice(get_args(Final), final=value), Final)] = "auto"
+    final: Final = "auto"
     refit: Annotated[object, _checked_by(lambda value: read_refit(value), str | None), AsJson] = None
-    margin: Annotated[float, _checked_by(lambda value: check_positive(margin=value), Annotated[float, Field(gt=0)])] = (
-        MARGIN
-    )
+    margin: Annotated[float, Field(gt=0)] = MARGIN
 
 
 class Settings(SearchSettings):
@@ -436,7 +428,7 @@ def _sentence(error: ValidationError) -> str:
     if first["type"] == "value_error":
         return f"{name}: {first['ctx']['error']}" if keys else str(first["ctx"]["error"])
     place = f"{name}: {'.'.join(keys)}" if keys else name
-    return f"{place} {first['msg'].removeprefix('Input ')}"
+    return f"{place} {first['msg'].removeprefix('Input ')}, not {first['input']!r:.80}"
 
 
 def is_sparse(algorithm: str | Factory) -> bool:
@@ -470,7 +462,11 @@ def read_refit(value: object, random_state: int = 0) -> Any:
     if value is None:
         return None
     if isinstance(value, str):
-        ranker = _ranker(value)
+        name, parameters = read_text(value)
+        entry = solver_entry(name)
+        if entry is None or entry.selects:
+            raise ValueError(unknown("ranker", name, [row.name for row in solvers().values() if not row.selects]))
+        ranker = make_solver(name, **parameters)
     elif isinstance(value, type) or not (hasattr(value, "fit") and hasattr(value, "predict")):
         raise ValueError(f"refit must be the name of a ranker or an estimator with fit and predict, not {value!r}")
     else:
@@ -478,15 +474,6 @@ def read_refit(value: object, random_state: int = 0) -> Any:
     if hasattr(ranker, "get_params") and ranker.get_params().get("random_state", 0) is None:
         ranker.set_params(random_state=random_state)
     return ranker
-
-
-def _ranker(text: str) -> Any:
-    """Return a ranker of the table of solvers."""
-    name, parameters = read_text(text)
-    entry = solver_entry(name)
-    if entry is None or entry.selects:
-        raise ValueError(unknown("ranker", name, [row.name for row in solvers().values() if not row.selects]))
-    return make_solver(name, **parameters)
 
 
 def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:

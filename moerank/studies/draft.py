@@ -116,7 +116,7 @@ class _Column:
         return cls(tables.kind_of(*values), values, n_runs == len(values), len(column), len(column) - len(codes))
 
     @property
-    def whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether all values are whole numbers from 0."""
         return self.kind == "numbers" and all(float(value) >= 0 and float(value).is_integer() for value in self.values)
 
@@ -150,19 +150,19 @@ def draft_problem(
     if first is None or not first.exists():
         raise FileNotFoundError(f"there is no table {path}; give a CSV or Parquet file, or a folder of such")
     columns = {name: _Column.of(column) for name, column in tables.sample_table(first).items()}
-    told = tables.told_roles(first)
+    stored = tables.stored_roles(first)
     for name in (label, query, *exclude):
         if name is not None and name not in columns:
             raise ValueError(f"{first}: {unknown('column', name, list(columns))}")
     given = {"label": label, "query": query}
     why = {role: "as given" if name else "as the file tells" for role, name in given.items()}
-    label, query = (name or told.get(role) for role, name in given.items())
+    label, query = (name or stored.get(role) for role, name in given.items())
     if not label:
         label, why["label"] = _guess_label(first, columns)
     if not query:
         query, why["query"] = _guess_query(first, columns, label)
-    roles = (label, query, told.get("document") or usual_column(columns, DOCUMENTS))
-    others = {name: columns[name] for name in told.get("features", columns) if name not in roles}
+    roles = (label, query, stored.get("document") or usual_column(columns, DOCUMENTS))
+    others = {name: columns[name] for name in stored.get("features", columns) if name not in roles}
     kinds = {name: column.kind for name, column in others.items() if column.kind != "numbers"}
     left_out = {name: f"{kind} (to use it, {REMEDIES[kind]})" for name, kind in kinds.items()}
     left_out |= dict.fromkeys(exclude, "as given")
@@ -183,7 +183,7 @@ def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:
     """Return the column of labels, and the reason."""
     if usual := usual_column(columns, LABELS):
         return usual, "by its name"
-    grades = [name for name, column in columns.items() if column.whole and 1 < len(column.values) <= MOST_GRADES]
+    grades = [name for name, column in columns.items() if column.is_integer and 1 < len(column.values) <= MOST_GRADES]
     if len(grades) != 1:
         shown = ", ".join(islice(grades or columns, 10))
         raise ValueError(f"{path}: which column holds the relevance labels? Name it by --label, such as one of {shown}")

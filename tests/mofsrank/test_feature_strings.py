@@ -165,7 +165,7 @@ def test_what_the_data_do_not_say_cannot_be_limited(small_data):
         FeatureStrings(small_data, by_group=True)
     with pytest.raises(ValueError, match="max_features must be at least 1, not 0"):
         Limits(max_features=0)
-    with pytest.raises(ValueError, match="max_cost must not be negative, not -1"):
+    with pytest.raises(ValueError, match="max_cost should be greater than or equal to 0, not -1"):
         Limits(max_cost=-1)
     with pytest.raises(ValueError, match="unknown limit 'max_feature'; did you mean 'max_features'"):
         Limits(max_feature=3)

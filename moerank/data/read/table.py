@@ -276,58 +276,59 @@ def table_columns(
         if isinstance(given, str):
             raise ValueError(f"{argument} must be a list of names of columns, not the text {given!r}")
     reader = _table_reader(path)
-    told = reader.roles_in(path)
+    stored = reader.roles_in(path)
     options = {"label": label, "query": query, "document": None, **further}
-    roles = {role: name for role, given in options.items() if (name := given or told.get(role))}
+    roles = {role: name for role, given in options.items() if (name := given or stored.get(role))}
     for role in ("label", "query"):
         if role not in roles:
             raise ValueError(f"{path}: the file does not tell its column of the {role}; give {role}=")
     left_out = dict.fromkeys(exclude)
     present = reader.names(path, [*roles.values(), *left_out])
-    _check_roles(path, roles, left_out, present)
+    if fault := _fault_of_roles(roles, left_out, present):
+        raise ValueError(f"{path}: {fault}")
     used = {*roles.values(), *left_out}
-    listed = tuple(told.get("features", ())) if features is None else tuple(features)
+    listed = tuple(stored.get("features", ())) if features is None else tuple(features)
     chosen = tuple(name for name in listed or present if name not in used) if features is None else listed
-    _check_features(path, chosen, present, {name: role for role, name in roles.items()}, given=features is not None)
+    if fault := _fault_of_features(chosen, present, roles, given=features is not None):
+        raise ValueError(f"{path}: {fault}")
     arrays = {f"{role}s": name for role, name in roles.items() if role not in ("label", "query")}
     return Columns(roles["label"], roles["query"], chosen, arrays, given=bool(listed or left_out))
 
 
-def _check_roles(path: Path, roles: Mapping[str, str], left_out: Iterable[str], present: Sequence[str]) -> None:
-    """Refuse names of columns that are not there, there twice, or given twice."""
-    counts = Counter(present)
-    if twice := next((name for name, count in counts.items() if count > 1), None):
-        raise ValueError(f"{path}: two columns are called {twice!r}; give the columns distinct names")
-    role_of: dict[str, str] = {}
+def _fault_of_roles(roles: Mapping[str, str], left_out: Iterable[str], present: Sequence[str]) -> str | None:
+    """Say which name of a column is not there, there twice, or given twice, if any."""
+    counts, role_of = Counter(present), {name: role for role, name in reversed(list(roles.items()))}
+    for name, count in counts.items():
+        if count > 1:
+            return f"two columns are called {name!r}; give the columns distinct names"
     for role, name in roles.items():
         if name not in counts:
-            raise ValueError(f"{path}: {unknown('column', name, present)}; {role}= names the column of the {role}")
-        if name in role_of:
-            raise ValueError(f"{path}: the column {name!r} cannot be both {role_of[name]} and {role}")
-        role_of[name] = role
-    if absent := next((name for name in left_out if name not in counts), None):
-        raise ValueError(f"{path}: {unknown('column', absent, present)}; exclude= names columns to leave out")
+            return f"{unknown('column', name, present)}; {role}= names the column of the {role}"
+        if role_of[name] != role:
+            return f"the column {name!r} cannot be both {role_of[name]} and {role}"
+    absent = next((name for name in left_out if name not in counts), None)
+    return f"{unknown('column', absent, present)}; exclude= names columns to leave out" if absent else None
 
 
-def _check_features(
-    path: Path, chosen: tuple[str, ...], present: Sequence[str], roles: Mapping[str, str], *, given: bool
-) -> None:
-    """Refuse columns that cannot be features; `given` says whether they were named."""
+def _fault_of_features(
+    chosen: tuple[str, ...], present: Sequence[str], roles: Mapping[str, str], *, given: bool
+) -> str | None:
+    """Say which column cannot be a feature, if any; `given` says whether they were named."""
     if not chosen:
-        label, query, *_ = roles
-        lacking = f"there is no column beside {label!r} and {query!r}; at least one feature is needed"
-        raise ValueError(f"{path}: {'features is empty; at least one column is needed' if given else lacking}")
-    there, counts = set(present), Counter(chosen)
+        lacking = f"there is no column beside {roles['label']!r} and {roles['query']!r}; at least one feature is needed"
+        return "features is empty; at least one column is needed" if given else lacking
+    there, counts, role_of = set(present), Counter(chosen), {name: role for role, name in roles.items()}
     for name in chosen:
         if not given and name in ("", "__index_level_0__"):
-            wrong = f"the column {name!r} is an index that pandas wrote, no feature; write the table with index=False, "
-            raise ValueError(f"{path}: {wrong}or list the columns that are features")
+            remedy = "write the table with index=False, or list the columns that are features"
+            return f"the column {name!r} is an index that pandas wrote, no feature; {remedy}"
         if name not in there:
-            raise ValueError(f"{path}: {unknown('column', name, present)}; features= names the columns of features")
-        if name in roles:
-            raise ValueError(f"{path}: the column {name!r} is the {roles[name]}, no feature")
+            return f"{unknown('column', name, present)}; features= names the columns of features"
+        if name in role_of:
+            return f"the column {name!r} is the {role_of[name]}, no feature"
         if counts[name] > 1:
-            raise ValueError(f"{path}: features names the column {name!r} twice")
+            return f"features names the column {name!r} twice"
+    return None
 
 
 def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -> Documents:
@@ -492,8 +493,8 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
 
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
     """Return the names of the label and the query column: given, told by the file, or else the first usual ones."""
-    told = told_roles(path)
-    given = {"label": label or told.get("label"), "query": query or told.get("query")}
+    stored = stored_roles(path)
+    given = {"label": label or stored.get("label"), "query": query or stored.get("query")}
     present = _table_reader(path).names(path, [name for name in given.values() if name])
     for role, usual in (("label", LABELS), ("query", QUERIES)):
         given[role] = given[role] or usual_column(present, usual)
@@ -509,7 +510,7 @@ def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
     return next((spelt[name] for name in names if name in spelt), None)
 
 
-def told_roles(path: Path) -> Mapping[str, Any]:
+def stored_roles(path: Path) -> Mapping[str, Any]:
     """Return the roles of columns that the file itself tells."""
     return _table_reader(path).roles_in(path)
 

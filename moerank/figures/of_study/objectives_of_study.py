@@ -1,4 +1,8 @@
-"""Objectives: the fronts of several solvers on one fold in each pair of the objectives that were searched."""
+"""Objectives: the fronts of several solvers on one fold in each pair of the objectives that were searched.
+
+The front of each solver on the training data of one fold with its first seed, in each pair of the objectives, with a
+staircase through the rankers that are non-dominated in the pair.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ from itertools import combinations
 from textwrap import fill
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
@@ -34,13 +37,13 @@ def objectives_figure(view: View) -> Figure:
         titles = {"": pairs[0]}
         xlabel, ylabel = words[objectives[0]], f"{words[objectives[1]]}, training, fold {fold}"
 
-    def draw(axes: Axes, column: str, look: Look) -> None:
-        points = front_points(runs[look.label], titles[column])
+    def draw(look: Look) -> None:
+        points = front_points(runs[look.label], titles[look.column])
         best = points[non_dominated(points)]
         if not look.faint:
-            look.plot(axes, *points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
-            axes.plot(*points[[runs[look.label].chosen]].T, label="_chosen" if look.number else "chosen", **RING)
-        look.plot(axes, *best.T, drawstyle="steps-post", markevery=1)
+            look.plot(*points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
+            look.axes.plot(*points[[runs[look.label].chosen]].T, label="_chosen" if look.number else "chosen", **RING)
+        look.plot(*best.T, drawstyle="steps-post", markevery=1)
 
     points = [front_points(run) for run in runs.values()]
     owners = np.repeat(list(runs), [len(mine) for mine in points])
@@ -56,8 +59,7 @@ def objectives_figure(view: View) -> Figure:
         list(titles),
         finding=finding,
         height=1.2 if len(pairs) > 1 else 2.2,
-        xlabel=xlabel,
-        ylabel=ylabel,
+        labels=(xlabel, ylabel),
         same_x=False,
         of_metric=False,
         notes=without_front,
@@ -69,11 +71,5 @@ def objectives_figure(view: View) -> Figure:
 
 
 FIGURE = StudyFigure(
-    objectives_figure,
-    caption="The front of each solver on the training data of one fold with its first seed, in each pair of the "
-    "objectives, with a staircase through the rankers that are non-dominated in the pair.",
-    section="results",
-    place=6,
-    takes=("fold",),
-    reported=lambda results: bool(results.further_objectives),
+    objectives_figure, "results", order=6, takes=("fold",), reported=lambda results: bool(results.further_objectives)
 )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import RunFigure
-from moerank.figures.style import GREY, LINES, WIDTH, put_title, widen
+from moerank.figures.style import GREY, LINES, WIDTH, put_ticks, put_title, widen
 from moerank.studies.result import Convergence, Result
 
 
@@ -26,8 +25,8 @@ def convergence_figure(result: Result) -> Figure:
         axes.axvline(_settled(history), color=GREY, linewidth=0.7, linestyle=":")
         axes.set_title(f"{stage.replace('_', ' ').capitalize()}: within 1% after {_settled(history)}", loc="left")
         widen(axes)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-        axes.yaxis.set_major_locator(MaxNLocator(nbins=3, steps=[1, 2, 5, 10]))
+        put_ticks(axes)
+        put_ticks(axes, "y", 3, integer=False)
     panels[-1].set_xlabel("Generation")
     (stage, history), last = max(stages.items(), key=lambda item: _settled(item[1])), "its last hypervolume"
     when = f"{_settled(history)} of {history.generation[-1]} generations"

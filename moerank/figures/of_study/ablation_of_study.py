@@ -1,9 +1,12 @@
-"""Ablations: fronts of MOFSRank with all stages and without one of them."""
+"""Ablations: fronts of MOFSRank with all stages and without one of them.
+
+Fronts of one run with and without each part of MOFSRank, and below them the error of the best ranker in training with
+at most so many features, means over folds and seeds.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
@@ -27,58 +30,51 @@ def ablation_figure(view: View) -> Figure:
     others show the training and test error of the member with at most k features that is best in training. By default
     the solvers are MOFSRank and its ablations, or else mofsrank-paper and its own.
     """
-    there = view.solvers or view.results.solvers
-    bases = [base for base in BASES if base in there and ablations(base).keys() & {*there}]
+    solvers = view.solvers or view.results.solvers
+    bases = [base for base in BASES if base in solvers and ablations(base).keys() & {*solvers}]
     full = bases[0] if bases else BASES[0]
-    known = {full: "all three stages"} | {name: f"without {part}" for name, part in ablations(full).items()}
+    names = {full: "all three stages"} | {name: f"without {part}" for name, part in ablations(full).items()}
     if not view.solvers and not bases:
         raise NoResultsError(f"the study of {view.where} has no ablations; add them with moerank study … --ablate")
-    shown = view.results.among(view.solvers or [solver for solver in there if solver in known])
-    titles = {known.get(solver, solver): folds for solver, folds in shown.by_solver().items()}
+    shown = view.results.among(view.solvers or [solver for solver in solvers if solver in names])
+    titles = {names.get(solver, solver): folds for solver, folds in shown.by_solver().items()}
     fold = view.fold_of(shown)
     columns = {FRONTS.format(fold): "", TRAINING: "train", TEST: "test"}
     # A front of more than two objectives is no line in two of them.
     style = {"linestyle": "none"} if shown.further_objectives else {"drawstyle": "steps-post"}
 
-    def draw(axes: Axes, column: str, look: Look) -> None:
-        if part := columns[column]:
+    def draw(look: Look) -> None:
+        if part := columns[look.column]:
             error = 1.0 - mean_by_size(titles[look.label], part, view.metric, chosen_on="train")
-            look.plot(axes, np.arange(1, len(error) + 1), error)
+            look.plot(np.arange(1, len(error) + 1), error)
             return
         run = next(iter(titles[look.label].get(fold, [])), None)
         front = run.front if run else []
         errors = [1.0 - member.scores["train"][view.metric] for member in front]
-        look.plot(axes, [len(member.features) for member in front], errors, markevery=1, **style)
+        look.plot([len(member.features) for member in front], errors, markevery=1, **style)
 
     return Panels(
         list(titles),
         list(titles),
         list(columns),
-        finding=_finding(shown, full, known, view.metric),
+        finding=_finding(shown, full, names, view.metric),
         height=1.25,
-        xlabel="Number of features, at most",
-        ylabel=f"1 − {view.metric} (lower is better)",
+        labels=("Number of features, at most", f"1 − {view.metric} (lower is better)"),
         same_x=False,  # fronts have far fewer members than there are features
         notes=[errors_noted(shown, view.metric), two_of(shown)],
     ).draw(draw)
 
 
-def _finding(shown: Results, full: str, known: dict[str, str], metric: str) -> str:
+def _finding(shown: Results, full: str, names: dict[str, str], metric: str) -> str:
     """Return which parts change the metric of test queries, by paired t tests with Holm's method."""
     if full not in shown.solvers or len(shown.solvers) < 2:
-        return f"Fronts of {' and '.join(known.get(solver, solver) for solver in shown.solvers)}"
+        return f"Fronts of {' and '.join(names.get(solver, solver) for solver in shown.solvers)}"
     tests = against_reference(shown, full, metric)
-    found = tests[tests["holm"] <= LEVEL].itertuples()
-    changes = [f"{known.get(row.solver, row.solver)}, {row.difference:+.3f}".replace("-", "−") for row in found]
+    changed = tests[tests["holm"] <= LEVEL].itertuples()
+    changes = [f"{names.get(row.solver, row.solver)}, {row.difference:+.3f}".replace("-", "−") for row in changed]
     if not changes:
         return f"Leaving out a part of {full}: no difference in test {metric} is shown"
     return f"Changes of test {metric} that are shown: {'; '.join(changes)}"
 
 
-FIGURE = StudyFigure(
-    ablation_figure,
-    caption="Fronts of one run with and without each part of MOFSRank, and below them the error of the best ranker in "
-    "training with at most so many features, means over folds and seeds.",
-    section="ablations",
-    takes=("fold",),
-)
+FIGURE = StudyFigure(ablation_figure, "ablations", takes=("fold",))

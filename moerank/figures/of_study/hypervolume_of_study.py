@@ -1,11 +1,14 @@
-"""Hypervolume of each search over its evaluations."""
+"""Hypervolume of each search over its evaluations.
+
+Hypervolume of the front of each stage during the search, means over folds and seeds, with a band between the quartiles
+of the runs without the differences between folds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
@@ -22,10 +25,10 @@ def hypervolume_figure(view: View) -> Figure:
     The lines end with the shortest run. A note names the solvers without a search. Of many searches the first has a
     colour, and those whose last front is apart from its own.
     """
-    found = view.results.by_solver()
+    by_solver = view.results.by_solver()
     runs = {
         solver: [(fold, run.convergence) for fold, seeds in folds.items() for run in seeds if run.convergence]
-        for solver, folds in found.items()
+        for solver, folds in by_solver.items()
     }
     runs = {solver: histories for solver, histories in runs.items() if histories}
     if not runs:
@@ -42,18 +45,17 @@ def hypervolume_figure(view: View) -> Figure:
     last = {solver: curves[solver, [stage for stage in names if (solver, stage) in curves][-1]] for solver in runs}
     ends = {}
     for solver, (_, low, mean, high) in last.items():
-        several = len(runs[solver]) > len(found[solver])  # a single seed has no quartiles
+        several = len(runs[solver]) > len(by_solver[solver])  # a single seed has no quartiles
         ends[solver] = (low[-1], mean[-1], high[-1]) if several else (-np.inf, mean[-1], np.inf)
     shown, finding = beside_first(ends, largest=True)
     if not np.isfinite([low for low, _, _ in ends.values()]).any():
         finding = "One seed of each search: no difference is shown"
 
-    def draw(axes: Axes, column: str, look: Look) -> None:
-        evaluations, low, mean, high = curves.get((look.label, stages[column]), np.empty((4, 0)))
-        if not look.faint:
-            axes.fill_between(evaluations, low, high, color=look.colour, alpha=0.15, linewidth=0)
+    def draw(look: Look) -> None:
+        evaluations, low, mean, high = curves.get((look.label, stages[look.column]), np.empty((4, 0)))
+        look.fill(evaluations, low, high)
         if len(mean) or not look.faint:  # its line in the legend
-            look.plot(axes, evaluations, mean, marker=None)
+            look.plot(evaluations, mean, marker=None)
 
     return Panels(
         list(runs),
@@ -61,10 +63,9 @@ def hypervolume_figure(view: View) -> Figure:
         list(stages),
         finding=finding,
         height=1.1,
-        xlabel="Evaluations",
-        ylabel="Hypervolume of the front",
+        labels=("Evaluations", "Hypervolume of the front"),
         same_x=False,
-        notes=[named("No search", [solver for solver in found if solver not in runs])],
+        notes=[named("No search", [solver for solver in by_solver if solver not in runs])],
     ).draw(draw)
 
 
@@ -80,10 +81,4 @@ def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
     return np.array([evaluations, low, mean, high])
 
 
-FIGURE = StudyFigure(
-    hypervolume_figure,
-    caption="Hypervolume of the front of each stage during the search, means over folds and seeds, with a band between "
-    "the quartiles of the runs without the differences between folds.",
-    section="results",
-    place=4,
-)
+FIGURE = StudyFigure(hypervolume_figure, "results", order=4)

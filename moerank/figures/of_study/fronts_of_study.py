@@ -1,9 +1,11 @@
-"""Fronts of several solvers on one fold: the same members on training, validation and test queries."""
+"""Fronts of several solvers on one fold: the same members on training, validation and test queries.
+
+The front of each solver on one fold with its first seed, the same rankers on all three parts.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
@@ -11,7 +13,7 @@ from moerank.figures.panels import Look, Panels, best_of_families, fronts_of_fol
 from moerank.figures.style import beyond, limits_of
 from moerank.studies.result import PARTS
 
-TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
+PART_TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
 
 
 def fronts_figure(view: View) -> Figure:
@@ -27,38 +29,31 @@ def fronts_figure(view: View) -> Figure:
         for part in PARTS
     }
     limits = {part: limits_of(by_solver) for part, by_solver in values.items()}
-    parts = {TITLES[part]: part for part in PARTS}
+    parts = {PART_TITLES[part]: part for part in PARTS}
     style = {"linestyle": "none", "markevery": 1} if view.results.further_objectives else {}
 
-    def draw(axes: Axes, column: str, look: Look) -> None:
+    def draw(look: Look) -> None:
         if look.faint and style:
             return  # points without a line
         sizes = [len(member.features) for member in runs[look.label].front]
-        look.plot(axes, sizes, values[parts[column]][look.label], **style)
-        axes.set_ylim(*limits[parts[column]])
+        look.plot(sizes, values[parts[look.column]][look.label], **style)
+        look.axes.set_ylim(*limits[parts[look.column]])
 
     outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
     cut = named("Some values lie beyond the axis", outside)
     leader = max(runs, key=lambda solver: float(np.max(values["train"][solver])))
     test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}
-    place = 1 + sum(value > test[leader] for value in test.values())
-    chosen = f"on test queries its chosen member is number {place} of {len(runs)}"
+    rank = 1 + sum(value > test[leader] for value in test.values())
+    chosen = f"on test queries its chosen member is number {rank} of {len(runs)}"
     return Panels(
         list(runs),
         list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
         list(parts),
         finding=f"{leader} reaches most in training; {chosen}",
         height=1.1,
-        xlabel="Number of features",
-        ylabel=f"{metric}, fold {fold} (higher is better)",
+        labels=("Number of features", f"{metric}, fold {fold} (higher is better)"),
         notes=[*without_front, cut, two_of(view.results)],
     ).draw(draw)
 
 
-FIGURE = StudyFigure(
-    fronts_figure,
-    caption="The front of each solver on one fold with its first seed, the same rankers on all three parts.",
-    section="results",
-    place=2,
-    takes=("fold",),
-)
+FIGURE = StudyFigure(fronts_figure, "results", order=2, takes=("fold",))

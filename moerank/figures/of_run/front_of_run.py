@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.figure import RunFigure
 from moerank.figures.panels import judged, title_of
-from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put_log_scale
+from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put_log_scale, put_ticks
 from moerank.studies.result import PARTS, Member, Result
 
 BASELINES = ("D", "v", "P")
@@ -50,8 +49,7 @@ def front_figure(result: Result) -> Figure:
             axes.axhline(value, color=GREY, linewidth=0.7, linestyle=":", zorder=0)
     chosen, value = _amount(result.best, counted), result.best.scores["test"][metric]
     axes.plot([chosen], [value], **RING, label=f"chosen ({chosen:g}), test {value:.3f}")
-    axes.set_xlabel(title)
-    axes.set_ylabel(f"{metric} (higher is better)")
+    axes.set(xlabel=title, ylabel=f"{metric} (higher is better)")
     _scale(axes, [*x, *(_amount(baseline, counted) for baseline in references)], max(x), counted)
     return finished(figure, axes, 2.0, _finding(result), " ".join(notes), axes)
 
@@ -68,7 +66,7 @@ def _scale(axes: Axes, amounts: list[float], largest: float, counted: str) -> No
     if counted == "cost" or max(amounts) > WIDE * largest > 0.0:
         put_log_scale(axes, amounts)
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(integer=counted == "features", steps=[1, 2, 5, 10]))
+        put_ticks(axes, integer=counted == "features")
 
 
 def _counted(result: Result) -> str:

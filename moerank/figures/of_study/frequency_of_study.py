@@ -1,4 +1,8 @@
-"""Feature frequency: share of folds and seeds in which each solver selects a feature, and stability of selections."""
+"""Feature frequency: share of folds and seeds in which each solver selects a feature, and stability of selections.
+
+Percentage of the runs that select a feature, with the mean Jaccard index of the selections of two runs and in brackets
+the index corrected for chance.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,10 @@ from moerank.figures.panels import best_of_families, named
 from moerank.figures.style import WIDTH, finished
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
-MOST_ROWS = 16
+MOST_FREQUENT = 16
 """Largest number of features."""
 
-LABEL_LENGTH = 15
+HEAD_LENGTH = 15
 """Characters of a line of a solver's label."""
 
 NAME_LENGTH = 26
@@ -33,17 +37,17 @@ def frequency_figure(view: View) -> Figure:
     selections of the runs, and in brackets the index corrected for chance, which is 0 for random selections. The note
     below the figure names the solvers without a selection.
     """
-    found = view.results.by_solver()
+    by_solver = view.results.by_solver()
     names = view.results[0].feature_names
-    selecting = [solver for solver, folds in found.items() if offers_sizes(folds)]
+    selecting = [solver for solver, folds in by_solver.items() if offers_sizes(folds)]
     if not selecting:
         raise NoResultsError(f"no solver of the study of {view.where} selects features")
-    chosen = {s: [run.best.features for runs in found[s].values() for run in runs] for s in selecting}
+    chosen = {s: [run.best.features for runs in by_solver[s].values() for run in runs] for s in selecting}
     share = np.zeros((len(names), len(selecting)))
     for column, runs in enumerate(chosen.values()):
         for features in runs:
             share[list(features), column] += 1.0 / len(runs)
-    order = np.argsort(-share.sum(axis=1), kind="stable")[: min(int((share > 0).any(axis=1).sum()), MOST_ROWS)]
+    order = np.argsort(-share.sum(axis=1), kind="stable")[: min(int((share > 0).any(axis=1).sum()), MOST_FREQUENT)]
     often = int((share[order[0]] > 0.5).sum())
     shown = best_of_families(view.results, selecting)
     cells = share[order][:, [selecting.index(solver) for solver in shown]]
@@ -54,7 +58,7 @@ def frequency_figure(view: View) -> Figure:
         colour = "white" if value > 0.5 else "black"
         axes.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour)
     stable = [_stability(chosen[solver], len(names)) for solver in shown]
-    heads = [f"{fill(solver, LABEL_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
+    heads = [f"{fill(solver, HEAD_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
     axes.set_xticks(range(len(shown)), heads, fontsize=6, rotation=90 if len(shown) > 4 else 0)
     rows = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
     rows = [row if len(row) <= NAME_LENGTH else f"{row[: NAME_LENGTH - 1]}…" for row in rows]
@@ -63,7 +67,7 @@ def frequency_figure(view: View) -> Figure:
     axes.set_xlabel("Stability (corrected)")
     solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else "it" if often else "no solver"
     finding = f"{rows[0]} is chosen most: {solvers} in more than half of the runs".capitalize()
-    left_out = named("Left out, for they offer one size", [s for s in found if s not in selecting])
+    left_out = named("Left out, for they offer one size", [s for s in by_solver if s not in selecting])
     return finished(figure, axes, ROW * len(order), finding, left_out)
 
 
@@ -74,9 +78,4 @@ def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
     return f"{jaccard:.2f} ({corrected:.2f})"
 
 
-FIGURE = StudyFigure(
-    frequency_figure,
-    caption="Percentage of the runs that select a feature, with the mean Jaccard index of the selections of two runs "
-    "and in brackets the index corrected for chance.",
-    section="features",
-)
+FIGURE = StudyFigure(frequency_figure, "features")

@@ -1,9 +1,12 @@
-"""Attainment surfaces: the fronts that a quarter, half and three quarters of the runs reach."""
+"""Attainment surfaces: the fronts that a quarter, half and three quarters of the runs reach.
+
+Training error that half of the seeds reach with at most so many features on one fold, with a band between the quartiles
+of the seeds.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.arrays import Integers, Matrix, Vector
@@ -25,8 +28,8 @@ def attainment_figure(view: View) -> Figure:
         raise NoResultsError(
             f"attainment surfaces show number of features and error, but {view.where} has {', '.join(objectives)}"
         )
-    found, fold = view.results.by_solver(), view.fold_of(view.results)
-    seeded = {solver: folds[fold] for solver, folds in found.items() if len(folds.get(fold, ())) > 1}
+    by_solver, fold = view.results.by_solver(), view.fold_of(view.results)
+    seeded = {solver: folds[fold] for solver, folds in by_solver.items() if len(folds.get(fold, ())) > 1}
     runs = {solver: seeds for solver, seeds in seeded.items() if any(len(run.front) > 1 for run in seeds)}
     if not runs:
         raise NoResultsError(
@@ -39,13 +42,12 @@ def attainment_figure(view: View) -> Figure:
     ends = {s: (float(low[-1]), float(mid[-1]), float(high[-1])) for s, (low, mid, high) in stairs.items()}
     shown, finding = beside_first(ends, largest=False)
 
-    def draw(axes: Axes, _: str, look: Look) -> None:
+    def draw(look: Look) -> None:
         quarter, median, three_quarters = stairs[look.label]
-        if not look.faint:
-            axes.fill_between(k, quarter, three_quarters, step="post", color=look.colour, alpha=0.15, linewidth=0)
-        look.plot(axes, k, median, drawstyle="steps-post")
+        look.fill(k, quarter, three_quarters, step="post")
+        look.plot(k, median, drawstyle="steps-post")
 
-    single = named("No surface, for they ran with one seed", [solver for solver in found if solver not in seeded])
+    single = named("No surface, for they ran with one seed", [solver for solver in by_solver if solver not in seeded])
     sizeless = named("No surface, for they offer one size", [solver for solver in seeded if solver not in runs])
     numbers = sorted({len(seeds) for seeds in runs.values()})
     seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
@@ -54,8 +56,7 @@ def attainment_figure(view: View) -> Figure:
         shown,
         finding=finding,
         height=2.2,
-        xlabel="Number of features",
-        ylabel=f"1 − {view.metric}, training, fold {fold}",
+        labels=("Number of features", f"1 − {view.metric}, training, fold {fold}"),
         notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless],
     ).draw(draw)
 
@@ -66,11 +67,4 @@ def staircase(surface: Matrix, k: Integers) -> Vector:
     return np.where(steps > 0, np.minimum.accumulate(surface[:, 1])[steps - 1], np.nan)
 
 
-FIGURE = StudyFigure(
-    attainment_figure,
-    caption="Training error that half of the seeds reach with at most so many features on one fold, with a band "
-    "between the quartiles of the seeds.",
-    section="results",
-    place=3,
-    takes=("fold",),
-)
+FIGURE = StudyFigure(attainment_figure, "results", order=3, takes=("fold",))

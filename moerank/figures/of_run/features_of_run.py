@@ -66,8 +66,7 @@ def _image(result: Result, used: Mask, grid: tuple[int, int]) -> Figure:
     axes.set_yticks(range(grid[0]), [str(number + 1) for number in range(grid[0])])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(True)
-    axes.set_xlabel("Column (frames: chosen)")
-    axes.set_ylabel("Row")
+    axes.set(xlabel="Column (frames: chosen)", ylabel="Row")
     figure.colorbar(share, ax=axes, label="Share of the front's members", shrink=0.9)
     put_title(figure, _finding(result, used, "pixels"))
     return figure

@@ -1,4 +1,7 @@
-"""Critical differences: mean ranks of the solvers, with bars that join indistinguishable ones."""
+"""Critical differences: mean ranks of the solvers, with bars that join indistinguishable ones.
+
+Mean ranks of the solvers over folds; bars join solvers that do not differ significantly.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,8 @@ def ranks_figure(view: View) -> Figure:
         f"(Nemenyi, 5 %); Friedman p = {test.p:.2g}. {unranked}"
     )
     figure, axes, height = _line(ranks) if alike and n > FEW_ROWS else _rows(ranks, groups)
-    axes.set_xlim(0.4, 1.02 * max(test.ranks) + 0.4)
+    axes.set(xlim=(0.4, 1.02 * max(test.ranks) + 0.4), xlabel="Mean rank (1 is best)")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
-    axes.set_xlabel("Mean rank (1 is best)")
     return finished(figure, axes, height, f"No difference between {n} solvers on {where} {shown}", note.strip())
 
 
@@ -64,11 +66,10 @@ def _line(ranks: SolverRanks) -> tuple[Figure, Axes, float]:
     axes = figure.subplots()
     axes.plot(values, [0.0] * len(values), "o", color="black", markersize=3, alpha=0.5, label="mean rank")
     axes.plot([values[0], values[-1]], [-0.6, -0.6], color=GREY, linewidth=2.0, solid_capstyle="butt")
-    for place, side, height in ((0, "left", 0.5), (-1, "right", 1.25)):
+    for end, side, height in ((0, "left", 0.5), (-1, "right", 1.25)):
         name: Style = {"fontsize": 6, "ha": side, "va": "bottom"}
-        axes.text(values[place], height, f"{ranks.solvers[place]} ({values[place]:.2f})", **name)
-    axes.set_ylim(-1.2, 2.0)
-    axes.set_yticks([])
+        axes.text(values[end], height, f"{ranks.solvers[end]} ({values[end]:.2f})", **name)
+    axes.set(ylim=(-1.2, 2.0), yticks=[])
     axes.spines["left"].set_visible(False)
     return figure, axes, 0.6
 
@@ -83,11 +84,4 @@ def _groups(ranks: list[float], critical: float) -> list[tuple[int, int]]:
     return groups
 
 
-FIGURE = StudyFigure(
-    ranks_figure,
-    caption="Mean ranks of the solvers over folds; bars join solvers between which no difference is shown.",
-    section="tests",
-    takes=("metric",),
-    of_chosen=True,
-    of_problem=False,
-)
+FIGURE = StudyFigure(ranks_figure, "tests", takes=("metric",), of_chosen=True, of_problem=False)
