@@ -18,8 +18,7 @@ from moerank.data import RankingData, fit_scaling, load_planted_fold
 from moerank.rankers import ConstantFeatureWarning
 from moerank.solvers import make_solver, solvers
 from moerank.studies.problem import SolverSection
-from moerank.studies.result import Result
-from moerank.studies.result_files import write_result
+from moerank.studies.result import Result, write_result
 from moerank.studies.run_fold import run_fold
 
 SEARCH = {

@@ -19,7 +19,7 @@ from moerank.rankers import BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, 
 from moerank.rankers.model import Forest, Model
 from moerank.selectors.filter import SingleFeatures
 from moerank.selectors.fs_ed import FSED
-from moerank.studies.result_files import write_result
+from moerank.studies.result import write_result
 
 NAMES = [f"feature {number}" for number in range(14)]
 BAGS = BaggedLambdaMART(n_bags=3, n_trees=30, document_share=0.8, patience=5, random_state=0)
