@@ -152,11 +152,11 @@ class MOFSRank(RankingEstimator):
         Seed; None draws one, kept in `random_state_`.
     workers : int, default 1
         Threads. The result is the same to the bit for any number.
-    journal : path, optional
+    memo : path, optional
         Beginning of the names of the files, one per stage, to which the evaluations are written. The files stay at the
         end; remove them once the result is safe.
     resume : bool, default False
-        Go on from the journal if there is one: the search is repeated without training its individuals again. It needs
+        Go on from the memo if there is one: the search is repeated without training its individuals again. It needs
         the same data, arguments and `random_state`.
     progress : callable, optional
         Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, with the fraction of the
@@ -261,7 +261,7 @@ class MOFSRank(RankingEstimator):
     tune: bool = True
     random_state: int | None = None
     workers: int = 1
-    journal: str | Path | None = None
+    memo: str | Path | None = None
     resume: bool = False
     progress: StageProgress | None = None
     verbose: bool = False

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pymoo.core.problem import Problem
-from pymoo.core.repair import Repair
+from pymoo.core.repair import NoRepair, Repair
 from scipy.sparse import csr_array
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
@@ -18,7 +18,6 @@ from moerank.checks import check_at_least, check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, in_column_order, listed
-from moerank.evolution import KeepAsIs
 
 Features: TypeAlias = Sequence[int | str] | int | str
 """Features by their columns, counted from 0, or by their names."""
@@ -210,7 +209,7 @@ class FeatureStrings:
 
     def repair(self, used: Integers | None = None) -> Repair:
         """Return the repair of strings that break a limit; see `KeepLimits`."""
-        return KeepLimits(self, used) if self.limits.given else KeepAsIs()
+        return KeepLimits(self, used) if self.limits.given else NoRepair()
 
     def _requirements(self) -> tuple[csr_array, Integers]:
         """Return what each bit requires, itself included: as a matrix, and as rows that end in entries for nothing.

@@ -50,7 +50,7 @@ class CrossFitting:
     A ranker with a size (trees, rounds of boosting) is first trained with a quarter of it. A subset is given up if a
     rival of at most as many features has a smaller error then; it is dominated. Otherwise the ranker is trained in
     full, and the subset has the smaller of the two errors. An error depends on the subset and the rivals alone, not on
-    the batch, so that a search can be resumed and its journal checked.
+    the batch, so that a search can be resumed and its memo checked.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Settings of a search: arguments of `MOFSRank`, tables of problem files, and configurations of journals."""
+"""Settings of a search: arguments of `MOFSRank`, tables of problem files, and configurations of memos."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ class Settings(SearchSettings):
     tune: bool
     random_state: Annotated[int, at_least(0)]
     workers: Annotated[int, at_least(1), AfterValidator(most_workers)] = Field(exclude=True)
-    journal: str | Path | None = Field(exclude=True)
+    memo: str | Path | None = Field(exclude=True)
     resume: bool = Field(exclude=True)
     progress: StageProgress | None = Field(exclude=True)
     verbose: bool = Field(exclude=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from pymoo.core.problem import Problem
 
-from moerank.arrays import Array, Mask, Matrix
+from moerank.arrays import Array, Mask, Matrix, Vector
 from moerank.checks import check_at_least, check_share, most_workers
 from moerank.data import RankingData
 from moerank.evolution import CROSSOVER, Operators, row_digests
@@ -56,7 +56,7 @@ class Stage(Problem):  # type: ignore[misc]
         self.workers = most_workers(workers)
         most = n_var if n_counted is None else n_counted
         self.bounds_of_objectives = np.array([entry.bounds(train, most) for entry in self.objectives], np.float64).T
-        self._known: dict[bytes, tuple[float, ...]] = {}
+        self._known: dict[bytes, Vector] = {}
 
     @abstractmethod
     def operators(self) -> Operators:
@@ -83,30 +83,24 @@ class Stage(Problem):  # type: ignore[misc]
         return np.logical_not(np.any(X, axis=1))
 
     def _evaluate(self, X: Array, out: dict[str, object], *args: object, **kwargs: object) -> None:
-        if self.vtype is bool and X.dtype not in (np.bool_, np.uint8):
+        if self.vtype is bool and X.dtype != np.bool_:
             raise ValueError(
                 f"{type(self).__name__}: strings must be bool, and the algorithm makes {X.dtype}; give it the "
                 "operators of the problem, as in NSGA2(100, **problem.operators())"
             )
         out["F"] = self.evaluate_rows(X, row_digests(X))
 
-    def evaluate_rows(self, rows: Sequence[Array] | Array, digests: Sequence[bytes]) -> Array:
+    def evaluate_rows(self, X: Array, digests: Sequence[bytes]) -> Array:
         """Return the objectives (n, n_objectives) of individuals, given their digests."""
-        first_row = {digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in self._known}
-        if first_row:
-            numbers = np.array(sorted(first_row.values()))
-            if isinstance(rows, np.ndarray) and len(numbers) == len(rows):
-                X: Array = rows  # long strings are not copied
-            else:
-                X = np.array([rows[row] for row in numbers])
-            self.check(X)
-            empty = self._is_empty(X)
-            for row in numbers[empty]:
-                self._known[digests[row]] = self.worst
-            if empty.any():
-                X, numbers = X[~empty], numbers[~empty]
-            for row, objectives in zip(numbers, self.measure(X).tolist(), strict=True):
-                self._known[digests[row]] = tuple(objectives)
+        first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in self._known}
+        if first:
+            new = np.array(sorted(first.values()))
+            rows = X if len(new) == len(X) else X[new]  # long strings are not copied
+            self.check(rows)
+            usable = ~self._is_empty(rows)
+            F = np.tile(np.array(self.worst), (len(rows), 1))
+            F[usable] = self.measure(rows if usable.all() else rows[usable])
+            self._known |= {digests[i]: values for i, values in zip(new, F, strict=True)}
         return np.array([self._known[digest] for digest in digests])
 
     def measure(self, X: Array) -> Matrix:
@@ -122,15 +116,6 @@ class Stage(Problem):  # type: ignore[misc]
         return Candidates(
             self.train, self.metric, feature_mask, train, backend=self.backend, workers=self.workers, **known
         )
-
-    def restore_cache(self, known: Mapping[bytes, tuple[float, ...]]) -> None:
-        """Add known objective values, by the digests of their individuals."""
-        self._known.update(known)
-
-    def measure_again(self, X: Array) -> Matrix:
-        """Forget all known values, and return the objectives (n, n_objectives) of any individuals."""
-        self._known.clear()
-        return np.asarray(self.evaluate(X), np.float64)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Stage:
         """Return the stage itself: pymoo copies problems with their histories, and data need no copy."""

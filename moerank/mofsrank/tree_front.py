@@ -166,7 +166,7 @@ class TreeFront(Selection, Ranker):
             population=REFIT_POPULATION, termination=("n_eval", self.evaluations), initial=stage.strings.bits(seeds)
         )
         arguments = search_arguments("tree_front", stage, "staircase", settings)
-        search(*arguments, seed=seed, progress=partial(tell, REFIT_SEARCH))
+        search(stage, *arguments, seed=seed, progress=partial(tell, REFIT_SEARCH))
         self.n_evaluations_ = len(judge.judged)
 
         singles = judge.members(priced, lambda share, number: tell("refit", share, number, number))

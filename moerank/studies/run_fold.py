@@ -140,7 +140,7 @@ def run_fold(
             "tune": False,  # the backend is tuned already
             "random_state": random_state,
             "workers": workers,
-            "journal": journal,
+            "memo": journal,
             "resume": resume,
             "progress": lambda stage, fraction, number, _: report(stage, fraction, _where(stage, number, train)),
             **problem.offers(),
@@ -228,7 +228,7 @@ def _validated(
         n_settings += len(grid_of(make_backend(problem.backend.name, **problem.backend.parameters), train))
     fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
     n_parts, values = problem.comparison.cross_validation, []
-    offered = {**offered, "journal": None, "resume": False, "progress": None}
+    offered = {**offered, "memo": None, "resume": False, "progress": None}
     for number in range(1, n_parts + 1):
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
         dealt = deal_queries(train, number, n_parts, seed=offered["random_state"])
