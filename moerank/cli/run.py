@@ -231,7 +231,7 @@ def connected(address: str | None) -> AbstractContextManager[Client | None]:
     """Return a client of the Dask scheduler at an address; none without one."""
     if address is None:
         return nullcontext()
-    from moerank.data.dask import connect
+    from moerank.mofsrank.dask_slices import connect
 
     return connect(address)
 

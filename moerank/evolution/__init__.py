@@ -29,6 +29,8 @@ from moerank.evolution.operators import MixedSampling as MixedSampling
 from moerank.evolution.operators import SparseBitFlip as SparseBitFlip
 from moerank.evolution.operators import SubsetSizeSampling as SubsetSizeSampling
 from moerank.evolution.operators import UniformCrossover as UniformCrossover
+from moerank.evolution.operators import pack_rows as pack_rows
+from moerank.evolution.operators import unpack_rows as unpack_rows
 from moerank.evolution.prdh import PRDH as PRDH
 from moerank.evolution.search import Generation as Generation
 from moerank.evolution.search import SearchResult as SearchResult

@@ -62,6 +62,7 @@ from moerank.statistics import level_of_each
 from moerank.verdict import LEVEL, MARGIN, Part, Verdict, judge
 
 if TYPE_CHECKING:  # matplotlib takes long to load
+    from distributed import Client
     from matplotlib.axes import Axes
 
 
@@ -150,8 +151,9 @@ class MOFSRank(RankingEstimator):
         over its published grid. Without validation data the backend stays as it is.
     random_state : int, optional
         Seed; None draws one, kept in `random_state_`.
-    workers : int, default 1
-        Threads. The result is the same to the bit for any number.
+    workers : int or distributed.Client, default 1
+        Threads, or a client of a Dask scheduler whose workers evaluate the individuals in slices. The result is the
+        same to the bit for any number.
     memo : path, optional
         Beginning of the names of the files, one per stage, to which the evaluations are written. The files stay at the
         end; remove them once the result is safe.
@@ -260,7 +262,7 @@ class MOFSRank(RankingEstimator):
     margin: float = MARGIN
     tune: bool = True
     random_state: int | None = None
-    workers: int = 1
+    workers: int | Client = 1
     memo: str | Path | None = None
     resume: bool = False
     progress: StageProgress | None = None

@@ -21,6 +21,7 @@ from moerank.arrays import Array, Mask, Matrix
 from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.evolution import Archive, Factory, Memo, SearchResult, make_algorithm, search
+from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.ensemble import Ensemble
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.front import Front
@@ -158,6 +159,8 @@ class StagedSearch:
         settings = self.settings
         searching, termination = search_arguments(name, stage, algorithm or settings.algorithm, chosen)
         sequence = np.random.SeedSequence(settings.random_state, spawn_key=((*STAGES, REFIT_SEARCH).index(name),))
+        if settings.client is not None:
+            stage.slices = Slices(settings.client, stage)
         memo = self._memo(name, stage)
         if memo is not None and not settings.resume:
             memo.remove()

@@ -307,6 +307,7 @@ class Settings(SearchSettings):
     tune: bool
     random_state: Annotated[int, at_least(0)]
     workers: Annotated[int, at_least(1), AfterValidator(most_workers)] = Field(exclude=True)
+    client: Any = Field(exclude=True)
     memo: str | Path | None = Field(exclude=True)
     resume: bool = Field(exclude=True)
     progress: StageProgress | None = Field(exclude=True)
@@ -315,7 +316,9 @@ class Settings(SearchSettings):
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
         """Return the checked arguments; a ValueError names the argument, or the stage and the key."""
-        given = {name: arguments[name] for name in cls.model_fields}
+        given = {name: arguments[name] for name in cls.model_fields if name != "client"}
+        has_cluster = hasattr(given["workers"], "scatter")  # it is a Client
+        given |= {"client": given["workers"], "workers": 1} if has_cluster else {"client": None}
         given["backend"] = read_backend(given["backend"], selects_instances=given["instance_selection"] is not False)
         given["metric"] = as_metric(given["metric"], NDCG(10))
         if given["random_state"] is None:

@@ -14,6 +14,7 @@ from moerank.checks import check_at_least, check_share, most_workers
 from moerank.data import RankingData
 from moerank.evolution import CROSSOVER, Operators, row_digests
 from moerank.metrics import NDCG, Metric
+from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
 from moerank.rankers import FitnessBackend, Population
 
@@ -24,8 +25,8 @@ class Stage(Problem):  # type: ignore[misc]
     A subclass trains the rankers of the strings (`_candidates`) and gives the operators that suit them (`operators`).
     `crossover` is the probability p_c that two parents are crossed, `mutation` the probability p_m that an entry of a
     string changes, by default 1 / n_var. `workers` threads share a batch; the objective values are the same to the bit
-    for any number. `n_counted` is the largest count of an objective, by default `n_var`. `settings` are passed on to
-    pymoo, as ``vtype`` or bounds.
+    for any number. With `slices` a cluster measures the batches. `n_counted` is the largest count of an objective, by
+    default `n_var`. `settings` are passed on to pymoo, such as ``vtype`` or bounds.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Stage(Problem):  # type: ignore[misc]
         most = n_var if n_counted is None else n_counted
         self.bounds_of_objectives = np.array([entry.bounds(train, most) for entry in self.objectives], np.float64).T
         self._known: dict[bytes, Vector] = {}
+        self.slices: Slices | None = None
 
     @abstractmethod
     def operators(self) -> Operators:
@@ -99,7 +101,8 @@ class Stage(Problem):  # type: ignore[misc]
             self.check(rows)
             usable = ~self._is_empty(rows)
             F = np.tile(np.array(self.worst), (len(rows), 1))
-            F[usable] = self.measure(rows if usable.all() else rows[usable])
+            measure = self.measure if self.slices is None else self.slices.measure
+            F[usable] = measure(rows if usable.all() else rows[usable])
             self._known |= {digests[i]: values for i, values in zip(new, F, strict=True)}
         return np.array([self._known[digest] for digest in digests])
 
@@ -116,6 +119,10 @@ class Stage(Problem):  # type: ignore[misc]
         return Candidates(
             self.train, self.metric, feature_mask, train, backend=self.backend, workers=self.workers, **known
         )
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave what other processes neither need nor may have: the values so far, and the cluster."""
+        return self.__dict__ | {"_known": {}, "slices": None}
 
     def __deepcopy__(self, memo: dict[int, object]) -> Stage:
         """Return the stage itself: pymoo copies problems with their histories, and data need no copy."""

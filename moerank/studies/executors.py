@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 from threadpoolctl import threadpool_limits
 
 from moerank.checks import check_at_least, most_workers
-from moerank.data.dask import connect, gone
 from moerank.files import FULL, Json
 from moerank.kernels.ahead import end_with
+from moerank.mofsrank.dask_slices import connect, gone
 from moerank.solvers import allow_code, code_is_allowed
 from moerank.studies.grid import Work
 from moerank.studies.store import Store

@@ -1,9 +1,9 @@
 """Put mutated files of every kind through their readers, and see what comes out.
 
-    python tests/benchmarks/fuzz.py [--kinds problem,result,journal,letor,csv,parquet] [--files 100000] [--seed 0]
+    python tests/benchmarks/fuzz.py [--kinds problem,result,memo,letor,csv,parquet] [--files 100000] [--seed 0]
 
 A reader may return, or raise a ValueError or OSError that names the file. LETOR and CSV files are compared, to the bit,
-with what a slow reader finds in them. A journal gives a beginning of the records that were written, and a search that
+with what a slow reader finds in them. A memo gives a beginning of the records that were written, and a search that
 resumes from it ends as the undisturbed one. Anything else is a finding, and so is a call that takes over two seconds,
 or more than a gigabyte where the system can limit that; exit code 1 if there is any. The first of each kind is kept in
 the folder that is printed.
@@ -39,7 +39,7 @@ from helpers.toy_search import ALGORITHMS, WeighedBits
 import moerank.data.read.letor
 from moerank.data import load_table
 from moerank.data.read.csv import MISSING
-from moerank.evolution import Journal, search
+from moerank.evolution import Memo, search
 from moerank.studies.grid import Cell
 from moerank.studies.problem import load_problem, shipped_problems
 from moerank.studies.result_files import model_json, read_result
@@ -212,15 +212,15 @@ def result_targets(folder):
     ]
 
 
-def journal_targets(folder):
-    """A journal whose check sums tell what was changed: what is left of it is resumed to the same bits."""
-    path = folder / "run.journal"
+def memo_targets(folder):
+    """A memo whose check sums tell what was changed: what is left of it is resumed to the same bits."""
+    path = folder / "run.memo"
 
-    def run(journal):
-        return search(WeighedBits(), ALGORITHMS["NSGA2"](), GENERATIONS, seed=3, journal=journal)
+    def run(memo):
+        return search(WeighedBits(), ALGORITHMS["NSGA2"](), GENERATIONS, seed=3, memo=memo)
 
-    undisturbed = run(Journal(path, {}))
-    return [Target(path, [path.read_bytes()], lambda: assert_same_result(run(Journal(path, {})), undisturbed))]
+    undisturbed = run(Memo(path))
+    return [Target(path, [path.read_bytes()], lambda: assert_same_result(run(Memo(path)), undisturbed))]
 
 
 def letor_targets(folder):
@@ -347,7 +347,7 @@ def parquet_targets(folder):
 KINDS = {
     "problem": problem_targets,
     "result": result_targets,
-    "journal": journal_targets,
+    "memo": memo_targets,
     "letor": letor_targets,
     "csv": csv_targets,
     "parquet": parquet_targets,

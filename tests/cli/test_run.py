@@ -166,7 +166,7 @@ class Prepared:
         return Path.touch, (self.victim,)
 
 
-@pytest.mark.parametrize("header", [b"", b'{"format": "moerank journal", "versions": {}, "configuration": {}}\n'])
+@pytest.mark.parametrize("header", [b"", b'{"format": "moerank memo 1", "versions": {}, "configuration": {}}\n'])
 def test_a_prepared_pickle_runs_nothing(command, tmp_path, header):
     victim = tmp_path / "victim"
     (tmp_path / "here").mkdir()

@@ -182,16 +182,16 @@ def test_limits_bind_the_small_search_and_excluded_features_have_no_part(fold):
     assert found == judge(selection, reference, "test", METRIC.name, solver.support_.sum(), 7, advice=found.advice)
 
 
-def test_an_interrupted_search_goes_on_from_its_journal(fold, tmp_path):
+def test_an_interrupted_search_goes_on_from_its_memo(fold, tmp_path):
     def interrupt(stage, fraction, generation, n_eval):
         if (stage, generation) == ("refit_search", 1):
             raise KeyboardInterrupt
 
     told = []
     with pytest.raises(KeyboardInterrupt):
-        search(fold, journal=tmp_path / "journal", progress=interrupt)
+        search(fold, memo=tmp_path / "memo", progress=interrupt)
     resumed = search(
-        fold, journal=tmp_path / "journal", resume=True, workers=2, progress=lambda *state: told.append(state[::2])
+        fold, memo=tmp_path / "memo", resume=True, workers=2, progress=lambda *state: told.append(state[::2])
     )
     assert resumed.front_.equals(search(fold).front_)
     assert told[0] == ("refit_search", 2)
