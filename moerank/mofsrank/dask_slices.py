@@ -9,7 +9,7 @@ import platform
 from concurrent.futures import CancelledError
 from functools import cache
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Slices:
 
     def __init__(self, client: Client, stage: Stage) -> None:
         self._client, self._stage = client, stage
-        self._sent: Future | None = None
+        self._sent: Future[Stage] | None = None
         self._holders: set[str] = set()
 
     def measure(self, X: Array) -> Matrix:
@@ -77,7 +77,8 @@ class Slices:
 
     @property
     def _address(self) -> str:
-        return str(self._client.scheduler.address)
+        scheduler: Any = self._client.scheduler
+        return str(scheduler.address)
 
     def _threads(self) -> dict[str, int]:
         """Return the number of threads of each worker; wait for one if there is none."""
@@ -107,7 +108,7 @@ class Slices:
             self._sent = None
         return self._sent is not None
 
-    def _wait(self, futures: list[Future]) -> None:
+    def _wait(self, futures: list[Future[Matrix]]) -> None:
         """Wait until all futures are done or cancelled, as long as there are workers."""
         from distributed import wait
 
@@ -120,7 +121,7 @@ class Slices:
             except CancelledError:
                 return
 
-    def _result(self, future: Future) -> Matrix | None:
+    def _result(self, future: Future[Matrix]) -> Matrix | None:
         """Return the objectives of a slice, or None if its workers or the stage were lost."""
         from distributed import KilledWorker
 
