@@ -121,7 +121,7 @@ class Memo(RowEvaluator):
 
     def _eval_rows(self, problem: Problem, rows: Rows, algorithm: Algorithm | None) -> Matrix:
         def measure(new: Integers) -> Matrix:
-            part = rows if len(new) == len(rows) else rows.unevaluated(new)
+            part = rows if len(new) == len(rows) else rows.take(new)
             return super(Memo, self)._eval_rows(problem, part, algorithm)
 
         return self._looked_up(rows.digests, measure, problem, algorithm)
@@ -216,13 +216,12 @@ class Memo(RowEvaluator):
             here, there = json.loads(header), json.loads(line)
             if there["format"] != FORMAT:
                 raise ValueError
-            differing = {key: _differences(there[key], here[key]) for key in ("versions", "configuration")}
+            versions, settings = (_differences(there[key], here[key]) for key in ("versions", "configuration"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ValueError(f"{self.path} is not a memo of this version of moerank; choose another path") from None
-        name = "versions" if differing["versions"] else "configuration"
-        what = "was written by other versions" if name == "versions" else "belongs to another configuration"
+        what = "was written by other versions" if versions else "belongs to another configuration"
         raise ValueError(
-            f"memo {self.path} {what}: {differing[name] or 'its first line was changed'}; resume it with the {name} it "
+            f"memo {self.path} {what}: {versions or settings or 'its first line was changed'}; resume it with those it "
             "was written with, or remove it to begin anew"
         )
 

@@ -57,11 +57,8 @@ class Rows:
         """Return the individuals of these rows, given by number or as a mask."""
         numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         data = {name: values[numbers] for name, values in self.data.items()}
-        return Rows(self.X[numbers], [self.digests[i] for i in numbers.tolist()], self.F[numbers], data, self.n_bits)
-
-    def unevaluated(self, numbers: Integers) -> Rows:
-        """Return the individuals of these numbers, before their evaluation."""
-        return Rows(self.X[numbers], [self.digests[i] for i in numbers.tolist()], n_bits=self.n_bits)
+        F = self.F[numbers] if len(self.F) else self.F
+        return Rows(self.X[numbers], [self.digests[i] for i in numbers.tolist()], F, data, self.n_bits)
 
     def take_with(self, other: Rows, numbers: Integers) -> Rows:
         """Return the individuals of these numbers, at least one, of ``self + other``, and copy no other string."""
@@ -95,10 +92,8 @@ class _Individuals:
     def __get__(self, algorithm: Algorithm | None, owner: type) -> Any:
         if algorithm is None:
             return self
-        held = vars(algorithm).get(self.name)
-        if isinstance(held, Rows):
-            held = vars(algorithm)[self.name] = held.individuals()
-        return held
+        individuals = vars(algorithm)[self.name] = _as_individuals(vars(algorithm).get(self.name))
+        return individuals
 
     def __set__(self, algorithm: Algorithm, individuals: Rows | Population | None) -> None:
         vars(algorithm)[self.name] = individuals
