@@ -8,6 +8,7 @@ import logging
 import platform
 from concurrent.futures import CancelledError
 from functools import cache
+from itertools import cycle, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -58,19 +59,26 @@ class Slices:
             parts = parts or np.array_split(pack_rows(X), min(len(X), sum(threads.values())))
             if not self._send(set(threads)):
                 continue
-            missing = [i for i in range(len(parts)) if i not in measured]
             futures = {
-                i: self._client.submit(_measured, self._sent, parts[i], environment(), pure=False) for i in missing
+                i: self._client.submit(
+                    _measured,
+                    self._sent,
+                    parts[i],
+                    environment(),
+                    pure=False,
+                    workers=[worker],
+                    allow_other_workers=True,
+                )
+                for i, worker in enumerate(islice(cycle(threads), len(parts)))
+                if i not in measured
             }
             try:
                 self._wait(list(futures.values()))
-                for i, future in futures.items():
-                    F = self._result(future)
-                    if F is not None:
-                        measured[i] = F
+                results = {i: self._result(future) for i, future in futures.items()}
             finally:
                 for future in futures.values():
                     future.release()
+            measured |= {i: F for i, F in results.items() if F is not None}
             if len(measured) == len(parts):
                 return np.concatenate([measured[i] for i in range(len(parts))])
         raise OSError(f"the Dask workers at {self._address} died again and again; see whether their memory is enough")
