@@ -13,12 +13,11 @@ from .data import load_web_fold as load_web_fold
 from .data import make_planted as make_planted
 from .data import make_web as make_web
 from .data import query_level_norm as query_level_norm
-from .data.logs.ingest import ingest as ingest
-from .data.logs.judgments import read_qrels as read_qrels
-from .data.logs.judgments import read_run as read_run
-from .data.logs.judgments import write_qrels as write_qrels
-from .data.logs.judgments import write_run as write_run
-from .data.logs.responses import LogOptions as LogOptions
+from .data.ingest import ingest as ingest
+from .data.trec import read_qrels as read_qrels
+from .data.trec import read_run as read_run
+from .data.trec import write_qrels as write_qrels
+from .data.trec import write_run as write_run
 from .exports import export as export
 from .metrics import ERR as ERR
 from .metrics import MAP as MAP
@@ -30,9 +29,9 @@ from .metrics import Precision as Precision
 from .metrics import Recall as Recall
 from .metrics import make_metric as make_metric
 from .mofsrank import Ensemble as Ensemble
-from .mofsrank import FeatureLimits as FeatureLimits
 from .mofsrank import FeatureSelection as FeatureSelection
 from .mofsrank import InstanceSelection as InstanceSelection
+from .mofsrank import Limits as Limits
 from .mofsrank import MOFSRank as MOFSRank
 from .rankers import SVMMAP as SVMMAP
 from .rankers import AdaRank as AdaRank
@@ -52,7 +51,6 @@ from .rankers import RankRLS as RankRLS
 from .rankers import RankSVM as RankSVM
 from .rankers import RankSVMStruct as RankSVMStruct
 from .rankers import RankSVMTRON as RankSVMTRON
-from .reports.live import live as live
 from .selectors import CEGB as CEGB
 from .selectors import FSBFS as FSBFS
 from .selectors import FSED as FSED

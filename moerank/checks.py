@@ -6,7 +6,7 @@ import json
 import os
 import re
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache, partial
@@ -33,22 +33,18 @@ def check_positive(*, or_none: bool = False, **parameters: object) -> None:
         ...
     ValueError: tol must be positive, not -1
     """
-    beside = ", or None" * or_none
-    for name, value in parameters.items():
-        if or_none and value is None:
-            continue
-        if not 0 < _number(name, value, beside) < inf:
-            raise ValueError(f"{name} must be positive{' and finite' * (value == inf)}{beside}, not {value}")
+    suffix = ", or None" * or_none
+    for name, value in _given(parameters, or_none):
+        if not 0 < _number(name, value, suffix) < inf:
+            raise ValueError(f"{name} must be positive{' and finite' * (value == inf)}{suffix}, not {value}")
 
 
 def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:
     """Raise a ValueError for a parameter that is not a finite number from 0 on, nor None where that is allowed."""
-    beside = ", or None" * or_none
-    for name, value in parameters.items():
-        if or_none and value is None:
-            continue
-        if not 0 <= _number(name, value, beside) < inf:
-            raise ValueError(f"{name} must {'be finite' if value == inf else 'not be negative'}{beside}, not {value}")
+    suffix = ", or None" * or_none
+    for name, value in _given(parameters, or_none):
+        if not 0 <= _number(name, value, suffix) < inf:
+            raise ValueError(f"{name} must {'be finite' if value == inf else 'not be negative'}{suffix}, not {value}")
 
 
 def check_at_least(least: int, most: int | None = None, *, or_none: bool = False, **parameters: object) -> None:
@@ -61,16 +57,14 @@ def check_at_least(least: int, most: int | None = None, *, or_none: bool = False
         ...
     ValueError: n_rounds must be an integer, not 2.5
     """
-    beside = ", or None" * or_none
-    for name, value in parameters.items():
-        if or_none and value is None:
-            continue
+    suffix = ", or None" * or_none
+    for name, value in _given(parameters, or_none):
         if not isinstance(value, Integral) or isinstance(value, bool):
-            raise ValueError(f"{name} must be an integer{beside}, not {_shown(value)}")
+            raise ValueError(f"{name} must be an integer{suffix}, not {_shown(value)}")
         if value < least:
-            raise ValueError(f"{name} must be at least {least}{beside}, not {value}")
+            raise ValueError(f"{name} must be at least {least}{suffix}, not {value}")
         if most is not None and int(value) > most:
-            raise ValueError(f"{name} must be at most {size(most)}{beside}, not {size(int(value))}")
+            raise ValueError(f"{name} must be at most {size(most)}{suffix}, not {size(int(value))}")
 
 
 def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -> None:
@@ -156,12 +150,12 @@ def check_choice(choices: Iterable[str], **parameters: object) -> None:
         ...
     ValueError: loss must be one of 'pair', 'query', not 'paris'; did you mean 'pair'?
     """
-    known = list(choices)
+    choices = list(choices)
     for name, value in parameters.items():
-        if not isinstance(value, str) or value not in known:
-            nearest = get_close_matches(value, known, n=1) if isinstance(value, str) else []
+        if not isinstance(value, str) or value not in choices:
+            nearest = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
             advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {_shown(value)}{advice}")
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {_shown(value)}{advice}")
 
 
 Positive: TypeAlias = Annotated[float, check_positive]
@@ -193,8 +187,8 @@ def check_fields(values: Any) -> None:
 @cache
 def _constraints(kind: Any) -> dict[str, Callable[..., None]]:
     hints = get_type_hints(kind, include_extras=True)
-    found = {field.name: _constraint(hints[field.name]) for field in fields(kind)}
-    return {name: check for name, check in found.items() if check is not None}
+    checks = {field.name: _constraint(hints[field.name]) for field in fields(kind)}
+    return {name: check for name, check in checks.items() if check is not None}
 
 
 def _constraint(hint: object) -> Callable[..., None] | None:
@@ -228,22 +222,22 @@ def toml_value(value: object) -> str:
     '{match = {title = "{{q}}"}}'
     """
     if isinstance(value, dict):
-        kept = {key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_value(key): value[key] for key in value}
-        return f"{{{', '.join(f'{key} = {toml_value(inner)}' for key, inner in kept.items() if inner is not None)}}}"
+        named = {key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_value(key): value[key] for key in value}
+        return f"{{{', '.join(f'{key} = {toml_value(inner)}' for key, inner in named.items() if inner is not None)}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_value, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """Say that `name` is no `kind`, with the nearest known name, one that contains it, or else all of them.
+def unknown(kind: str, name: str, names: Iterable[str]) -> str:
+    """Say that `name` is no `kind`, with the nearest of the `names`, one that contains it, or else all of them.
 
     >>> unknown("algorithm", "nsga", ["nsga2", "spea2"])
     "unknown algorithm 'nsga'; did you mean 'nsga2'?"
     """
-    known = list(known)
-    nearest = get_close_matches(name, known, n=1) or [other for other in known if name and name in other]
-    advice = f"did you mean {nearest[0]!r}?" if nearest else f"choose one of {', '.join(known)}"
+    names = list(names)
+    nearest = get_close_matches(name, names, n=1) or [other for other in names if name and name in other]
+    advice = f"did you mean {nearest[0]!r}?" if nearest else f"choose one of {', '.join(names)}"
     return f"unknown {kind} {name!r}; {advice}"
 
 
@@ -258,9 +252,9 @@ def first_mistake(error: ValidationError) -> str:
     folds.1: Input should be a valid integer, unable to parse string as an integer
     """
     mistake = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(map(str, mistake["loc"]))
+    key = ".".join(map(str, mistake["loc"]))
     reason = str(mistake["ctx"]["error"]) if mistake["type"] == "value_error" else mistake["msg"]
-    return f"{place}: {reason}" if place else reason
+    return f"{key}: {reason}" if key else reason
 
 
 def size(number: int) -> str:
@@ -272,12 +266,17 @@ def size(number: int) -> str:
     return f"{number:,}" if number.bit_length() < 128 else f"about 2^{number.bit_length() - 1}"
 
 
+def _given(parameters: Parameters, or_none: bool) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters to check: all but those that are None where that is allowed."""
+    yield from ((name, value) for name, value in parameters.items() if not (or_none and value is None))
+
+
 def _shown(value: object) -> str:
     """Return what a message shows of a value: tables and lists may have any size and depth."""
     return reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value)
 
 
-def _number(name: str, value: object, beside: str = "") -> float:
+def _number(name: str, value: object, suffix: str = "") -> float:
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise ValueError(f"{name} must be a number{beside}, not {_shown(value)}")
+        raise ValueError(f"{name} must be a number{suffix}, not {_shown(value)}")
     return float(value)

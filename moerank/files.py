@@ -12,10 +12,10 @@ import stat
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TypeAlias, TypeVar
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -27,9 +27,6 @@ LONGEST_NAME = 60
 
 OLD = 3600.0
 """Seconds after which no process writes a temporary file any more."""
-
-KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
-"""Names of what may stand in the place of a file; anything else is a device."""
 
 
 def cannot_write(what: object, error: OSError) -> OSError:
@@ -97,19 +94,12 @@ def remove_old_remains(path: Path) -> None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read its bytes; refuse a pipe, which would wait for a writer, a device and a folder.
-
-    The OSError says what the path is.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            raise OSError(f"{path} is {KINDS.get(stat.S_IFMT(mode), 'a device')}, not a file")
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
+    """Open a regular file to read its bytes; refuse a pipe, which would wait for a writer, a device and a folder."""
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path} is a pipe or a device, not a file")
+    return file
 
 
 def harmless(value: T) -> T | str:
@@ -153,10 +143,15 @@ Json: TypeAlias = dict[str, Any]
 """An object of JSON."""
 
 
-def read_json(text: str) -> Any:
-    """Return the values of a JSON text; refuse NaN, infinite numbers, a key given twice, and one nested too deeply."""
+def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any:
+    """Return the values of a JSON text; refuse infinite numbers, a key given twice, and one nested too deeply.
+
+    NaN and Infinity, which are no JSON, are refused, too, unless `constant` makes values of them.
+    """
     try:
-        values = json.loads(text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_each_key_once)
+        values = json.loads(
+            text, parse_constant=constant or _finite, parse_float=_finite, object_pairs_hook=_each_key_once
+        )
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if "\\ud" in text.lower():  # half a character, which nothing could write or show again
@@ -164,14 +159,9 @@ def read_json(text: str) -> Any:
     return values
 
 
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
-
-
 def _finite(digits: str) -> float:
-    value = float(digits)
-    if math.isinf(value):
-        raise ValueError(f"{digits[:20]} is no number: it is too large")
+    if not math.isfinite(value := float(digits)):
+        raise ValueError(f"{digits[:20]} is not a finite number")
     return value
 
 

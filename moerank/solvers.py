@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
+from inspect import signature
 from pkgutil import resolve_name
 from typing import Any, Literal
 
@@ -31,9 +32,6 @@ FAMILIES: dict[Family, str] = {
     "ranker": "Ranker without selection",
 }
 """The families of solvers in the order of tables and figures, with their titles."""
-
-NESTED = ("ranker", "backend")
-"""Parameters that take the text of another solver."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +65,30 @@ class SolverEntry:
             settled[name] = False if left_out else {**given, **value} if merged else value  # type: ignore[dict-item]
         return settled
 
+    @property
+    def kind(self) -> Any:
+        """The class; it is imported when it is first asked for."""
+        return resolve_name(f"moerank.{self.source}") if isinstance(self.source, str) else self.source
+
+    def defaults(self) -> Parameters:
+        """Return the parameters with their defaults, and with the values that belong to the name.
+
+        >>> solvers()["adarank-map"].defaults()["measure"]
+        'map'
+        """
+        named = signature(self.kind).parameters.values()
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in named) and hasattr(self.kind, "get_params"):
+            return {**self.kind().get_params(deep=False), **self.settled({})}  # as classes of XGBoost name theirs
+        return {**{parameter.name: parameter.default for parameter in named}, **self.settled({})}
+
     def make(self, **parameters: Any) -> Any:
         """Return the estimator, not fitted; of a mapping among the fixed arguments single keys are fixed."""
         parameters = self.settled(parameters)
-        for parameter in self.fixed.keys() & {*NESTED}:
-            parameters[parameter] = make_backend(parameters[parameter])
-        kind = resolve_name(f"moerank.{self.source}") if isinstance(self.source, str) else self.source
-        return kind(**parameters)
+        for parameter, find in NESTED.items():
+            if isinstance(text := parameters.get(parameter), str):
+                name, own = read_text(text)
+                parameters[parameter] = find(name, own).make(**own)
+        return self.kind(**parameters)
 
 
 def make_solver(name: str, **parameters: Any) -> Any:
@@ -103,25 +118,23 @@ def make_solver(name: str, **parameters: Any) -> Any:
     >>> make_solver("rankrls", alpha=0.1)
     RankRLS(alpha=0.1)
     """
+    return find_solver(name, parameters).make(**parameters)
+
+
+def find_solver(name: str, parameters: Mapping[str, object]) -> SolverEntry:
+    """Return the row of a solver that takes some parameters; errors as in `make_solver`."""
     entry = solver_entry(name)
     if entry is None:
         raise ValueError(unknown("solver", name, solvers()))
-    known = _parameters_of(entry)
+    defaults = entry.defaults()
     for parameter, value in parameters.items():
-        if known is not None and parameter not in known:
-            raise ValueError(unknown(f"parameter of {name}", parameter, known))
-        if isinstance(value, str) and isinstance((known or {}).get(parameter), int | float):
+        if parameter not in defaults:
+            raise ValueError(unknown(f"parameter of {name}", parameter, defaults))
+        if isinstance(value, str) and isinstance(defaults[parameter], int | float):
             raise ValueError(f"{parameter} of {name} is a number or a switch, not {value!r}")
-        if parameter in NESTED and isinstance(value, str):
-            inner, own = read_text(value)
-            parameters[parameter] = (make_backend if parameter == "backend" else make_solver)(inner, **own)
-    return entry.make(**parameters)
-
-
-def _parameters_of(entry: SolverEntry) -> Parameters | None:
-    """Return the parameters of a solver with their defaults; None if its class does not say."""
-    listed = getattr(entry.make(), "get_params", None)
-    return None if listed is None else listed(deep=False)
+        if isinstance(value, str) and parameter in NESTED:
+            NESTED[parameter](*read_text(value))
+    return entry
 
 
 def make_backend(name: str, **parameters: Any) -> Any:
@@ -132,14 +145,23 @@ def make_backend(name: str, **parameters: Any) -> Any:
         ...
     ValueError: mofsrank cannot serve as fitness backend; choose one of fsmrank, ranksvm-primal, rankrls
     """
+    return find_backend(name, parameters).make(**parameters)
+
+
+def find_backend(name: str, parameters: Mapping[str, object]) -> SolverEntry:
+    """Return the row of a fitness backend that takes some parameters; errors as in `make_backend`."""
     able = [other.name for other in solvers().values() if other.backend]
-    if (entry := solver_entry(name)) is None:
+    if solver_entry(name) is None:
         raise ValueError(unknown("backend", name, able))
-    ranker = make_solver(name, **parameters)
+    entry = find_solver(name, parameters)
     if not entry.backend:
         instead = f", and train {name} on its front: --set search.refit={name}" * (entry.family == "ranker")
         raise ValueError(f"{name} cannot serve as fitness backend; choose one of {', '.join(able)}{instead}")
-    return ranker
+    return entry
+
+
+NESTED = {"ranker": find_solver, "backend": find_backend}
+"""Parameters that take the text of another solver, with the functions that find its row."""
 
 
 @lru_cache(maxsize=1)
@@ -170,8 +192,8 @@ def solver_entry(name: str) -> SolverEntry | None:
     """Return the row of a solver of the table, or of a class that ``module:name`` names; None if there is neither."""
     if name in solvers() or not is_code(name):
         return solvers().get(name)
-    found = load_code(name)
-    entry = _entry(name, found, backend=not getattr(found, "selects", hasattr(found, "get_support")))
+    offered = load_code(name)
+    entry = _entry(name, offered, backend=not getattr(offered, "selects", hasattr(offered, "get_support")))
     if entry is None:
         raise ValueError(f"{name} is no class with fit and no SolverEntry")
     return replace(entry, name=name)
@@ -184,17 +206,10 @@ def _entry(name: str, offered: object, *, backend: bool) -> SolverEntry | None:
     if not isinstance(offered, type) or not callable(getattr(offered, "fit", None)):
         return None
     selects = getattr(offered, "selects", hasattr(offered, "get_support"))
-    return SolverEntry(
-        name,
-        getattr(offered, "family", "filter" if selects else "ranker"),
-        getattr(offered, "paper", f"{offered.__module__}.{offered.__qualname__}"),
-        getattr(offered, "year", 0),
-        offered,
-        linear=getattr(offered, "linear", False),
-        selects=selects,
-        needs=tuple(getattr(offered, "needs", ())),
-        backend=backend,
-    )
+    row: Parameters = {"family": "filter" if selects else "ranker", "year": 0, "linear": False, "needs": ()}
+    row |= {"paper": f"{offered.__module__}.{offered.__qualname__}"}
+    row = {key: getattr(offered, key, default) for key, default in row.items()}
+    return SolverEntry(name=name, source=offered, selects=selects, backend=backend, **row)
 
 
 @lru_cache
@@ -204,14 +219,14 @@ def plugins(group: str) -> Parameters:
     A group is one of "moerank.solvers", "moerank.backends", "moerank.objectives", "moerank.metrics", "moerank.readers"
     and "moerank.exports". An entry point that cannot be loaded is left out with a warning.
     """
-    found = {}
+    offered = {}
     for point in entry_points(group=group):
         try:
-            found[point.name] = point.load()
+            offered[point.name] = point.load()
         except Exception as error:  # an error of another package must not stop this one
             reason = f"{type(error).__name__}: {error}"
             warnings.warn(f"entry point {group}: {point.name} = {point.value} is left out: {reason}", stacklevel=2)
-    return found
+    return offered
 
 
 _code_allowed: ContextVar[bool] = ContextVar("code_allowed", default=False)
@@ -400,8 +415,8 @@ def _row(
 ) -> SolverEntry:
     """Return a row; `fixed`, and keywords that are no attributes of `SolverEntry`, are fixed arguments of the class."""
     fixed = row.pop("fixed", {})
-    known = {key: row.pop(key) for key in ("selects", "needs", "backend", "ablates", "recommended") if key in row}
-    return SolverEntry(name, family, *published, source, linear, **known, fixed={**fixed, **row})
+    columns = {key: row.pop(key) for key in ("selects", "needs", "backend", "ablates", "recommended") if key in row}
+    return SolverEntry(name, family, *published, source, linear, **columns, fixed={**fixed, **row})
 
 
 def _ranker(name: str, published: tuple[str, int], kind: str, **row: Any) -> SolverEntry:
@@ -438,7 +453,6 @@ _OWN = (
     _mofs_rank("mofsrank-daea", XU_DAEA, algorithm="daea"),
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),
     _mofs_rank("mofsrank-mffs", JIAO_MFFS, algorithm="mffs"),
-    _row("tree-front", "evolutionary", PETER, "mofsrank.tree_front:TreeFront", linear=False, needs=("seed",)),
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
     _row("best-subset", "wrapper", FURNIVAL, "selectors.best_subset:BestSubset"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),

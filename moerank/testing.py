@@ -134,12 +134,12 @@ def _fitted(solver: object, train: RankingData, validation: RankingData) -> Any:
         made.random_state = 0
     X, y = train.X.copy(), train.y.copy()
     given = {"qid": train.qid, "validation": (validation.X, validation.y, validation.qid)}
-    known = signature(made.fit).parameters
+    arguments = signature(made.fit).parameters
     _require(
-        "qid" in known or any(entry.kind is entry.VAR_KEYWORD for entry in known.values()),
+        "qid" in arguments or any(entry.kind is entry.VAR_KEYWORD for entry in arguments.values()),
         f"{_name(solver)}.fit must take qid, the query of each document: fit(X, y, qid=None)",
     )
-    if "validation" not in known:
+    if "validation" not in arguments:
         del given["validation"]
     fitted = made.fit(X, y, **given)
     _require(fitted is made, f"{_name(solver)}.fit must return self")

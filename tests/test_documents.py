@@ -39,15 +39,11 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 LOGS = {
     "plugin.jsonl": logs.plugin,
-    "elastic.jsonl": logs.elastic,
     "solr.jsonl": logs.solr,
     "vespa.jsonl": logs.vespa,
-    "collected.csv": logs.pyvespa,
-    "ranklib.txt": logs.ranklib,
     "judgments.csv": logs.quepid,
     "qrels.txt": logs.trec,
     "featureset.json": lambda _: json.dumps(logs.FEATURE_SET),
-    "elastic_model.json": lambda _: json.dumps(logs.EXTRACTORS),
     "store.json": lambda _: json.dumps(logs.STORE),
 }
 """What the engines of the pages on logs have written, by the names of the files."""
@@ -117,7 +113,6 @@ def own_data(tmp_path):
 @pytest.fixture
 def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
     """Do what a page says, block by block; return what its commands print."""
-    monkeypatch.setenv("MOERANK_CACHE", "off")
 
     def follow(page):
         names, printed, told = {"__name__": "page"}, "", []

@@ -34,11 +34,16 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path):
     (tmp_path / "zero").symlink_to("/dev/zero")
     (tmp_path / "knot").symlink_to(tmp_path / "knot")
     begin = time.monotonic()
-    for name, reason in (("fifo", "is a FIFO"), ("folder", "folder"), ("zero", "is a device"), ("knot", "knot")):
+    for name, reason in (
+        ("fifo", "is a pipe"),
+        ("folder", "folder"),
+        ("zero", "is a pipe or a device"),
+        ("knot", "knot"),
+    ):
         with pytest.raises(OSError, match=reason) as error:
             read_text(tmp_path / name, 10)
         assert name in str(error.value)
-    with socket.socket(socket.AF_UNIX) as server, pytest.raises(OSError, match="socket"):
+    with socket.socket(socket.AF_UNIX) as server, pytest.raises(OSError, match="No such device or address"):
         os.chdir(tmp_path)  # names of sockets are short
         server.bind("socket")
         read_text(tmp_path / "socket", 10)
@@ -63,10 +68,10 @@ def test_texts_that_are_too_large_or_not_utf8_are_refused_by_name(tmp_path):
     [
         ("[" * 200_000, "nested too deeply"),
         ('{"a":' * 200_000, "nested too deeply"),
-        ('{"a": NaN}', "NaN is no number"),
-        ('{"a": [0.1, 1e999]}', "1e999 is no number: it is too large"),
-        ('{"a": -2.5E+400}', "-2.5E.400 is no number: it is too large"),
-        ("[-Infinity]", "-Infinity is no number"),
+        ('{"a": NaN}', "NaN is not a finite number"),
+        ('{"a": [0.1, 1e999]}', "1e999 is not a finite number"),
+        ('{"a": -2.5E+400}', "-2.5E.400 is not a finite number"),
+        ("[-Infinity]", "-Infinity is not a finite number"),
         ('{"b": {"a": 1, "c": 2, "a": 3}}', "the key 'a' is given twice"),
         ("9" * 5000, "digits"),
         (r'["\ud800"]', "surrogates not allowed"),

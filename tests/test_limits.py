@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import ValidationError
+from sklearn.base import clone
 
 from moerank.data import FeatureCosts, load_planted_fold
 from moerank.data.inputs import column_mask
 from moerank.metrics import NDCG
-from moerank.mofsrank import MOFSRank
+from moerank.mofsrank import FeatureSelection, Limits, MOFSRank
 from moerank.rankers import RankerAdapter, RankRLS
 
 BUDGET = {"population": 16, "generations": 6}
@@ -24,7 +26,7 @@ def fold():
 def test_excluded_columns_leave_the_data_tuning_and_reference_included(fold):
     train, vali, test = fold
     kept = np.isin(train.feature_names, [train.feature_names[1], "noise 2"], invert=True)
-    solver = MOFSRank(**SMALL, exclude=[1, "noise 2"]).fit(train, validation=vali)
+    solver = MOFSRank(**SMALL, limits=Limits(exclude=[1, "noise 2"])).fit(train, validation=vali)
     without = MOFSRank(**SMALL).fit(train.with_features(kept), validation=vali.with_features(kept))
     assert repr(solver.backend_) == repr(without.backend_)
     np.testing.assert_array_equal(solver.front_coefs_[:, kept], without.front_coefs_)
@@ -45,38 +47,9 @@ def test_rankers_without_weights_know_excluded_columns_too(fold):
     few = {**SMALL, "ensemble": False, "feature_selection": {"population": 6, "generations": 2}}
     kept = np.arange(8) != 2
     slow = RankerAdapter(RankRLS())
-    solver = MOFSRank(slow, **few, exclude=[2]).fit(train, validation=vali)
+    solver = MOFSRank(slow, **few, limits={"exclude": [2]}).fit(train, validation=vali)
     without = MOFSRank(slow, **few).fit(train.with_features(kept), validation=vali.with_features(kept))
     np.testing.assert_array_equal(solver.predict(test.X), without.predict(test.X[:, kept]))
-
-
-def test_only_some_features_are_as_without_the_others(fold):
-    train = fold[0]
-    kept = np.isin(np.arange(8), [1, 3, 4, 6])
-    solver = MOFSRank(**SMALL, only=[1, 3, 4, train.feature_names[6]]).fit(train)
-    without = MOFSRank(**SMALL).fit(train.with_features(kept))
-    np.testing.assert_array_equal(solver.front_coefs_[:, kept], without.front_coefs_)
-    assert not solver.front_coefs_[:, ~kept].any()
-
-
-def test_limits_by_column_hold_for_the_features_that_are_left(fold):
-    train = fold[0]
-    limits = {"today": [0, 2, 5], "max_changes": 2, "requires": {0: [1], 7: 2, 3: [4]}, "exclude": [0]}
-    masks = MOFSRank(**SMALL, **limits).fit(train).front_support_
-    assert not masks[:, 0].any()
-    assert (masks != np.isin(np.arange(8), [0, 2, 5])).sum(axis=1).max() <= 2
-    assert (masks[:, 2] | ~masks[:, 7]).all()
-    assert (masks[:, 4] | ~masks[:, 3]).all()
-
-
-def test_a_constant_feature_counts_where_a_limit_needs_it(fold):
-    train = fold[0]
-    X = train.X.copy()
-    X[:, 3] = 1.0
-    solver = MOFSRank(**SMALL, today=[3, 4], max_changes=1).fit(X, train.y, qid=train.qid)
-    masks = solver.front_support_
-    assert (masks != np.isin(np.arange(8), [3, 4])).sum(axis=1).max() <= 1
-    np.testing.assert_array_equal(solver.front_["n_features"], masks.sum(axis=1))
 
 
 PRICES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
@@ -97,7 +70,7 @@ NAMES = [f"f{k}" for k in range(8)]
 def test_costs_may_be_given_in_order_or_by_name(fold, costs):
     train = fold[0]
     frame = pd.DataFrame(train.X, columns=NAMES)
-    solver = MOFSRank(**SMALL, objectives=("features", "error", "cost"), costs=costs)
+    solver = MOFSRank(**SMALL, objectives=("features", "error", "cost"), limits=Limits(costs=costs))
     solver.fit(frame, train.y, qid=train.qid)
     np.testing.assert_array_equal(solver.front_["cost"], solver.front_support_ @ np.array(PRICES))
 
@@ -106,7 +79,8 @@ def test_groups_are_selected_as_a_whole(fold):
     train = fold[0]
     groups = ["a", "a", "b", "b", "b", None, None, "a"]
     settings = {**SMALL, "feature_selection": {**BUDGET, "by_group": True}}
-    solver = MOFSRank(**settings, objectives=("error", "cost"), groups=groups, group_costs={"a": 5, "b": 2}).fit(train)
+    limits = Limits(groups=groups, group_costs={"a": 5, "b": 2})
+    solver = MOFSRank(**settings, objectives=("error", "cost"), limits=limits).fit(train)
     for mask, cost in zip(solver.front_support_, solver.front_["cost"], strict=True):
         assert mask[0] == mask[1] == mask[7]
         assert mask[2] == mask[3] == mask[4]
@@ -116,7 +90,7 @@ def test_groups_are_selected_as_a_whole(fold):
 
 def test_an_included_feature_counts_at_weight_0(fold):
     train = fold[0]
-    solver = MOFSRank(**SMALL, include=7).fit(train)
+    solver = MOFSRank(**SMALL, limits=Limits(include=7)).fit(train)
     assert solver.front_support_[:, 7].all()
     np.testing.assert_array_equal(solver.front_["n_features"], solver.front_support_.sum(axis=1))
     assert solver.transform(train.X).shape[1] == solver.support_.sum()
@@ -129,27 +103,52 @@ def test_an_included_feature_counts_at_weight_0(fold):
         ({"include": ["relevant 4"]}, "include: unknown feature 'relevant 4'; did you mean"),
         ({"include": 1.5}, "include: features are named by column or by name, not by 1.5"),
         ({"exclude": range(8)}, "exclude leaves none of the 8 features"),
-        ({"include": [1], "only": [2]}, "feature 'relevant 3' is both in include and in exclude or not in only"),
-        ({"only": [1], "exclude": [1]}, "exclude leaves none of the 1 features"),
-        (
-            {"requires": {1: [2]}, "exclude": [2]},
-            "feature 'relevant 3' requires '.*', which is in exclude",
-        ),
-        ({"today": [1, 2], "max_changes": 1, "exclude": [1, 2]}, "2 features of today are in exclude, and max_changes"),
-        ({"today": [1, 2]}, "today needs max_changes"),
-        ({"at_least": {"a": 1}}, "at_least needs groups of features"),
+        ({"max_feature": 3}, "unknown limit 'max_feature'; did you mean 'max_features'"),
+        ({"max_features": 2.5}, "max_features must be an integer, not 2.5"),
         ({"max_cost": 3.0}, "max_cost needs to know what the features cost"),
         ({"costs": {"f0": 1.0}}, "costs: unknown feature 'f0'"),
         ({"costs": {0: 1.0}}, "costs: nothing is given for feature 'relevant 3'"),
         ({"costs": [1.0] * 7}, "7 costs were given for 8 features"),
         ({"costs": FeatureCosts.of(PRICES), "groups": ["a"] * 8}, "costs is a FeatureCosts"),
-        ({"feature_selection": {"by_group": True}}, "by_group needs groups of features"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_before_the_search(fold, limits, message, monkeypatch):
-    monkeypatch.setattr("moerank.mofsrank.estimator.tuned_backend", lambda *_: pytest.fail("the search has begun"))
+    monkeypatch.setattr("moerank.mofsrank.estimator._tuned", lambda *_: pytest.fail("the search has begun"))
     with pytest.raises(ValueError, match=message):
-        MOFSRank(**{**SMALL, **limits}).fit(fold[0])
+        MOFSRank(**SMALL, limits=limits).fit(fold[0])
+    with pytest.raises(ValueError, match=message):
+        FeatureSelection(fold[0], limits=Limits(**limits))
+
+
+def test_groups_are_needed_where_bits_stand_for_them(fold):
+    with pytest.raises(ValueError, match="by_group needs groups of features"):
+        MOFSRank(**SMALL | {"feature_selection": {"by_group": True}}).fit(fold[0])
+
+
+def test_limits_show_what_is_set_and_are_set_one_by_one():
+    limits = Limits(max_features=np.int64(4), include=np.array([2, 3]))
+    assert repr(limits) == "Limits(include=(2, 3), max_features=4)"
+    solver = MOFSRank(limits=limits).set_params(limits__max_cost=2.0, limits__costs=[1.0, 2.0])
+    assert clone(solver).limits == {"max_features": 4, "include": (2, 3), "max_cost": 2.0, "costs": [1.0, 2.0]}
+    assert (limits.max_cost, solver.get_params()["limits__max_features"]) == (None, 4)
+    assert MOFSRank().get_params()["limits__include"] == ()
+    with pytest.raises(ValueError, match="unknown setting of limits 'max_price'"):
+        solver.set_params(limits__max_price=3)
+    with pytest.raises(ValidationError, match="frozen"):
+        limits.max_features = 5
+
+
+def test_every_way_to_give_limits_is_one_front(fold):
+    train, vali, _ = fold
+    prices = dict(zip(train.feature_names, PRICES, strict=True))
+    whole = Limits(max_features=3, max_cost=14.0, include="noise 1", costs=prices)
+    one = MOFSRank(**SMALL, limits=whole).fit(train, validation=vali)
+    two = MOFSRank(
+        **SMALL, limits={"max_features": 3, "max_cost": 14.0, "include": [train.feature_names.index("noise 1")]}
+    )
+    two.fit(train.with_costs(FeatureCosts.of(PRICES)), validation=vali)
+    assert one.front_.equals(two.front_)
+    assert one.verdict_ == two.verdict_
 
 
 @pytest.mark.parametrize(

@@ -150,10 +150,10 @@ def test_constant_features_change_no_bit_of_a_search(fold, algorithm):
 
 def test_a_constant_feature_stays_if_a_limit_names_it(fold):
     train, vali = [RankingData(np.insert(part.X, 0, 1.0, axis=1), part.y, qid=part.qid) for part in fold[:2]]
-    solver = MOFSRank(**SMALL, random_state=0, include=0).fit(train, validation=vali)
+    solver = MOFSRank(**SMALL, random_state=0, limits={"include": 0}).fit(train, validation=vali)
     assert solver.front_support_[:, 1:].any(axis=1).all()
     with pytest.raises(ValueError, match="the allowed features are constant in every query; allow others"):
-        MOFSRank(**SMALL, random_state=0, only=0).fit(train, validation=vali)
+        MOFSRank(**SMALL, random_state=0, limits={"exclude": range(1, train.n_features)}).fit(train, validation=vali)
 
 
 def test_final_rules(fold):
@@ -284,7 +284,7 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         (dict(algorithm="mffs", feature_selection={"population": 3}), "pop_size must be at least 4, not 3"),
         (
             dict(final="test"),
-            "final must be one of 'auto', 'train', 'validation', 'one-se', 'knee', 'guaranteed', not 'test'",
+            "final should be 'auto', 'train', 'validation', 'one-se', 'knee' or 'guaranteed', not 'test'",
         ),
         (dict(objectives=("feature", "error")), "unknown objective 'feature'; did you mean 'features'"),
         (dict(instance_selection={"generations": "5"}), "generations must be an integer, not '5'"),
@@ -404,7 +404,7 @@ def test_what_pymoo_would_fail_at_is_refused_by_name(fold, changes, sentence):
 
 def test_a_population_beyond_the_limit_is_refused_before_the_search(monkeypatch):
     data = make_planted(n_queries=20).data
-    with pytest.raises(ValueError, match=r"ensemble: a population of 1,000,000,000 individuals would take 953 GiB"):
+    with pytest.raises(ValueError, match=r"ensemble: population must be at most 10,000,000, not 1,000,000,000"):
         MOFSRank(ensemble={"population": 10**9}).fit(data)
     monkeypatch.setenv("MOERANK_MEMORY", "0.001")
     strings = r"instance_selection: a population of 1,000 strings of \d,\d{3} would take 0\.\d+ GiB"

@@ -122,3 +122,24 @@ def test_adarank_keeps_its_own_words_and_takes_any_metric(tiny_problem):
     assert weights("P@3") == weights(Precision(3)) != weights("map")
     with pytest.raises(ValueError, match=r"^measure must be a Metric or the name of one: unknown metric 'mpa'"):
         weights("mpa")
+
+
+class Unmade(RankRLS):
+    def __init__(self, depth=3):
+        raise AssertionError("an estimator was made")
+
+
+class Wide:
+    """A class that names its parameters by itself, as those of XGBoost do."""
+
+    def __init__(self, **parameters):
+        self.parameters = {"depth": 3, **parameters}
+
+    def get_params(self, deep=True):
+        return self.parameters
+
+
+def test_parameters_are_read_without_an_estimator_where_the_signature_names_them():
+    for kind in (Unmade, Wide):
+        row = SolverEntry("theirs", "ranker", "Nobody: Nothing", 2000, kind, fixed={"seed": 1})
+        assert row.defaults() == {"depth": 3, "seed": 1}

@@ -20,12 +20,14 @@ train, vali, test = mr.load_digits_fold(1, n_queries=60, n_documents=50)
 costs = {"costs": [2.0] * 32 + [0.5] * 32, "groups": ["upper"] * 32 + [None] * 32, "group_costs": {"upper": 10.0}}
 budget = {"generations": 20, "population": 50}
 stages = dict.fromkeys(("instance_selection", "feature_selection", "ensemble"), budget)
-free = mr.MOFSRank(objectives=("cost", "error"), **costs, **stages, random_state=0).fit(train, validation=vali)
+free = mr.MOFSRank(objectives=("cost", "error"), limits=mr.Limits(**costs), **stages, random_state=0)
+free.fit(train, validation=vali)
 
 # %%
 # Every subset that is evaluated keeps the limit. A limit is not a penalty.
 
-limited = mr.MOFSRank(objectives=("cost", "error"), max_cost=25.0, **costs, **stages, random_state=0)
+limits = mr.Limits(max_cost=25.0, **costs)
+limited = mr.MOFSRank(objectives=("cost", "error"), limits=limits, **stages, random_state=0)
 limited.fit(train, validation=vali)
 print(f"largest cost of a member: {free.front_['cost'].max():g} without a limit, {limited.front_['cost'].max():g} with")
 

@@ -9,7 +9,7 @@ that most halves select can be relied on. Other features take each other's place
 import textwrap
 
 import moerank as mr
-from moerank.figures.stability import stability_figure
+from moerank.figures.stability_figure import stability_figure
 
 train, vali, _ = mr.load_planted_fold(1)
 

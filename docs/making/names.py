@@ -21,13 +21,13 @@ TITLES = {
     "metrics": "Metrics",
     "data": "Data",
     "studies": "Studies",
-    "others": "Solvers by name, export, live view",
+    "others": "Solvers by name, export",
 }
 """The rooms of public names, in the order of the page; others hold the names of all further rooms."""
 
 MODULES = {
     "moerank.mofsrank.objectives": "Objectives of the search, and how to add one",
-    "moerank.mofsrank.refit": "The ranker that serves, and the search that goes on with it",
+    "moerank.mofsrank.front": "Fronts, and the choice of a member",
     "moerank.evolution": "Operators, searches, archive, memo",
     "moerank.statistics": "Tests and fronts",
     "moerank.verdict": "The verdict",
@@ -41,7 +41,7 @@ MODULES = {
     "moerank.studies.comparison": "Solvers against each other",
     "moerank.figures.of_run": "Figures of a run",
     "moerank.figures.of_study": "Figures of a study",
-    "moerank.reports.report": "Reports",
+    "moerank.reports.study_report": "Reports",
 }
 
 MEMBERS = property, cached_property, classmethod, staticmethod, FunctionType

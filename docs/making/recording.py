@@ -33,7 +33,7 @@ def shortened(lines):
 
 def main():
     """Run the command in an empty folder, and draw what it prints, without most of the table."""
-    terminal = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "MOERANK_CACHE": "off"}
+    terminal = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1"}
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", *COMMAND.split()]
         ran = subprocess.run(

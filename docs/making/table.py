@@ -33,7 +33,7 @@ def pages():
 
 
 def _row(entry):
-    name = type(entry.make()).__name__
+    name = entry.kind.__name__
     link = f"[{name}](../api/{name}.rst)" if hasattr(mr, name) else f"`{name}`"
     needs = ", ".join(entry.needs)
     marks = [mark for flag, mark in ((entry.recommended, "recommended"), (entry.backend, "backend")) if flag]

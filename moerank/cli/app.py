@@ -8,15 +8,14 @@ import gc
 import warnings
 from collections.abc import Callable
 from inspect import cleandoc
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
+from moerank.cli import options
 from moerank.cli.certify import certify, judge
-from moerank.cli.data import cache, compare, costs, describe, design, ingest, init
+from moerank.cli.data import convert, describe, ingest, init
 from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
-from moerank.cli.options import AsJson, print_json
 from moerank.cli.report import export, plot, report
 from moerank.cli.run import run
 from moerank.cli.stability import stability
@@ -24,8 +23,8 @@ from moerank.cli.study import merge, study
 from moerank.version import VERSION
 
 
-def solvers(as_json: AsJson = False) -> None:
-    """List the solvers with their families, requirements and authors; --json has the titles of the papers.
+def solvers(as_json: options.AsJson = False) -> None:
+    """List the solvers with their families, requirements and papers; --json has the titles.
 
     The asterisk marks the recommended solver: it finds good fronts soonest of
     all searches, as measured by tests/benchmarks/fronts.py.
@@ -34,31 +33,11 @@ def solvers(as_json: AsJson = False) -> None:
 
     if as_json:
         keys = ("name", "family", "paper", "year", "linear", "selects", "needs", "backend", "recommended")
-        print_json([{key: getattr(entry, key) for key in keys} for entry in table().values()])
+        options.print_json([{key: getattr(entry, key) for key in keys} for entry in table().values()])
         return
     from moerank.cli.tables import output, solver_table
 
     output().print(solver_table(table().values()))
-
-
-class _PlainFlags:
-    """Commands whose help shows no type beside switches."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters."""
-        params = super().get_params(ctx)  # type: ignore[misc]
-        for param in params:
-            if getattr(param, "is_flag", False):
-                param.metavar = ""
-        return params  # type: ignore[no-any-return]
-
-
-class _Command(_PlainFlags, TyperCommand):
-    pass
-
-
-class _Group(_PlainFlags, TyperGroup):
-    pass
 
 
 def compile_kernels(
@@ -80,7 +59,6 @@ def compile_kernels(
 
 # The commands import what they need themselves: --help answers at once.
 app = typer.Typer(
-    cls=_Group,
     help="Feature selection for learning to rank by evolutionary multi-objective optimisation.",
     epilog="Begin with:  moerank run digits",
     no_args_is_help=True,
@@ -88,7 +66,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 data_app = typer.Typer(
-    cls=_Group, help="Look at ranking data, and make tables of the logs of search engines.", no_args_is_help=True
+    help="Look at ranking data, and make tables of the logs of search engines.", no_args_is_help=True
 )
 
 
@@ -98,7 +76,6 @@ def _add(to: typer.Typer, command: Callable[..., None], name: str | None = None)
     lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
     to.command(
         name,
-        cls=_Command,
         help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
         epilog="\n\n".join(lines) if examples else None,
     )(sentences()(command))
@@ -117,7 +94,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     stability,
     solvers,
 )
-DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, compare, design, costs, ingest, cache)
+DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, ingest, convert)
 for _command in COMMANDS:
     _add(app, _command)
 _add(app, compile_kernels, "compile")

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moerank.cli.messages import notice, printable, sentences
-from moerank.cli.options import FAILED_BOUND, AllowCode, AsJson, Data, Label, Query, Ran, n_processors, print_json
+from moerank.cli import options
+from moerank.cli.messages import notice, say
 
 if TYPE_CHECKING:
-    from moerank.cli.tables import FittedTable
+    from rich.table import Table
+
     from moerank.studies.result import Certificate, Result
 
 
 def certify(
-    result: Ran,
-    data: Data = None,
+    result: options.Ran,
+    data: options.Data = None,
     enumerate_: Annotated[
         int, typer.Option("--enumerate", min=0, help="Rank by all subsets of up to so many features; 0 for none.")
     ] = 3,
@@ -27,9 +28,9 @@ def certify(
     ] = None,
     workers: Annotated[
         int, typer.Option(min=1, help="Number of threads; it does not change the certificate.")
-    ] = n_processors(),
-    allow_code: AllowCode = False,
-    as_json: AsJson = False,
+    ] = options.n_processors(),
+    allow_code: options.AllowCode = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Prove how much the members of a front give up, against the best features of their size.
 
@@ -47,52 +48,56 @@ def certify(
     moerank certify results/mq2008-fold1-seed0 --enumerate 4
     moerank certify results/study/cells/0123456789abcdef01234567.json --time-limit 60
     """
-    with sentences():
-        from moerank.cli.progress import StageProgress
-        from moerank.figures.of_run import draw_run_figures
-        from moerank.files import replace_file
-        from moerank.studies.certificate import certify as proved
-        from moerank.studies.result_files import find_result, write_result
+    from moerank.cli.progress import StageProgress
+    from moerank.figures.of_run import draw_run_figures
+    from moerank.files import replace_file
+    from moerank.studies.certificate import certify as proved
+    from moerank.studies.result_files import find_result, write_result
 
-        found = find_result(result)
-        with StageProgress() as progress:
-            certificate = proved(
-                found, data, enumerate_to=enumerate_, time_limit=time_limit, workers=workers, progress=progress
-            )
-        found = found.model_copy(update={"certificate": certificate})
-        if result.is_dir():
-            write_result(found, result)
-            draw_run_figures(found, result)
-        else:
-            replace_file(result, found.to_json().encode())
-        if as_json:
-            print_json(certificate.model_dump(mode="json"))
-            return
-        from moerank.cli.tables import output, say
+    stored = find_result(result)
+    with StageProgress() as progress:
+        certificate = proved(
+            stored, data, enumerate_to=enumerate_, time_limit=time_limit, workers=workers, progress=progress
+        )
+    stored = stored.model_copy(update={"certificate": certificate})
+    if result.is_dir():
+        write_result(stored, result)
+        draw_run_figures(stored, result)
+    else:
+        replace_file(result, stored.to_json().encode())
+    if as_json:
+        options.print_json(certificate.model_dump(mode="json"))
+        return
+    from moerank.cli.tables import output
 
-        output().print(_table(found, certificate))
-        say(output(), f"{certificate.sentence(found)}.")
-        notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
+    output().print(_table(stored, certificate))
+    say(f"{certificate.sentence(stored)}.")
+    notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
 
 
-def _table(result: Result, certificate: Certificate) -> FittedTable:
+def _table(result: Result, certificate: Certificate) -> Table:
     """Return a row for each member."""
-    from moerank.cli.tables import FittedTable
+    from moerank.cli.tables import text_table
 
-    metric = result.metrics[0]
-    heads = ("features", "loss", "least loss", "given up", metric, f"largest\n{metric}")
-    table = FittedTable(f"{result.solver} on fold {result.fold} of {result.problem}", right=heads)
+    metric, rows = result.metrics[0], []
     for number, (member, given_up) in enumerate(zip(result.front, certificate.given_up, strict=True)):
         size = len(member.features)
-        values = certificate.losses[number], certificate.least[number], member.scores["train"][metric]
-        loss, least, value = (f"{value:.4f}" for value in values)
         largest = f"{1.0 - certificate.errors[size - 1]:.4f}" if size <= len(certificate.errors) else ""
-        table.add_texts(f"{size}{' *' * (number == result.chosen)}", loss, least, f"{given_up:.1%}", value, largest)
-    return table
+        rows.append(
+            {
+                "features": f"{size}{' *' * (number == result.chosen)}",
+                "loss": f"{certificate.losses[number]:.4f}",
+                "least loss": f"{certificate.least[number]:.4f}",
+                "given up": f"{given_up:.1%}",
+                metric: f"{member.scores['train'][metric]:.4f}",
+                f"largest\n{metric}": largest,
+            }
+        )
+    return text_table(f"{result.solver} on fold {result.fold} of {result.problem}", rows, n_left=0)
 
 
 def judge(
-    result: Ran,
+    result: options.Ran,
     new: Annotated[Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")],
     against: Annotated[
         Path | None,
@@ -102,12 +107,12 @@ def judge(
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(help=f"Exit code {FAILED_BOUND} for this finding: loss, gain or none; repeatable."),
+        typer.Option(help=f"Exit code {options.FAILED_BOUND} for this finding: loss, gain or none; repeatable."),
     ] = None,
-    label: Label = None,
-    query: Query = None,
-    allow_code: AllowCode = False,
-    as_json: AsJson = False,
+    label: options.Label = None,
+    query: options.Query = None,
+    allow_code: options.AllowCode = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Compare the chosen model of a run with another model on new data, query by query.
 
@@ -119,17 +124,15 @@ def judge(
     moerank judge results/shop-fold1-seed0 new.parquet --fail-on loss
     moerank judge results/today new.parquet --against results/yesterday --fail-on loss --json >> dashboard.jsonl
     """
-    with sentences():
-        from typing import get_args
+    from typing import get_args
 
-        from moerank.checks import check_choice
-        from moerank.studies.served import judge_on_new
-        from moerank.verdict import Finding
+    from moerank.checks import check_choice
+    from moerank.studies.served import judge_on_new
+    from moerank.verdict import Finding
 
-        for finding in fail_on or ():
-            check_choice(get_args(Finding), **{"--fail-on": finding})
-        found = judge_on_new(result, new, against, label=label, query=query)
-        line = json.dumps(found.as_dict(), ensure_ascii=False) if as_json else found.sentence
-        typer.echo(printable(line))
-    if found.verdict.finding in (fail_on or ()):
-        raise typer.Exit(FAILED_BOUND)
+    for finding in fail_on or ():
+        check_choice(get_args(Finding), **{"--fail-on": finding})
+    judged = judge_on_new(result, new, against, label=label, query=query)
+    say(json.dumps(judged.as_dict(), ensure_ascii=False) if as_json else judged.sentence)
+    if judged.verdict.finding in (fail_on or ()):
+        raise typer.Exit(options.FAILED_BOUND)

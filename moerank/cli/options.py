@@ -33,6 +33,42 @@ AllowCode = Annotated[
     ),
 ]
 
+
+def complete_problem(incomplete: str) -> list[str]:
+    """Return the shipped problems and the problem files that complete a word."""
+    from moerank.studies.problem import shipped_problems
+
+    folder, _, begin = incomplete.rpartition("/")
+    files = sorted(str(path) for path in Path(folder or ".").glob("*.toml") if path.name.startswith(begin))
+    return [name for name in [*shipped_problems(), *files] if name.startswith(incomplete)]
+
+
+def complete_solver(incomplete: str) -> list[str]:
+    """Return the solvers that complete a word."""
+    from moerank.solvers import solvers
+
+    return [name for name in solvers() if name.startswith(incomplete)]
+
+
+def complete_solvers(incomplete: str) -> list[str]:
+    """Return the lists of solvers whose last name completes that of `incomplete`."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in [*complete_solver(last), *(["all"] if "all".startswith(last) else [])]]
+
+
+ProblemName = Annotated[
+    str,
+    typer.Argument(help="A problem file, or a shipped problem such as digits.", autocompletion=complete_problem),
+]
+
+SolverName = Annotated[
+    str | None,
+    typer.Option(
+        help="Name of a solver, as moerank solvers lists them; by default that of the problem file, else mofsrank.",
+        autocompletion=complete_solver,
+    ),
+]
+
 Ran = Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")]
 
 Label = Annotated[str | None, typer.Option(help="Column of labels; by default it is guessed.")]
@@ -89,28 +125,6 @@ def n_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def complete_problem(incomplete: str) -> list[str]:
-    """Return the shipped problems and the problem files that complete a word."""
-    from moerank.studies.problem import shipped_problems
-
-    folder, _, begin = incomplete.rpartition("/")
-    files = sorted(str(path) for path in Path(folder or ".").glob("*.toml") if path.name.startswith(begin))
-    return [name for name in [*shipped_problems(), *files] if name.startswith(incomplete)]
-
-
-def complete_solver(incomplete: str) -> list[str]:
-    """Return the solvers that complete a word."""
-    from moerank.solvers import solvers
-
-    return [name for name in solvers() if name.startswith(incomplete)]
-
-
-def complete_solvers(incomplete: str) -> list[str]:
-    """Return the lists of solvers whose last name completes that of `incomplete`."""
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in [*complete_solver(last), *(["all"] if "all".startswith(last) else [])]]
-
-
 def read_settings(changes: Sequence[str]) -> dict[str, object]:
     """Read settings of the form STAGE.KEY=VALUE; a value that is not TOML is text.
 
@@ -119,15 +133,11 @@ def read_settings(changes: Sequence[str]) -> dict[str, object]:
     >>> read_settings(["ensemble.generations=5", "metric.name=MAP"])
     {'ensemble.generations': 5, 'metric.name': 'MAP'}
     """
-    from moerank.studies.problem import LONGEST_LINE
-
     settings: dict[str, object] = {}
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals or "." not in key:
             raise ValueError(f"--set {change}: write --set STAGE.KEY=VALUE, as in --set ensemble.generations=50")
-        if max(len(key), len(value)) > LONGEST_LINE:
-            raise ValueError(f"--set {key[:40]}: more than {LONGEST_LINE:,} characters")
         try:
             settings[key] = tomllib.loads(f"value = {value}")["value"]
         except (ValueError, RecursionError):

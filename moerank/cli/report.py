@@ -1,4 +1,4 @@
-"""The commands moerank report, moerank plot and moerank export, which write what studies and runs have found."""
+"""The commands moerank report, moerank plot and moerank export, which write results of studies and runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from moerank.cli.messages import notice, printable
-from moerank.cli.options import AllowCode, Folder, Ran
+from moerank.cli import options
+from moerank.cli.messages import notice, say
 from moerank.exports.formats import FORMATS as ENGINES
 from moerank.exports.formats import export as write
 from moerank.exports.formats import find_format
@@ -16,15 +16,15 @@ from moerank.figures.of_study import FIGURES
 
 if TYPE_CHECKING:
     from moerank.exports.deployable import Phase
-    from moerank.reports.report import Report
+    from moerank.reports.study_report import Report
     from moerank.studies.result import Result
 
 
-FORMATS = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
+FORMATS = {"html": "report.html", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
 
 
 def report(
-    folder: Folder,
+    folder: options.Folder,
     format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "html",
     reference: Annotated[str | None, typer.Option(help="Solver to compare all others with.")] = None,
     metrics: Annotated[
@@ -35,13 +35,9 @@ def report(
         ),
     ] = "",
     out: Annotated[Path | None, typer.Option(help="File, by default report.* or pairs.csv in the folder.")] = None,
-    allow_code: AllowCode = False,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Write a report of a study: results and published ones, tests, chosen features, ablations.
-
-    Results of other tools are shown beside them, if the folder has a file
-    external.csv with the columns problem, method, features, fold, and metrics
-    of the test queries such as NDCG@10.
 
     The web page is one file that contains its figures and loads nothing. csv
     has a row for each run, and pairs for each test between two solvers. In
@@ -57,7 +53,7 @@ def report(
     """
     from moerank.checks import unknown
     from moerank.files import prepare_folder, remove_old_remains, replace_file
-    from moerank.reports.report import Report
+    from moerank.reports.study_report import Report
     from moerank.solvers import split
     from moerank.studies.study import Study
 
@@ -76,7 +72,7 @@ def report(
 
 def plot(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
-    folder: Folder,
+    folder: options.Folder,
     problem: Annotated[
         str | None, typer.Option(help="Name of a problem; by default the first, or all for figures of several.")
     ] = None,
@@ -91,7 +87,7 @@ def plot(
         str | None, typer.Option(help="Metric, for figures that take one; by default that of the error.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.")] = None,
-    allow_code: AllowCode = False,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Draw one figure of a study.
 
@@ -111,7 +107,6 @@ def plot(
     from moerank.studies.results import Results
     from moerank.studies.solver import Solver
     from moerank.studies.study import Study
-    from moerank.studies.summary import with_external
 
     if name not in FIGURES:
         raise ValueError(unknown("figure", name, FIGURES))
@@ -120,13 +115,13 @@ def plot(
     results = Results(study.results())
     if not results:
         raise ValueError(f"{folder} has no finished cell yet; run the study first")
-    known = {entry.name: entry for entry in with_external(study.problems, study.out)}
-    if problem is not None and problem not in known:
-        raise ValueError(unknown("problem", problem, known))
-    chosen = problem or (next(iter(known)) if shown.of_problem else None)
+    named = {entry.name: entry for entry in study.problems}
+    if problem is not None and problem not in named:
+        raise ValueError(unknown("problem", problem, named))
+    chosen = problem or (next(iter(named)) if shown.of_problem else None)
     there = {solver.label for solver in study.solvers}
     labels = [text if text in there else Solver.parse(text).label for text in split(solvers)]
-    figure = shown.draw(results, known[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
+    figure = shown.draw(results, named[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
     path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
     style.save_figure(figure, path)
     notice(f"wrote {path}")
@@ -136,19 +131,20 @@ def _written(content: Report, format_: str) -> str:
     """Return the text of a report."""
     from moerank.cli.progress import StageProgress
     from moerank.files import harmless
+    from moerank.reports.latex import latex_report
     from moerank.reports.page import html_report
-    from moerank.reports.tables import latex_report, markdown_report
 
-    if format_ in ("csv", "pairs"):
-        table = content.frame if format_ == "csv" else content.pairs
-        return str(table.rename(columns=harmless).map(harmless).to_csv(index=False))
-    write = {"html": html_report, "md": markdown_report, "latex": latex_report}[format_]
-    with StageProgress() as progress:
-        return write(content, progress)
+    if format_ == "latex":
+        return latex_report(content)
+    if format_ == "html":
+        with StageProgress() as progress:
+            return html_report(content, progress)
+    table = content.results.frame if format_ == "csv" else content.pairs
+    return str(table.rename(columns=harmless).map(harmless).to_csv(index=False))
 
 
 def export(
-    result: Ran,
+    result: options.Ran,
     format_: Annotated[
         str, typer.Option("--format", help=f"One of {', '.join(ENGINES)}, or a format of an installed package.")
     ],
@@ -168,10 +164,7 @@ def export(
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
     target_version: Annotated[
         str | None,
-        typer.Option(
-            help="Version of OpenSearch, as 3.1, on which its rule for absent values in trees depends, or of "
-            "Elasticsearch for --format elastic."
-        ),
+        typer.Option(help="Version of OpenSearch, as 3.1, on which its rule for absent values in trees depends."),
     ] = None,
     phase: Annotated[
         str | None, typer.Option(help="Phase of Vespa that scores by the ranker: first or second (default).")
@@ -179,7 +172,7 @@ def export(
     inherits: Annotated[
         str | None, typer.Option(help="Profile of Vespa with the other phase; by default default.", metavar="PROFILE")
     ] = None,
-    allow_code: AllowCode = False,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Write the chosen ranker, or another member of the front, for a search engine or as a function.
 
@@ -214,10 +207,10 @@ def export(
     from moerank.studies.result_files import find_result
 
     file = find_format(format_).file.format(name)
-    found = find_result(result)
-    place = _place(found, member)
+    stored = find_result(result)
+    index = _index(stored, member)
     path = out or (result if result.is_dir() else Path()) / file
-    model = found.model(found.front[place])
+    model = stored.model(stored.front[index])
     deployment = write(
         model,
         format_,
@@ -228,11 +221,11 @@ def export(
         phase=cast("Phase | None", phase),  # the writer checks its name
         inherits=inherits,
     )
-    notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(found, place)}")
-    typer.echo(printable(deployment.next_step))
+    notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(stored, index)}")
+    say(deployment.next_step)
 
 
-def _place(result: Result, member: int | None) -> int:
+def _index(result: Result, member: int | None) -> int:
     """Return the index of a member in the front, counted from 0."""
     if member is None:
         return result.chosen
@@ -242,11 +235,11 @@ def _place(result: Result, member: int | None) -> int:
     return member - 1
 
 
-def _member(result: Result, place: int) -> str:
+def _member(result: Result, index: int) -> str:
     """Describe the exported ranker."""
-    size = len(result.front[place].features)
-    chosen = ", the chosen one" if place == result.chosen else ""
+    size = len(result.front[index].features)
+    chosen = ", the chosen one" if index == result.chosen else ""
     return (
-        f"member {place + 1} of {len(result.front)}{chosen}, with {size} {'feature' if size == 1 else 'features'}, of "
+        f"member {index + 1} of {len(result.front)}{chosen}, with {size} {'feature' if size == 1 else 'features'}, of "
         f"{result.solver} on fold {result.fold} of {result.problem}"
     )

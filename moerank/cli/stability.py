@@ -8,38 +8,26 @@ from typing import Annotated
 
 import typer
 
-from moerank.cli.messages import interruptible, notice, sentences
-from moerank.cli.options import (
-    AllowCode,
-    AsJson,
-    Data,
-    Settings,
-    complete_problem,
-    complete_solver,
-    n_processors,
-    print_json,
-    read_settings,
-)
+from moerank.cli import options
+from moerank.cli.messages import interruptible, notice, say
 
 
 def stability(
-    problem: Annotated[str, typer.Argument(help="A problem file or shipped problem.", autocompletion=complete_problem)],
-    data: Data = None,
+    problem: options.ProblemName,
+    data: options.Data = None,
     fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,
-    solver: Annotated[
-        str | None, typer.Option(help="Solver, by default that of the problem.", autocompletion=complete_solver)
-    ] = None,
-    set_: Settings = None,
+    solver: options.SolverName = None,
+    set_: options.Settings = None,
     size: Annotated[int | None, typer.Option(min=1, help="Most features; by default what the bound permits.")] = None,
     threshold: Annotated[float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")] = 0.75,
     pairs: Annotated[int, typer.Option(min=1, help="How often the training queries are halved.")] = 25,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the halves and of all draws.")] = 0,
     workers: Annotated[
         int, typer.Option(min=1, help="Number of processes; it does not change the result.")
-    ] = n_processors(),
+    ] = options.n_processors(),
     out: Annotated[Path | None, typer.Option(help="Folder, by default results/PROBLEM-foldF-stability.")] = None,
-    allow_code: AllowCode = False,
-    as_json: AsJson = False,
+    allow_code: options.AllowCode = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say which features can be relied on, and which replace each other.
 
@@ -56,19 +44,18 @@ def stability(
     moerank stability mq2008 --data ~/letor --size 6 --threshold 0.9 --pairs 50
     moerank stability my_problem.toml --solver best-subset
     """
-    with sentences(), interruptible(["moerank", *sys.argv[1:]]):
+    with interruptible(["moerank", *sys.argv[1:]]):
         from moerank.cli.progress import StageProgress, compiled
-        from moerank.cli.tables import output, say
-        from moerank.figures.stability import stability_figure
+        from moerank.figures.stability_figure import stability_figure
         from moerank.figures.style import save_figure
         from moerank.files import replace_file
         from moerank.studies.problem import load_problem
-        from moerank.studies.stability import stability as measured
+        from moerank.studies.stability import stability as measure
 
-        chosen = load_problem(problem, read_settings(set_ or []))
+        chosen = load_problem(problem, options.read_settings(set_ or []))
         out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
         with compiled(("front",)), StageProgress() as progress:
-            found = measured(
+            measured = measure(
                 solver or chosen.solver.name,
                 chosen,
                 fold=fold,
@@ -81,11 +68,11 @@ def stability(
                 out=out,
                 progress=progress,
             )
-        replace_file(out / "stability.json", f"{found.model_dump_json(indent=1)}\n".encode())
-        save_figure(stability_figure(found), out / "stability.png")
+        replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
+        save_figure(stability_figure(measured), out / "stability.png")
         if as_json:
-            print_json(found.model_dump(mode="json"))
+            options.print_json(measured.model_dump(mode="json"))
             return
-        for sentence in found.sentences():
-            say(output(), f"{sentence}.")
+        for sentence in measured.sentences():
+            say(f"{sentence}.")
         notice(f"wrote {out / 'stability.json'} and {out / 'stability.png'}")

@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moerank.cli.messages import interruptible, is_quiet, keep, printable, sentences, speaking
-from moerank.cli.options import (
-    AllowCode,
-    AsJson,
-    Data,
-    Log,
-    Quiet,
-    Settings,
-    complete_problem,
-    complete_solvers,
-    read_settings,
-)
+from moerank.cli import options
+from moerank.cli.messages import interruptible, is_quiet, keep, say, sentences, speaking
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -30,13 +20,14 @@ if TYPE_CHECKING:
 
 def study(
     problems: Annotated[
-        list[str], typer.Argument(help="Problem files, or names of shipped problems.", autocompletion=complete_problem)
+        list[str],
+        typer.Argument(help="Problem files, or shipped problems.", autocompletion=options.complete_problem),
     ],
     solvers: Annotated[
         str,
         typer.Option(
             help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value].",
-            autocompletion=complete_solvers,
+            autocompletion=options.complete_solvers,
         ),
     ] = "",
     ablate: Annotated[
@@ -56,15 +47,15 @@ def study(
             metavar="ADDRESS", help="Run on the workers of this Dask scheduler, which need moerank and the data."
         ),
     ] = None,
-    data: Data = None,
-    set_: Settings = None,
+    data: options.Data = None,
+    set_: options.Settings = None,
     out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/study"),
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells and their states.")] = False,
-    allow_code: AllowCode = False,
-    quiet: Quiet = False,
-    log: Log = None,
-    as_json: AsJson = False,
+    allow_code: options.AllowCode = False,
+    quiet: options.Quiet = False,
+    log: options.Log = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run solvers on all folds of problems with several seeds, and compare them.
 
@@ -95,7 +86,7 @@ def study(
         names = split(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
-        changed = read_settings(set_ or [])
+        changed = options.read_settings(set_ or [])
         asked = Study(
             problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=changed
         )
@@ -116,7 +107,7 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
     if "open" in states.values() and dask is None:
         with compiled(("front",)):
             pass
-    with CellProgress(states, study.cost) as progress, warnings.catch_warnings():
+    with CellProgress(states) as progress, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* cells failed")  # they are shown below the results
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress, started=progress.started)
 
@@ -129,39 +120,36 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
     if as_json:
         keys = ("problem", "fold", "solver", "seed", "key", "state")
         rows = [(c.problem.name, c.fold, c.solver.label, c.seed, c.key, state) for c, state in states.items()]
-        typer.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=1))
+        options.print_json([dict(zip(keys, row, strict=True)) for row in rows])
         return
     output().print(cell_table(states))
 
 
 def _show_results(study: Study, *, as_json: bool) -> bool:
     """Print the means over folds and seeds, then the failures; return whether there are any."""
-    from moerank.cli.tables import output, say, study_table
+    from moerank.cli.tables import output, study_table
     from moerank.studies.results import Results
-    from moerank.studies.summary import with_external
 
     failures = study.failures()
     if as_json:
         rows = json.loads(study.frame().to_json(orient="records", double_precision=15))
         failed = [{"cell": cell.label, **failure} for cell, failure in failures.items()]
-        typer.echo(json.dumps({"cells": rows, "failures": failed}, indent=1, ensure_ascii=False))
+        options.print_json({"cells": rows, "failures": failed})
         return bool(failures)
-    console = output()
     results = Results(study.results())
-    for problem in with_external(study.problems, study.out):
+    for problem in study.problems:
         if problem.name in results.problems and not is_quiet():
-            console.print(study_table(problem, results.of(problem.name)))
-    for cell, failure in failures.items():
-        keep(f"failed: {cell.label}: {failure['error']}")
-        say(console, f"failed: {cell.label}: {failure['error']}")
+            output().print(study_table(problem, results.of(problem.name)))
+    lines = [f"failed: {cell.label}: {failure['error']}" for cell, failure in failures.items()]
     if failures:
-        say(console, "The folder failures has the tracebacks; --retry-failed runs these cells again.")
-    last = f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}"
-    keep(last)
-    say(console, last)
+        lines.append("The folder failures has the tracebacks; --retry-failed runs these cells again.")
+    lines.append(f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}")
+    for line in lines:
+        keep(line)
+        say(line)
     if results and not is_quiet():
         report = shlex.join(["moerank", "report", str(study.out)])
-        say(console, f"{report} writes a page with tests, figures and chosen features")
+        say(f"{report} writes a page with tests, figures and chosen features")
     return bool(failures)
 
 
@@ -178,7 +166,7 @@ def _folds(folds: str) -> list[int] | None:
 def merge(
     folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
     out: Annotated[Path, typer.Option(help="Folder of the merged study: a new one, or that of a study to extend.")],
-    allow_code: AllowCode = False,
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Merge several studies, such as those of different machines or solvers, into one.
 
@@ -195,4 +183,4 @@ def merge(
     merged = merge_studies(folders, out)
     states = list(merged.states().values())
     failed = f", {states.count('failed')} failed" * ("failed" in states)
-    typer.echo(printable(f"{states.count('finished')} of {len(states)} cells are finished{failed}, in {out}"))
+    say(f"{states.count('finished')} of {len(states)} cells are finished{failed}, in {out}")

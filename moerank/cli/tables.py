@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
-from itertools import groupby
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 from moerank.cli.messages import printable
@@ -21,7 +17,6 @@ from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
-    from moerank.data.describe import Drift
     from moerank.studies.grid import Cell
     from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
@@ -29,102 +24,57 @@ if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs 
     from moerank.studies.summary import Summary
 
 
-PLAIN_WIDTH = 120
-"""Width of tables in files and pipes."""
-
-WIDEST = 30
-"""Width up to which columns are not broken."""
+PLAIN_WIDTH = 1000
+"""Columns of files and pipes, in which no row is broken."""
 
 
 def output() -> Console:
     """Return the console of standard output."""
-    plain = Console(highlight=False, markup=False, emoji=False)
-    if not plain.is_terminal:
-        plain.width = PLAIN_WIDTH
-    return plain
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
+    return console
 
 
-def say(console: Console, text: str) -> None:
-    """Print a paragraph, broken between words on a terminal, and in one line to files and pipes."""
-    console.print(printable(text), soft_wrap=not console.is_terminal)
+def text_table(
+    title: str | None,
+    rows: Sequence[Mapping[str, str]],
+    *,
+    n_left: int = 1,
+    bold: Collection[int] = (),
+    ends: Collection[int] = (),
+) -> Table:
+    """Return a table of texts by column, of which all but the first `n_left` are numbers.
 
-
-class FittedTable(Table):
-    """A table that is divided into parts, one below the other, on terminals that are too narrow for all columns.
-
-    Every part begins with the first column. Columns whose heads share their first line stay together if there is room.
-    Control characters in cells are escaped.
+    The rows `bold` are, and below the rows `ends` there is a gap. Control characters are escaped.
     """
-
-    def __init__(self, title: str | None = None, left: Iterable[str] = (), right: Iterable[str] = ()) -> None:
-        super().__init__(
-            title=None if title is None else printable(title),
-            title_justify="left",
-            title_style="bold",
-            box=box.SIMPLE_HEAD,
-            padding=(0, 0, 0, 1),
-            show_edge=False,
-            pad_edge=False,
-        )
-        for head in left:
-            self.add_column(printable(head), no_wrap=not self.columns)
-        for head in right:
-            self.add_column(printable(head), justify="right", no_wrap=not self.columns)
-
-    def add_texts(self, *cells: str, style: str | None = None) -> None:
-        """Add a row."""
-        self.add_row(*map(printable, cells), style=style)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the parts that fit the width of the console."""
-
-        def fits(columns: Sequence[int]) -> bool:
-            part = self._part(columns)
-            for column in part.columns[1:]:
-                column.max_width = WIDEST
-            return Measurement.get(console, options.update_width(1_000_000), part).maximum <= options.max_width
-
-        parts = [[0]]
-        for _, shared in groupby(range(1, len(self.columns)), self._first_line):
-            together = list(shared)
-            for columns in [together] if fits([0, *together]) else [[column] for column in together]:
-                if len(parts[-1]) > 1 and not fits([*parts[-1], *columns]):
-                    parts.append([0])
-                parts[-1] += columns
-        for number, columns in enumerate(parts):
-            if number:
-                yield ""
-            part = self._part(columns)
-            part.title = None if number else self.title
-            yield from Table.__rich_console__(part, console, options)
-
-    def _first_line(self, column: int) -> str | int:
-        first, lines, _ = str(self.columns[column].header).partition("\n")
-        return first if lines else column
-
-    def _part(self, columns: Sequence[int]) -> FittedTable:
-        part = copy(self)
-        part.columns = [replace(self.columns[column], _index=place) for place, column in enumerate(columns)]
-        return part
+    table = Table(
+        title=None if title is None else printable(title),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 0, 0, 1),
+        show_edge=False,
+        pad_edge=False,
+    )
+    columns = max((list(row) for row in rows), key=len)
+    for number, column in enumerate(columns):
+        justify: JustifyMethod = "left" if number < n_left else "right"
+        table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=number == 0)
+    for number, row in enumerate(rows):
+        cells = (printable(row.get(column, "")) for column in columns)
+        table.add_row(*cells, style="bold" if number in bold else None, end_section=number in ends)
+    return table
 
 
-def description_table(title: str, descriptions: Sequence[DataDescription]) -> FittedTable:
+def description_table(title: str, descriptions: Sequence[DataDescription]) -> Table:
     """Return one column per file and one row per count."""
-    columns = [description.as_dict() for description in descriptions]
-    table = FittedTable(title, [""], [Path(column.pop("name")).name for column in columns])
-    for key in columns[0]:
-        table.add_texts(key.replace("_", " "), *(_count(column[key]) for column in columns))
-    return table
-
-
-def drift_table(title: str, drifts: Sequence[Drift]) -> FittedTable:
-    """Return one row per feature."""
-    table = FittedTable(title, ["feature"], ["PSI", "missing", "range"])
-    for drift in drifts:
-        missing = " → ".join(f"{share:.1%}" for share in drift.missing)
-        ranges = " → ".join("none" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}" for ends in drift.ranges)
-        table.add_texts(drift.name, f"{drift.psi:.3f}", missing, ranges)
-    return table
+    files = {Path(description.name).name: description.as_dict() for description in descriptions}
+    keys = [key for key in descriptions[0].as_dict() if key != "name"]
+    rows = [
+        {"": key.replace("_", " "), **{name: _count(counts[key]) for name, counts in files.items()}} for key in keys
+    ]
+    return text_table(title, rows)
 
 
 def _count(value: object) -> str:
@@ -149,37 +99,35 @@ MOST_NAMES = 25
 """Largest number of features named in a sentence."""
 
 
-def front_table(result: Result) -> FittedTable:
+def front_table(result: Result) -> Table:
     """Return the members of the front by size, then the baselines, with their values on all parts.
 
     Members are numbered as in front.csv and --member. Objectives other than the number of features and the error have a
     column each, for the training part.
     """
-    several = len(result.front) > 1
-    parts = [f"{metric}\n{part}" for metric in result.metrics for part in ("train", "vali", "test")]
-    table = FittedTable(
-        f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}",
-        ["member" if several else ""],
-        ["features", *result.further_objectives, *parts],
-    )
-    digits = len(str(len(result.front)))
+    rows = []
     for number, member in enumerate(result.front):
-        chosen = number == result.chosen
-        mark = " chosen" if chosen else " cascade" if len(member.steps) > 1 else ""
-        name = f"{number + 1:>{digits}}{mark}" if several else result.solver
-        table.add_texts(name, *_cells(member, result), style="bold" if chosen else None)
-    table.add_section()
-    for baseline in result.baselines:
-        table.add_texts(baseline.name, *_cells(baseline, result))
-    return table
+        mark = " chosen" if number == result.chosen else ""
+        name = f"{number + 1:>{len(str(len(result.front)))}}{mark}" if len(result.front) > 1 else result.solver
+        rows.append({"member": name, **_values(member, result)})
+    rows += [{"member": baseline.name, **_values(baseline, result)} for baseline in result.baselines]
+    title = f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}"
+    bold = [result.chosen] if len(result.front) > 1 else []
+    return text_table(title, rows, bold=bold, ends=[len(result.front) - 1])
 
 
-def _cells(ranker: Member, result: Result) -> list[str]:
+def _head(metric: str, part: str) -> str:
+    return f"{metric}\n{part.removesuffix('dation')}"
+
+
+def _values(ranker: Member, result: Result) -> dict[str, str]:
     from moerank.studies.result import PARTS
 
-    further = [f"{ranker.objectives[name]:.4g}" for name in result.further_objectives]
-    values = [ranker.scores[part][metric] for metric in result.metrics for part in PARTS]
-    return [str(len(ranker.features)), *further, *(f"{value:.4f}" for value in values)]
+    return {
+        "features": str(len(ranker.features)),
+        **{name: f"{ranker.objectives[name]:.4g}" for name in result.further_objectives},
+        **{_head(name, part): f"{ranker.scores[part][name]:.4f}" for name in result.metrics for part in PARTS},
+    }
 
 
 def chosen_features(result: Result) -> str:
@@ -195,89 +143,69 @@ def chosen_features(result: Result) -> str:
     return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
 
 
-def summary_table(summary: Summary) -> FittedTable:
+def summary_table(summary: Summary) -> Table:
     """Return the means over the folds, with standard errors on the test part, and the published values."""
-    from moerank.studies.result import PARTS
-
-    further = list(summary.rows[0].objectives)
-    parts = [f"{metric}\n{part}" for metric in summary.metrics for part in ("train", "vali", "test ± s.e.")]
-    title = f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds"
-    table = FittedTable(title, [""], ["features", *further, *parts])
+    rows: list[dict[str, str]] = []
     for row in summary.rows:
-        cells = [f"{row.n_features:.1f}", *(f"{row.objectives[name]:.4g}" for name in further)]
+        rows.append({"": row.name, "features": f"{row.n_features:.1f}"})
+        rows[-1] |= {name: f"{value:.4g}" for name, value in row.objectives.items()}
         for metric in summary.metrics:
-            cells += [f"{row.means[part][metric]:.4f}" for part in PARTS]
-            cells[-1] += f" ± {row.errors['test'][metric]:.4f}"
-        table.add_texts(row.name, *cells)
-    table.add_section()
+            rows[-1] |= {_head(metric, part): f"{row.means[part][metric]:.4f}" for part in ("train", "validation")}
+            rows[-1][f"{metric}\ntest ± s.e."] = _with_error(row.means["test"][metric], row.errors["test"][metric], 4)
     for entry in summary.published:
-        values = [_number(entry.value(metric), 4, absent="–") for metric in summary.metrics]
-        cells = [cell for value in values for cell in ("", "", value)]
-        table.add_texts(entry.label, _number(entry.features, 1, absent="all"), *([""] * len(further)), *cells)
-    return table
+        rows.append({"": entry.label, "features": _number(entry.features, 1, absent="all")})
+        rows[-1] |= {f"{name}\ntest ± s.e.": _number(entry.value(name), 4, absent="–") for name in summary.metrics}
+    title = f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds"
+    return text_table(title, rows, ends=[len(summary.rows) - 1])
 
 
-def solver_table(entries: Iterable[SolverEntry]) -> FittedTable:
-    """Return the table of solvers by family, with the authors of each paper, and an asterisk for recommended ones."""
-    table = FittedTable(left=("solver", "family", "selects", "linear", "backend", "needs", "year", "authors"))
-    for _, rows in groupby(sorted(entries, key=_family), _family):
-        table.add_section()
-        for row in rows:
-            flags = ("yes" if flag else "no" for flag in (row.selects, row.linear, row.backend))
-            authors = row.paper.partition(":")[0]
-            name = f"{row.name} *" if row.recommended else row.name
-            table.add_texts(name, row.family, *flags, ", ".join(row.needs), str(row.year), authors)
-    return table
+def solver_table(entries: Iterable[SolverEntry]) -> Table:
+    """Return the table of solvers by family, with the paper of each, and an asterisk for recommended ones."""
+    families: dict[str, list[SolverEntry]] = {family: [] for family in FAMILIES}
+    for entry in entries:
+        families.setdefault(entry.family, []).append(entry)
+    rows: list[dict[str, str]] = []
+    titles, ends = [], []
+    for family, members in families.items():
+        titles.append(len(rows))
+        rows.append({"solver": FAMILIES.get(family, family)})  # type: ignore[call-overload]
+        for entry in members:
+            first, *others = entry.paper.partition(":")[0].split(", ")
+            name, author = entry.name + " *" * entry.recommended, first + " et al." * bool(others)
+            flags = {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
+            rows.append({"solver": name, **flags, "needs": ", ".join(entry.needs), "paper": f"{author} {entry.year}"})
+        ends.append(len(rows) - 1)
+    return text_table(None, rows, n_left=5, bold=titles, ends=ends)
 
 
-def _family(entry: SolverEntry) -> int:
-    """Return the place of a family in the table; unknown families of other packages are last."""
-    return list(FAMILIES).index(entry.family) if entry.family in FAMILIES else len(FAMILIES)
-
-
-def cell_table(states: Mapping[Cell, str]) -> FittedTable:
+def cell_table(states: Mapping[Cell, str]) -> Table:
     """Return the numbers of finished, failed and open cells of each solver on each problem."""
-    kinds = ("finished", "failed", "open")
-    table = FittedTable(left=("problem", "solver"), right=("cells", *kinds))
-    rows: dict[tuple[str, str], Counter[str]] = {}
+    counts: dict[tuple[str, str], Counter[str]] = {}
     for cell, state in states.items():
-        rows.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
-    for number, (names, counts) in enumerate([*rows.items(), (("all", ""), Counter(states.values()))]):
-        if number == len(rows):
-            table.add_section()
-        table.add_texts(*names, str(counts.total()), *(str(counts[kind]) for kind in kinds))
-    return table
+        counts.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
+    counts["all", ""] = Counter(states.values())
+    rows = [
+        {"problem": problem, "solver": solver, "cells": str(count.total())}
+        | {kind: str(count[kind]) for kind in ("finished", "failed", "open")}
+        for (problem, solver), count in counts.items()
+    ]
+    return text_table(None, rows, n_left=2, ends=[len(rows) - 2])
 
 
-def study_table(problem: Problem, results: Results) -> FittedTable:
+def study_table(problem: Problem, results: Results) -> Table:
     """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
-    from moerank.studies.summary import External
-
-    beside = ["published"] * any(entry.solver for entry in problem.published)
-    theirs_too = "; published values are means over all folds" * len(beside)
-    table = FittedTable(
-        f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}",
-        ["solver"],
-        [
-            *("cells", "features", *results.further_objectives),
-            *(head for metric in results.metrics for head in (metric, *beside)),
-            "seconds",
-        ],
-    )
+    published = any(entry.solver for entry in problem.published)
+    rows = []
     for solver, means in results.means().items():
-        cells = [str(means.n_runs), _with_error(*means.mean("n_features"), 1)]
-        cells += [_with_error(*means.mean(objective), 4) for objective in results.further_objectives]
+        row = {"solver": solver, "cells": str(means.n_runs), "features": _with_error(*means.mean("n_features"), 1)}
+        row |= {name: _with_error(*means.mean(name), 4) for name in results.further_objectives}
         for metric in results.metrics:
-            cells += [_with_error(*means.mean(f"test {metric}"), 4)]
-            cells += [_number(problem.published_value(solver, metric), 4) for _ in beside]
-        table.add_texts(solver, *cells, _with_error(*means.mean("seconds"), 1))
-    for entry in problem.published:
-        if isinstance(entry, External):
-            values = ["" if entry.value(m) is None else _with_error(*entry.with_error(m), 4) for m in results.metrics]
-            cells = [cell for value in values for cell in (value, *("" for _ in beside))]
-            further = [""] * len(results.further_objectives)
-            table.add_texts(entry.method, "", _number(entry.features, 1), *further, *cells, "")
-    return table
+            row[metric] = _with_error(*means.mean(f"test {metric}"), 4)
+            if published:
+                row[f"{metric}\npublished"] = _number(problem.published_value(solver, metric), 4)
+        rows.append(row | {"seconds": _with_error(*means.mean("seconds"), 1)})
+    theirs_too = "; published values are means over all folds" * published
+    return text_table(f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}", rows)
 
 
 def _number(value: float | None, digits: int, absent: str = "") -> str:

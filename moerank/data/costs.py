@@ -77,7 +77,7 @@ class FeatureCosts:
         prices = dict(group_costs or {})
         for name in prices:
             if name not in order:
-                raise ValueError(f"group_costs: {unknown('group', str(name), [str(known) for known in order])}")
+                raise ValueError(f"group_costs: {unknown('group', str(name), list(map(str, order)))}")
         return cls(own, group, _checked("group_costs", [prices.get(name, 0.0) for name in order]), tuple(order))
 
     def __len__(self) -> int:
@@ -88,16 +88,15 @@ class FeatureCosts:
         """The cost of all features."""
         return float(self.sums(np.ones((1, len(self)), np.bool_))[0])
 
-    def sums(self, shares: NDArray[np.bool_] | NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the cost of each set of features, shape (n_sets,), for the rows of `shares`.
+    def sums(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the cost of each set of features, shape (n_sets,), for the rows of `masks` (n_sets, n_features).
 
-        An entry says whether the feature is in the set, or the share of the documents that need it; a group is needed
-        as often as its most needed feature. Sums are rounded to 12 significant digits, so that equal costs are equal
-        whatever they are the sums of. O(n_sets · n_features).
+        Sums are rounded to 12 significant digits, so that equal costs are equal whatever they are the sums of.
+        O(n_sets · n_features).
         """
-        costs = np.where(shares, shares * self.own, 0.0).sum(axis=1)
+        costs = np.where(masks, self.own, 0.0).sum(axis=1)
         for number, shared in enumerate(self.shared):
-            costs += shared * shares[:, self.group == number].max(axis=1)
+            costs += shared * masks[:, self.group == number].any(axis=1)
         return np.array([float(f"{cost:.12g}") for cost in costs])
 
     def of_features(self, mask: NDArray[np.bool_]) -> FeatureCosts:
@@ -117,7 +116,7 @@ def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCost
     if costs is None:
         raise ValueError(
             f"{name}: {what} needs to know what the features cost: give RankingData(…, costs=…) or "
-            'MOFSRank(costs=…), or in a problem file [features] table = "features.csv"'
+            'Limits(costs=…), or in a problem file [features] table = "features.csv"'
         )
     return costs
 
@@ -137,20 +136,20 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
     shared: dict[str, float] = {}
     try:
         for row in reader:
-            place = f"{name}: line {reader.line_num}"
+            where = f"{name}: line {reader.line_num}"
             if None in row or None in row.values():
-                raise ValueError(f"{place}: {len(heads)} values are needed, as many as there are columns")
+                raise ValueError(f"{where}: {len(heads)} values are needed, as many as there are columns")
             feature, group = row["name"].strip(), (row.get("group") or "").strip() or None
             if feature not in feature_names:
-                raise ValueError(f"{place}: {unknown('feature', feature, feature_names)}")
+                raise ValueError(f"{where}: {unknown('feature', feature, feature_names)}")
             if feature in rows:
-                raise ValueError(f"{place}: feature {feature} has a row already")
-            rows[feature] = not_negative(row["cost"], f"{place}: cost"), group
+                raise ValueError(f"{where}: feature {feature} has a row already")
+            rows[feature] = not_negative(row["cost"], f"{where}: cost"), group
             if price := (row.get("group_cost") or "").strip():
                 if group is None:
-                    raise ValueError(f"{place}: group_cost is {price}, but the feature is in no group")
-                if shared.setdefault(group, not_negative(price, f"{place}: group_cost")) != float(price):
-                    raise ValueError(f"{place}: group {group} costs {price} here, and {shared[group]:g} before")
+                    raise ValueError(f"{where}: group_cost is {price}, but the feature is in no group")
+                if shared.setdefault(group, not_negative(price, f"{where}: group_cost")) != float(price):
+                    raise ValueError(f"{where}: group {group} costs {price} here, and {shared[group]:g} before")
     except csv.Error as error:
         raise ValueError(f"{name}: line {reader.line_num}: {error}") from None
     lacking = [feature for feature in feature_names if feature not in rows]
@@ -161,14 +160,14 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
     return FeatureCosts.of([price for price, _ in listed], [group for _, group in listed], shared)
 
 
-def not_negative(text: str, place: str) -> float:
-    """Return a cell of a table as a number from 0 on; a ValueError begins with its `place`."""
+def not_negative(text: str, where: str) -> float:
+    """Return a cell of a table as a number from 0 on; a ValueError begins with `where`."""
     try:
         price = float(text)
     except ValueError:
         price = np.nan
     if not 0 <= price < np.inf:
-        raise ValueError(f"{place} must be a number from 0 on, not {text!r}")
+        raise ValueError(f"{where} must be a number from 0 on, not {text!r}")
     return price
 
 

@@ -1,13 +1,12 @@
-"""Numbers about data: counts, how far features have moved between two data sets, and absolute Pearson correlations."""
+"""Numbers about data: counts, and absolute Pearson correlations of features and labels."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from html import escape
 from itertools import pairwise
-from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -140,54 +139,37 @@ def describe(data: RankingData) -> DataDescription:
     >>> description.labels, description.pairs, description.constant_features, description.identical_documents
     ({0: 2, 2: 1}, 2, ('2',), 2)
     """
-    lengths, labels, irrelevant, pairless, least, largest, unknown, copies, varies, scaled = _counts(data)
-    constant = least == largest
+    starts, lengths = data.offsets[:-1], np.diff(data.offsets)
+    highest, lowest = np.maximum.reduceat(data.y, starts), np.minimum.reduceat(data.y, starts)
+    labels, counts = np.unique(data.y, return_counts=True)
+    greatest, least = np.maximum.reduceat(data.X, starts), np.minimum.reduceat(data.X, starts)
+    varies, constant = least != greatest, least.min(axis=0) == greatest.max(axis=0)
+    without_values = np.zeros(data.n_features, np.int64)
+    if data.n_missing.any():
+        without_values = np.logical_and.reduceat(data.is_missing, starts).sum(axis=0)
+    copies = list(_sizes_of_copies(data))
     return DataDescription(
         name=data.name,
         documents=data.n_documents,
         queries=data.n_queries,
         features=data.n_features,
-        labels=dict(sorted(labels.items())),
-        queries_without_relevant=irrelevant,
+        labels=dict(zip(labels.tolist(), counts.tolist(), strict=True)),
+        queries_without_relevant=int((highest == 0).sum()),
         short_queries=int((lengths < 10).sum()),
         shortest_query=int(lengths.min()),
         median_query=float(np.median(lengths)),
         longest_query=int(lengths.max()),
         constant_features=tuple(data.feature_names[f] for f in np.flatnonzero(constant)),
         pairs=data.n_pairs,
-        queries_without_pairs=pairless,
+        queries_without_pairs=int((highest == lowest).sum()),
         identical_groups=len(copies),
         identical_documents=sum(copies),
         missing_values=int(data.n_missing.sum()),
         missing_share=float(data.n_missing.sum() / (data.n_documents * data.n_features)),
         missing_by_feature=_where_any(data, data.n_missing),
-        queries_without_values=_where_any(data, unknown),
+        queries_without_values=_where_any(data, without_values),
         scaling=data.scaling.kind,
-        comes_scaled=varies and scaled,
-    )
-
-
-def _counts(data: RankingData) -> tuple[Any, ...]:
-    """Return the counts of a data set from which `describe` makes its own, in the order it has them."""
-    starts = data.offsets[:-1]
-    highest, lowest = np.maximum.reduceat(data.y, starts), np.minimum.reduceat(data.y, starts)
-    labels, counts = np.unique(data.y, return_counts=True)
-    unknown = np.zeros(data.n_features, np.int64)
-    if data.n_missing.any():
-        unknown = np.logical_and.reduceat(data.is_missing, starts).sum(axis=0)
-    least, greatest = np.minimum.reduceat(data.X, starts), np.maximum.reduceat(data.X, starts)
-    varies = least != greatest
-    return (
-        np.diff(data.offsets),
-        Counter(dict(zip(labels.tolist(), counts.tolist(), strict=True))),
-        int((highest == 0).sum()),
-        int((highest == lowest).sum()),
-        least.min(axis=0),
-        greatest.max(axis=0),
-        unknown,
-        list(_sizes_of_copies(data)),
-        bool(varies.any()),
-        bool((least[varies] == 0).all() and (greatest[varies] == 1).all()),
+        comes_scaled=bool(varies.any() and (least[varies] == 0).all() and (greatest[varies] == 1).all()),
     )
 
 
@@ -203,69 +185,20 @@ def _sizes_of_copies(data: RankingData) -> Iterator[int]:
         yield from (size for size in Counter(row.tobytes() for row in rows).values() if size > 1)
 
 
-MISSING = -(2.0**1000)
-"""The rule for missing values by which data to be compared are read: a number that no feature has."""
-
-
-@dataclass(frozen=True)
-class Drift:
-    """A feature in two data sets."""
-
-    name: str
-    psi: float  # population stability index of the second data set against the first one
-    missing: tuple[float, float]  # shares of missing values
-    ranges: tuple[tuple[float, float] | None, tuple[float, float] | None]  # None if all are missing
-
-
-def drifts(first: RankingData, second: RankingData) -> list[Drift]:
-    """Compare each feature of the first data set with the one of the same name in the second, the largest drift first.
-
-    Both are read with ``missing=MISSING``. The second may have further features. The index is Σ (b − a) ln(b / a) over
-    the shares a and b of the values in bins: the tenths of the first data set, the values below and above all of its
-    own, and missing values. A half is added to each count of a bin that is not empty in both, so that the index is
-    finite. By the usual rule of thumb (Siddiqi, Credit Risk Scorecards, 2006) a feature is stable below 0.1, and has
-    shifted above 0.25. O(n_documents · log(n_documents) · n_features).
-    """
-    place: Mapping[str, int] = {name: column for column, name in enumerate(second.feature_names)}
-    if absent := [name for name in first.feature_names if name not in place]:
-        raise ValueError(
-            f"{second.name} has no feature {absent[0]!r}, which {first.name} has; compare the same features"
-        )
-    found = [
-        _drift(name, first.X[:, column], second.X[:, place[name]]) for column, name in enumerate(first.feature_names)
-    ]
-    return sorted(found, key=lambda drift: -drift.psi)
-
-
-def _drift(name: str, *values: Vector) -> Drift:
-    known = [column[column != MISSING] for column in values]
-    edges = np.zeros(0)
-    if len(known[0]):
-        least = known[0].min()
-        edges = np.unique([np.nextafter(least, -np.inf), *np.quantile(known[0], np.arange(1, 10) / 10), known[0].max()])
-    counts = np.array(
-        [
-            [*np.bincount(np.searchsorted(edges, column), minlength=len(edges) + 1), len(whole) - len(column)]
-            for column, whole in zip(known, values, strict=True)
-        ]
-    )
-    counts = counts[:, counts.any(axis=0)] + 0.5
-    a, b = counts / counts.sum(axis=1, keepdims=True)
-    shares = [1.0 - len(column) / len(whole) for column, whole in zip(known, values, strict=True)]
-    ranges = [(float(column.min()), float(column.max())) if len(column) else None for column in known]
-    return Drift(name, float(np.sum((b - a) * np.log(b / a))), (shares[0], shares[1]), (ranges[0], ranges[1]))
-
-
 SMALLEST_SQUARED = 1e-140
 """Features with smaller values are scaled up first, as their squares would lose digits or vanish."""
 
 BLOCK = 2048
-"""Documents that are centred at a time, in place of a copy of all."""
+"""Documents that are centred at a time, so that no copy of all is needed."""
 
 
 def feature_correlations(data: RankingData | Matrix) -> Matrix:
     """Return |Pearson correlation| of each two features of data or a table; a constant one has 0 with all."""
-    scatter = _scatter(data, *_centre_of(*_seen(data)))
+    X = data.X if isinstance(data, RankingData) else data
+    check_square(X.shape[1])
+    scatter = np.zeros((X.shape[1], X.shape[1]))
+    for _, _, centred in _centred_blocks(X):
+        scatter += square(centred)
     norm = _or_one(np.sqrt(np.diagonal(scatter)))
     share = np.abs(scatter / norm / norm[:, None])
     return 0.5 * (share + share.T)  # symmetric in spite of the order of the divisions
@@ -273,62 +206,20 @@ def feature_correlations(data: RankingData | Matrix) -> Matrix:
 
 def label_correlations(data: RankingData) -> Vector:
     """Return |Pearson correlation| of each feature with the labels, which must differ; 0 for a constant feature."""
-    mean_label = int(data.y.sum()) / data.n_documents  # of integers, and so exact
-    product, length, label_length = _label_products(data, *_centre_of(*_seen(data)), mean_label)
-    return np.asarray(np.abs(product) / _or_one(np.sqrt(length)) / np.sqrt(label_length))
-
-
-_Seen: TypeAlias = tuple[Vector, Vector, Vector, int]
-"""Sum, least and largest value of each feature, and the number of documents."""
-
-
-def _seen(data: RankingData | Matrix) -> _Seen:
-    X = _table(data)
-    n, n_features = X.shape
-    total, least, largest = np.zeros(n_features), np.full(n_features, np.inf), np.full(n_features, -np.inf)
-    for begin, end in _places(n):
-        columns_seen(*column_block(X, begin, end), end - begin, lanes(X.dtype.type), total, least, largest)
-    return total, least, largest, n
-
-
-def _centre_of(total: Vector, least: Vector, largest: Vector, n_documents: int) -> tuple[Vector, Vector]:
-    """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares would vanish."""
-    size = np.maximum(np.abs(least), np.abs(largest))
-    divisor = np.where(size < SMALLEST_SQUARED, _or_one(size), 1.0)
-    divisor[least == largest] = 0.0
-    return total / n_documents, divisor
-
-
-def _table(data: RankingData | Matrix) -> Matrix:
-    return data.X if isinstance(data, RankingData) else data
-
-
-def _scatter(data: RankingData | Matrix, mean: Vector, divisor: Vector) -> Matrix:
-    """Return the sums of the products of each two features less their means, shape (n_features, n_features)."""
-    X = _table(data)
-    check_square(X.shape[1])
-    scatter = np.zeros((X.shape[1], X.shape[1]))
-    for _, _, centred in _centred_blocks(X, mean, divisor):
-        scatter += square(centred)
-    return scatter
-
-
-def _label_products(
-    data: RankingData, mean: Vector, divisor: Vector, mean_label: float
-) -> tuple[Vector, Vector, float]:
-    """Return the sums of feature times label, feature squared and label squared, each less its mean."""
-    centred = data.y.astype(np.float64) - mean_label
+    labels = data.y.astype(np.float64) - int(data.y.sum()) / data.n_documents  # a sum of integers, and so exact
     products, length = np.zeros((2, data.n_features))
-    for begin, end, Z in _centred_blocks(data.X, mean, divisor):
-        products += product(Z, centred[begin:end])
-        length += (Z * Z).sum(axis=1)
-    return products, length, float((centred * centred).sum())
+    for begin, end, centred in _centred_blocks(data.X):
+        products += product(centred, labels[begin:end])
+        length += (centred * centred).sum(axis=1)
+    label_length = float((labels * labels).sum())
+    return np.asarray(np.abs(products) / _or_one(np.sqrt(length)) / np.sqrt(label_length))
 
 
-def _centred_blocks(X: Matrix, mean: Vector, divisor: Vector) -> Iterator[tuple[int, int, Matrix]]:
-    """Yield the rows of blocks of X, and their features less their means, a row each."""
+def _centred_blocks(X: Matrix) -> Iterator[tuple[int, int, Matrix]]:
+    """Yield first and last row (exclusive) of each block of X, and its features less their means, a row each."""
+    mean, divisor = _centre(X)
     unit = bool((divisor == 1.0).all())
-    for begin, end in _places(len(X)):
+    for begin, end in _row_blocks(len(X)):
         centred = X[begin:end].T.astype(np.float64, order="C")
         centred -= mean[:, None]
         if not unit:
@@ -336,7 +227,19 @@ def _centred_blocks(X: Matrix, mean: Vector, divisor: Vector) -> Iterator[tuple[
         yield begin, end, centred
 
 
-def _places(n_documents: int) -> list[tuple[int, int]]:
+def _centre(X: Matrix) -> tuple[Vector, Vector]:
+    """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares would vanish."""
+    n, n_features = X.shape
+    total, least, largest = np.zeros(n_features), np.full(n_features, np.inf), np.full(n_features, -np.inf)
+    for begin, end in _row_blocks(n):
+        columns_seen(*column_block(X, begin, end), end - begin, lanes(X.dtype.type), total, least, largest)
+    size = np.maximum(np.abs(least), np.abs(largest))
+    divisor = np.where(size < SMALLEST_SQUARED, _or_one(size), 1.0)
+    divisor[least == largest] = 0.0
+    return total / n, divisor
+
+
+def _row_blocks(n_documents: int) -> list[tuple[int, int]]:
     return [(begin, min(begin + BLOCK, n_documents)) for begin in range(0, n_documents, BLOCK)]
 
 

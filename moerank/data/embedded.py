@@ -14,7 +14,7 @@ from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_not_negative, check_room, size
 from moerank.data.folds import N_FOLDS, Draws, deal, split_fold
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.table import as_precision
+from moerank.data.read.stream import as_precision
 
 SIDE = 8
 """Pixels along each side of an image."""
@@ -224,10 +224,10 @@ def load_planted_fold(fold: int = 1, **planted: Any) -> tuple[RankingData, Ranki
 def _labels(utility: Matrix, n_labels: int) -> Integers:
     """Label the documents of each row of `utility` by their place in order of utility."""
     n_documents = utility.shape[1]
-    place = np.argsort(np.argsort(-utility, axis=1, kind="stable"), axis=1)
+    rank = np.argsort(np.argsort(-utility, axis=1, kind="stable"), axis=1)
     labels = np.zeros(utility.shape, np.int64)
     for label in range(1, n_labels):
-        labels += place < -(-n_documents // 4**label)
+        labels += rank < -(-n_documents // 4**label)
     return labels
 
 
@@ -354,9 +354,9 @@ def _documents(offsets: Integers, queries: Integers, seed: int, dtype: DTypeLike
         values, labels = _block(np.diff(offsets)[drawn], seed, first // BLOCK)
         rows = np.repeat(np.isin(drawn, wanted), np.diff(offsets)[drawn])
         begin, end = end, end + int(rows.sum())
-        kept = values if rows.all() else values[rows]
-        for feature, place in enumerate(order):
-            X[begin:end, feature] = kept[:, place]
+        own = values if rows.all() else values[rows]
+        for feature, column in enumerate(order):
+            X[begin:end, feature] = own[:, column]
         y[begin:end] = labels[rows]
     names = _names()
     X.setflags(write=False)  # so that it is not copied

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Integers
-from moerank.checks import check_at_least, check_share
+from moerank.checks import check_at_least, check_room, check_share
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.files import part_paths
-from moerank.data.read.letor import load_letor, widened
+from moerank.data.read.letor import load_letor
+from moerank.data.read.stream import COMPRESSIONS, check_folder, names_in
 from moerank.data.scaling import MissingRule
 
 
@@ -49,7 +49,6 @@ def load_fold(
     *,
     missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
-    cache: bool = True,
     validation: float | None = None,
     seed: int = 0,
 ) -> tuple[RankingData, RankingData, RankingData]:
@@ -61,7 +60,7 @@ def load_fold(
         The folder with ``train.txt``, ``vali.txt`` and ``test.txt`` (or ``trainingset.txt``, ``validationset.txt``
         and ``testset.txt``), each plain or with ``.gz`` or ``.xz`` appended, in letters of any size. The first found
         in this order is read; else the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
-    missing, dtype, cache
+    missing, dtype
         As in `load_letor`.
     validation : float, optional
         Where the folder has no validation file, as LightGBM's examples ``rank.train`` and ``rank.test``: the share of
@@ -88,19 +87,69 @@ def load_fold(
     >>> with TemporaryDirectory() as folder:
     ...     for part in ("train.txt", "vali.txt", "test.txt"):
     ...         _ = Path(folder, part).write_text("1 qid:1 1:0.5\n0 qid:1 2:0.5\n")
-    ...     train, vali, test = load_fold(folder, cache=False)
+    ...     train, vali, test = load_fold(folder)
     >>> print(f"{train.n_documents} documents, {train.n_features} features")
     2 documents, 2 features
     """
     paths = part_paths(Path(directory), drawn=validation is not None)
-    parts = [load_letor(path, missing=missing, dtype=dtype, cache=cache) for path in paths]
+    parts = [load_letor(path, missing=missing, dtype=dtype) for path in paths]
     width = max(part.n_features for part in parts)
-    parts = [widened(part, width) for part in parts]
+    parts = [_widened(part, width) for part in parts]
     if validation is not None and len(parts) == 2:
         check_share(one=False, validation=validation)
         parts[:1] = _drawn(parts[0], {"validation": validation}, seed)
     train, vali, test = parts
     return train, vali, test
+
+
+_NAMES = {  # of the files, else how the only file ends, also as in Yahoo's set1.train.txt
+    "training": (("train.txt", "trainingset.txt"), (".train", ".train.txt")),
+    "validation": (("vali.txt", "validationset.txt"), (".vali", ".valid", ".vali.txt", ".valid.txt")),
+    "test": (("test.txt", "testset.txt"), (".test", ".test.txt")),
+}
+_DRAWN = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a problem file, draws it from training"
+
+
+def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
+    """Return training, validation and test file of a fold, see `load_fold`; the second may lack if it is `drawn`."""
+    check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
+    files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
+    paths = []
+    for part, (names, ends) in _NAMES.items():
+        spelt = [name + end for name in names for end in ("", *COMPRESSIONS)]
+        named = [file for name in spelt for file in files if file.name.lower() == name]
+        named.sort(key=lambda file: (spelt.index(file.name.lower()), file.name not in spelt))
+        endings = tuple(end + compression for end in ends for compression in ("", *COMPRESSIONS))
+        ended = [file for file in files if file.name.lower().endswith(endings)]
+        if not named and len(ended) > 1:
+            listed = ", ".join(file.name for file in ended)
+            raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
+        if not named and not ended and not (drawn and part == "validation"):
+            raise FileNotFoundError(
+                f"{folder}: no {part} part; looked for {' and '.join(names)} (also .gz and .xz, and in capital "
+                f"letters) and for one file *{ends[0]}, and found {names_in(folder)}"
+                f"{_DRAWN if part == 'validation' else ''}"
+            )
+        paths += (named or ended)[:1]
+    return paths
+
+
+def _widened(data: RankingData, n_features: int) -> RankingData:
+    """Return data of a LETOR file with zeros for the features up to `n_features` that it does not list."""
+    n, width = data.X.shape
+    if width >= n_features:
+        return data
+    n_bytes = n * n_features * data.X.itemsize
+    check_room(f"{data.name}: a table of {n:,} documents × {n_features:,} features", n_bytes)
+    X = np.zeros((n, n_features), data.X.dtype, order="F" if data.X.flags.f_contiguous else "C")
+    X[:, :width] = data.X
+    lacking = (0, n_features - width)
+    return data._changed(
+        X=X,
+        feature_names=tuple(str(number) for number in range(1, n_features + 1)),
+        n_missing=np.pad(data.n_missing, lacking),
+        _missing_bits=np.packbits(np.pad(data.is_missing, ((0, 0), lacking)), axis=1) if data.n_missing.any() else None,
+    )
 
 
 def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingData, RankingData]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import mmap
 import warnings
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from numbers import Integral, Real
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,35 +49,36 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
             f"X is sparse, and rankers need a dense table; give X.toarray(), which takes {gibibytes:.2g} GiB"
         )
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):
-        raise TypeError(f"a {type(X).__name__} is a query that has not been run; give X.collect()")
+        raise TypeError(f"X is a {type(X).__name__}, a query that has not been run; give X.collect()")
     if hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__"):
         return _frame_table(X, names)
-    table: Array = without_mask(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
-    if table.dtype.kind in "cMm":
-        remark = " (Complex data not supported)" * (table.dtype.kind == "c")
-        raise ValueError(f"X holds values of type {table.dtype}, not real numbers{remark}")
-    dtype = np.float32 if table.dtype.kind == "f" and table.dtype.itemsize == 4 else np.float64
-    contiguous = table.flags.c_contiguous or table.flags.f_contiguous
-    if is_frozen(table) and table.dtype == dtype and table.dtype.isnative and contiguous:
-        return table.view(np.ndarray)
-    if table.dtype.kind == "O":
-        table = np.where(pd.isna(table), np.nan, table)
-    if table.ndim != 2:
-        return np.array(table, dtype)
-    copy = empty_table(len(table), table.shape[1], dtype)
-    for begin in range(0, len(table), ROWS):
-        copy[begin : begin + ROWS] = table[begin : begin + ROWS]
-    return copy
+    try:
+        table: Array = without_mask(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+        if table.dtype.kind == "O":
+            table = np.where(pd.isna(table), np.nan, table).astype(np.float64)
+        single = table.dtype.kind == "f" and table.dtype.itemsize == 4
+        if table.dtype.kind in "cMm":
+            remark = " (Complex data not supported)" * (table.dtype.kind == "c")
+            raise ValueError(f"X holds values of type {table.dtype}, not real numbers{remark}")
+        contiguous = table.flags.c_contiguous or table.flags.f_contiguous
+        if contiguous and table.dtype in (np.float64, np.float32) and table.dtype.isnative and is_frozen(table):
+            return table.view(np.ndarray)
+        if table.ndim != 2:
+            return np.array(table, np.float64)
+        copy = empty_table(len(table), table.shape[1], np.float32 if single else np.float64)
+        for begin in range(0, len(table), ROWS):
+            copy[begin : begin + ROWS] = table[begin : begin + ROWS]
+        return copy
+    except (TypeError, ValueError) as error:
+        if str(error).startswith("X "):
+            raise
+        raise type(error)(f"X must be a table of numbers, one row per document ({error})") from None
 
 
 def is_frozen(array: Array) -> bool:
     """Whether an array and the arrays that it is a view of are all read-only."""
     base: Any = array
-    while isinstance(base, np.ndarray):
-        if base.flags.writeable:
-            return False
-        if isinstance(base, np.memmap) and getattr(base, "mode", None) != "r":
-            return False
+    while isinstance(base, np.ndarray) and not base.flags.writeable:
         array, base = base, base.base
     return base is None or isinstance(base, bytes) or (isinstance(base, mmap.mmap) and isinstance(array, np.memmap))
 
@@ -107,35 +106,55 @@ def require_same_index(X: object, values: object, name: str) -> None:
         )
 
 
-def _frame_table(X: object, names: Sequence[str] | None) -> Floats:
+def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
     """Put the columns of a DataFrame of pandas, or of any other with Arrow's stream, together."""
     own = column_names(X) or ()
     names = own if names is None or len(names) != len(own) else names
-    if hasattr(X, "iloc"):
-        columns = [_numbers(X.iloc[:, place], name) for place, name in enumerate(names)]
-    else:
-        columns = [
-            _arrow_feature(column, name) for column, name in zip(_arrow_table(X).itercolumns(), names, strict=True)
-        ]
+    given = [X.iloc[:, index] for index in range(len(own))] if hasattr(X, "iloc") else _arrow_table(X).columns
+    columns = [_numbers(column, name) for column, name in zip(given, names, strict=True)]
     single = bool(columns) and all(column.dtype == np.float32 for column in columns)
     table = empty_table(len(columns[0]) if columns else 0, len(columns), np.float32 if single else np.float64)
     for begin in range(0, len(table), ROWS):
-        for place, column in enumerate(columns):
-            table[begin : begin + ROWS, place] = column[begin : begin + ROWS]
+        for index, column in enumerate(columns):
+            table[begin : begin + ROWS, index] = column[begin : begin + ROWS]
     return table
 
 
-def _arrow_feature(column: pa.ChunkedArray, name: str) -> Array:
-    """Return a column of an Arrow table as numbers; refuse other values with the remedy."""
-    kind, is_a = column.type, pa.types
-    if is_a.is_decimal(kind) or is_a.is_null(kind):
-        column = column.cast(pa.float64())
-    elif is_a.is_dictionary(kind):
+def _numbers(column: Any, name: str) -> Array:
+    """Return a column of a frame as numbers, in its own precision; refuse other values with the remedy."""
+    if isinstance(column, pa.ChunkedArray):
+        kind, is_a = column.type, pa.types
+        if is_a.is_decimal(kind) or is_a.is_null(kind):
+            column = column.cast(pa.float64())
+        elif not (is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_boolean(kind)):
+            texts = is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind)
+            what = "categories" if is_a.is_dictionary(kind) else "texts" if texts else f"values of {kind}"
+            raise ValueError(_no_numbers(name, what))
+        return arrow_numbers(column)
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
         raise ValueError(_no_numbers(name, "categories"))
-    elif not (is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_boolean(kind)):
-        texts = is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind)
-        raise ValueError(_no_numbers(name, "texts" if texts else f"values of {kind}"))
-    return arrow_numbers(column)
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return np.asarray(column)
+    if dtype.kind in "biuf":  # numbers of pandas that may be missing
+        precision = np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64
+        return np.asarray(column.to_numpy(dtype=precision, na_value=np.nan))
+    if dtype.kind != "O":
+        raise ValueError(_no_numbers(name, f"values of {dtype}"))
+    return np.array([_number(value, name) for value in column.tolist()], np.float64)
+
+
+def _number(value: Any, name: str) -> float:
+    """Return an entry of a column of objects as a number, NaN if it is missing."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return np.nan
+    try:
+        if not isinstance(value, str | bytes):
+            return float(value)  # decimals, too
+    except (TypeError, ValueError):
+        pass
+    what = "texts" if isinstance(value, str | bytes) else "values"
+    raise ValueError(_no_numbers(name, f"{what} such as {repr(value)[:30]}"))
 
 
 def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
@@ -144,36 +163,6 @@ def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
         column = column.cast(pa.int8())
     numbers: Array = column.to_numpy(zero_copy_only=False)
     return numbers
-
-
-def _numbers(column: pd.Series, name: str) -> Array:
-    """Return one column of a pandas DataFrame as numbers, in its own precision."""
-    dtype = column.dtype
-    categorical = isinstance(dtype, pd.CategoricalDtype)
-    if pd.api.types.is_extension_array_dtype(dtype) and dtype.kind in "biuf":  # such numbers may be missing
-        precision = np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64
-        return np.asarray(column.to_numpy(dtype=precision, na_value=np.nan))
-    values = np.asarray(column)
-    if categorical or values.dtype.kind not in "biufO":
-        what = "categories" if categorical else "texts" if values.dtype.kind in "USTO" else f"values of {values.dtype}"
-        raise ValueError(_no_numbers(name, what))
-    if values.dtype.kind != "O":
-        return values
-    return np.array([_number(value, name) for value in values.tolist()], np.float64)
-
-
-def _number(value: object, name: str) -> float:
-    """Return an entry of a column of objects as a number, NaN if it is missing."""
-    if value is None or value is pd.NA or value is pd.NaT:
-        return np.nan
-    if isinstance(value, Real):
-        return float(value)
-    if isinstance(value, str | bytes):
-        raise ValueError(_no_numbers(name, f"texts such as {value[:30]!r}"))
-    try:
-        return float(value)  # type: ignore[arg-type]  # decimals and whatever else says how
-    except (TypeError, ValueError):
-        raise ValueError(_no_numbers(name, f"values such as {repr(value)[:30]}")) from None
 
 
 def _no_numbers(name: str, what: str) -> str:
@@ -199,11 +188,6 @@ class Extremes(NamedTuple):
     complete: bool
 
     @property
-    def finite(self) -> bool:
-        """Whether no number is infinite."""
-        return self.least > -np.inf and self.largest < np.inf
-
-    @property
     def moderate(self) -> bool:
         """Whether rankers can compute with all numbers that are not NaN."""
         return self.least >= -LARGEST_VALUE and self.largest <= LARGEST_VALUE
@@ -220,21 +204,17 @@ def extremes_of(X: Array) -> Extremes:
 def refuse_large_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) beyond 1e30 in size."""
     if not extremes_of(X).moderate:
-        raise ValueError(
-            f"{where}{_first(X, np.abs(X) > LARGEST_VALUE, names)}; values beyond {LARGEST_VALUE:g} cannot be computed "
-            "with, so scale the feature, for instance by query_level_norm"
-        )
+        remedy = f"values beyond {LARGEST_VALUE:g} cannot be computed with, so scale the feature, for instance by "
+        _refuse(X, np.abs(X) > LARGEST_VALUE, names, where, f"{remedy}query_level_norm")
 
 
 def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "") -> Extremes:
     """Return the extremes of X (n_documents, n_features); an infinite value is a ValueError with row and feature."""
-    found = extremes_of(X)
-    if not found.finite:
-        raise ValueError(
-            f"{where}{_first(X, np.isinf(X), names)}; a value must be finite: replace it by a large number, or by NaN "
-            "where nothing is known"
-        )
-    return found
+    bounds = extremes_of(X)
+    if bounds.least == -np.inf or bounds.largest == np.inf:
+        remedy = "a value must be finite: replace it by a large number, or by NaN where nothing is known"
+        _refuse(X, np.isinf(X), names, where, remedy)
+    return bounds
 
 
 def refuse_missing_values(
@@ -245,28 +225,23 @@ def refuse_missing_values(
 ) -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is NaN."""
     if not extremes_of(X).complete:
-        raise ValueError(f"{where}{_first(X, np.isnan(X), names)}; {remedy}")
+        _refuse(X, np.isnan(X), names, where, remedy)
 
 
-def _first(X: Array, wrong: Mask, names: Sequence[str] | None) -> str:
-    """Return place and value of the first wrong entry of a table."""
+def _refuse(X: Array, wrong: Mask, names: Sequence[str] | None, where: str, remedy: str) -> None:
+    """Raise a ValueError with row, feature and value of the first wrong entry of a table."""
     row, column = np.argwhere(wrong)[0]
     value = f"{X[row, column]:g}".replace("nan", "NaN")
     feature = column + 1 if names is None else repr(str(names[column]))
-    return f"X[{row}, {column}] is {value} (row {row}, feature {feature})"
+    raise ValueError(f"{where}X[{row}, {column}] is {value} (row {row}, feature {feature}); {remedy}")
 
 
 def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tuple[Array, Extremes]:
     """Return X as a table of finite numbers and NaN in one of two precisions, see `as_table`, and its extremes."""
     try:
         table = as_table(X, names)
-    except ValueError as error:
-        known = str(error).startswith(("X ", "column "))
-        raise ValueError(
-            f"{name}: {error}" if known else f"{name}: X must be a table of numbers, one row per document ({error})"
-        ) from None
-    except TypeError as error:
-        raise TypeError(f"{name}: X must be a table of numbers, one row per document ({error})") from None
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
     if table.ndim != 2:
         raise ValueError(f"{name}: X must have shape (n_documents, n_features), not {table.shape}")
     if table.shape[0] == 0:
@@ -357,42 +332,26 @@ def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) 
     if weights is None:
         return None
     try:
-        found = np.asarray(weights, np.float64)
+        numbers = np.asarray(weights, np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: {what} must be numbers") from None
-    if found.shape != (size,):
-        raise ValueError(f"{name}: {what} has shape {found.shape}; give {size:,} numbers")
-    right = (found > 0) & np.isfinite(found)
+    if numbers.shape != (size,):
+        raise ValueError(f"{name}: {what} has shape {numbers.shape}; give {size:,} numbers")
+    right = (numbers > 0) & np.isfinite(numbers)
     if not right.all():
         wrong = int(right.argmin())
-        raise ValueError(f"{name}: {what}[{wrong}] is {found[wrong]:g}; weights are positive and finite")
-    return None if np.ptp(found) == 0 else found / found.mean()
+        raise ValueError(f"{name}: {what}[{wrong}] is {numbers[wrong]:g}; weights are positive and finite")
+    return None if np.ptp(numbers) == 0 else numbers / numbers.mean()
 
 
-@dataclass(frozen=True)
-class LaterIds:
-    """Ids of documents that are read when they are asked for: `read` returns those of a file, None without any."""
-
-    read: Callable[[], Array | None]
-    rows: Integers | None = None
-
-    def __getitem__(self, rows: Integers) -> LaterIds:
-        return LaterIds(self.read, rows if self.rows is None else self.rows[rows])
-
-    def __call__(self) -> Array | None:
-        """Return the ids."""
-        found = self.read()
-        return found if found is None or self.rows is None else found[self.rows]
-
-
-def checked_documents(documents: ArrayLike | LaterIds | None, size: int, name: str) -> Array | LaterIds | None:
+def checked_documents(documents: ArrayLike | None, size: int, name: str) -> Array | None:
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
-    if documents is None or isinstance(documents, LaterIds):
-        return documents
-    found = np.asarray(documents).astype(np.str_)
-    if found.shape != (size,):
-        raise ValueError(f"{name}: documents has shape {found.shape}; give the ids of {size:,} documents")
-    return found
+    if documents is None:
+        return None
+    ids = np.asarray(documents).astype(np.str_)
+    if ids.shape != (size,):
+        raise ValueError(f"{name}: documents has shape {ids.shape}; give the ids of {size:,} documents")
+    return ids
 
 
 def query_offsets(qid: Array, name: str) -> Integers:
@@ -434,9 +393,9 @@ def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
         )
     if not np.isfinite(checked).all():
         row, *individual = np.argwhere(~np.isfinite(checked))[0]
-        place = f"row {row}" + "".join(f", individual {number}" for number in individual)
+        where = f"row {row}" + "".join(f", individual {number}" for number in individual)
         raise ValueError(
-            f"{name}: the score in {place} is {checked[row, *individual]}; scores must be finite, "
+            f"{name}: the score in {where} is {checked[row, *individual]}; scores must be finite, "
             "so check the weights of the ranker"
         )
     return checked
@@ -482,23 +441,3 @@ def _column(feature: object, names: Sequence[str], where: str) -> int:
             f'digits is written "{column}"'
         )
     return column
-
-
-_SCALED_TABLES: dict[int, tuple[weakref.ref[Array], str]] = {}
-"""The tables that fitted scalings have made, by identity, with the names of their data."""
-
-
-def register_scaled_table(X: Array, name: str) -> None:
-    """Note that X, the table of the data of this name, is scaled by fitted values."""
-    key = id(X)
-    _SCALED_TABLES[key] = weakref.ref(X, lambda _: _SCALED_TABLES.pop(key, None)), name
-
-
-def name_of_scaled_table(X: object) -> str | None:
-    """Return the name of the data whose table, scaled by fitted values, X is or shows a part of; None for others."""
-    while isinstance(X, np.ndarray):
-        table, name = _SCALED_TABLES.get(id(X), (None, None))
-        if table is not None and table() is X:
-            return name
-        X = X.base
-    return None

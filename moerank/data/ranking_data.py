@@ -20,7 +20,6 @@ from moerank.checks import check_room
 from moerank.data import inputs
 from moerank.data.blocks import blocks
 from moerank.data.costs import FeatureCosts
-from moerank.data.inputs import LaterIds
 from moerank.data.scaling import (
     PER_QUERY,
     UNSCALED,
@@ -30,7 +29,6 @@ from moerank.data.scaling import (
     Scaling,
     check_missing_rule,
     fill_in_place,
-    missing_bits,
 )
 from moerank.kernels.pair_pass import enumerate_pairs
 
@@ -168,6 +166,8 @@ class RankingData:
     scaling : Scaling
         The scaling of the features as far as it is known; see `fit_scaling`.
     costs : FeatureCosts or None
+    documents : ndarray of str, shape (n_documents,), or None
+        The ids of the documents, None if they have none.
     query_weights, document_weights : ndarray or None
         Divided by their mean; None if they are equal, so that equal weights are as none.
 
@@ -206,7 +206,7 @@ class RankingData:
         name: str = "data",
         missing: MissingRule | None = None,
         costs: FeatureCosts | ArrayLike | None = None,
-        documents: ArrayLike | LaterIds | None = None,
+        documents: ArrayLike | None = None,
         query_weights: ArrayLike | None = None,
         document_weights: ArrayLike | None = None,
     ) -> None:
@@ -229,7 +229,7 @@ class RankingData:
         self.missing = missing
         self.scaling: Scaling = UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
-        self._documents = inputs.checked_documents(documents, n_documents, name)
+        self.documents = inputs.checked_documents(documents, n_documents, name)
         self.query_weights = inputs.checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
         self.document_weights = inputs.checked_weights(document_weights, n_documents, "document_weights", name)
         self.is_weighted = self.query_weights is not None or self.document_weights is not None
@@ -251,7 +251,7 @@ class RankingData:
         rule: Any = self.missing
         if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
-        self._missing_bits = missing_bits(self.X)
+        self._missing_bits = np.packbits(np.isnan(self.X), axis=1)
         try:
             self.n_missing = fill_in_place(self.X, self.offsets, rule)
         except ValueError as error:
@@ -284,16 +284,6 @@ class RankingData:
             return values
         weights = self.query_weights / self.query_weights.mean()
         return values * weights.reshape(-1, *[1] * (values.ndim - 1))
-
-    @property
-    def documents(self) -> Array | None:
-        """The ids of the documents, str, shape (n_documents,); None if they have none.
-
-        Those of a LETOR file are read now; if it has changed, that is a ValueError.
-        """
-        if isinstance(self._documents, LaterIds):
-            self._documents = self._documents()
-        return self._documents
 
     @property
     def n_pairs(self) -> int:
@@ -385,8 +375,8 @@ class RankingData:
         part = RankingData(X, self.y[rows], self.qid[rows], self.given_names, name=name or self.name)
         part.missing, part.scaling, part.costs = self.missing, self.scaling, self.costs
         part.is_weighted = self.is_weighted
-        if self._documents is not None:
-            part._documents = self._documents[rows]
+        if self.documents is not None:
+            part.documents = self.documents[rows]
         if self.document_weights is not None:
             part.document_weights = self.document_weights[rows]
         if self.query_weights is not None:
@@ -395,7 +385,6 @@ class RankingData:
         if self._missing_bits is not None:
             part._missing_bits = self._missing_bits[rows]
             part.n_missing = part.is_missing.sum(axis=0)
-        part._register()
         return part
 
     def with_labels(self, y: ArrayLike) -> RankingData:
@@ -464,19 +453,17 @@ class RankingData:
                 memory[key] = make()
             return cast("T", memory[key])
 
+    def forgetful(self) -> RankingData:
+        """Return the same data without what was computed from them, so that each cell of a study computes it anew."""
+        return self._changed(_of_labels={})
+
     def _changed(self, **attributes: object) -> Self:
         """Return the same documents with other attributes, which are checked already."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__ | attributes)
         copy._memory, copy._lock = {}, threading.RLock()
         copy.X.setflags(write=False)
-        copy._register()
         return copy
-
-    def _register(self) -> None:
-        """Register X as a scaled table, which must not be taken for raw values."""
-        if isinstance(self.scaling, FittedScaling):
-            inputs.register_scaled_table(self.X, self.name)
 
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of the class."""
@@ -511,7 +498,6 @@ class RankingData:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._lock = threading.RLock()
-        self._register()
 
 
 def _read_only(array: Array) -> Array:

@@ -30,9 +30,9 @@ def check_missing_rule(rule: object) -> None:
         if not isfinite(rule):
             raise ValueError(f"missing is {rule}; missing values can only become a finite number")
         return
-    known = get_args(QueryRule)
-    if not isinstance(rule, str) or rule not in known:
-        nearest = get_close_matches(rule, known, n=1) if isinstance(rule, str) else []
+    rules = get_args(QueryRule)
+    if not isinstance(rule, str) or rule not in rules:
+        nearest = get_close_matches(rule, rules, n=1) if isinstance(rule, str) else []
         advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
         raise ValueError(f"missing must be a number, 'query-min', 'query-mean' or 'query-worst', not {rule!r}{advice}")
 
@@ -73,20 +73,12 @@ def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> Integers:
         if isinstance(rule, str):
             starts = offsets[begin:end] - offsets[begin]
             lengths = np.diff(offsets[begin : end + 1])
-            known = np.ascontiguousarray(block[:, columns])  # of which means do not depend on the order in memory
-            values = np.repeat(_replacements(known, starts, lengths, rule), lengths, axis=0)
+            present = np.ascontiguousarray(block[:, columns])  # of which means do not depend on the order in memory
+            values = np.repeat(_replacements(present, starts, lengths, rule), lengths, axis=0)
             block[:, columns] = np.where(unknown[:, columns], values, block[:, columns])
         else:
             block[unknown] = rule
     return counts
-
-
-def missing_bits(X: Floats) -> Array:
-    """Return where X (n_documents, n_features) is NaN, as the bits of each row."""
-    bits = np.empty((len(X), -(-X.shape[1] // 8)), np.uint8)
-    for begin in range(0, len(X), ROWS):
-        bits[begin : begin + ROWS] = np.packbits(np.isnan(X[begin : begin + ROWS]), axis=1)
-    return bits
 
 
 def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRule) -> Floats:
@@ -98,9 +90,9 @@ def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRul
         return least
     with np.errstate(over="ignore"):
         if rule == "query-mean":
-            known = lengths[:, None] - np.add.reduceat(np.isnan(X), starts, dtype=np.int64)
+            n_present = lengths[:, None] - np.add.reduceat(np.isnan(X), starts, dtype=np.int64)
             small = np.where(np.isnan(X), 0.0, X.astype(np.float64) * 2.0**-40)  # whose sum is finite
-            mean = np.add.reduceat(small, starts) / np.maximum(known, 1) * 2.0**40
+            mean = np.add.reduceat(small, starts) / np.maximum(n_present, 1) * 2.0**40
             greatest = np.fmax.reduceat(X, starts)
             greatest[nothing_known] = 0.0
             return np.clip(mean, least, greatest).astype(X.dtype)  # equal values have this value for their mean
@@ -177,9 +169,9 @@ class FittedScaling(_Scaling):
             raise ValueError(f"kind must be 'minmax' or 'standard', not {self.kind!r}")
         if len(self.offset) != len(self.scale):
             raise ValueError(f"{len(self.offset)} offsets and {len(self.scale)} scales are not those of one table")
-        for place, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
+        for feature, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
             if not isfinite(offset) or not 0 < scale < float("inf"):
-                raise ValueError(f"offset {offset} and scale {scale} of feature {place} cannot be applied")
+                raise ValueError(f"offset {offset} and scale {scale} of feature {feature} cannot be applied")
 
     def of_features(self, mask: Mask) -> Self:
         """Return the scaling of the features in `mask`, shape (n_features,)."""
@@ -301,16 +293,16 @@ def negative_features(data: RankingData) -> Mask:
 
 
 def _below_zero(data: RankingData) -> Mask:
-    found = np.zeros(data.n_features, np.bool_)
+    negative = np.zeros(data.n_features, np.bool_)
     if isinstance(data.scaling, PerQuery):
-        return found
+        return negative
     raw = np.zeros((2, data.n_features), data.X.dtype)
     raw[1] = data.missing if isinstance(data.missing, float | int) else 0.0
     zero, filled = data.scaling.table(raw) if isinstance(data.scaling, FittedScaling) else raw
     for begin in range(0, data.n_documents, ROWS):
         block = data.X[begin : begin + ROWS]
-        found |= ((block < zero) & (block != filled)).any(axis=0)
-    return found
+        negative |= ((block < zero) & (block != filled)).any(axis=0)
+    return negative
 
 
 def _sum_of_powers(data: RankingData, power: int, least: Vector, unit: Vector, mean: Vector | float) -> Vector:

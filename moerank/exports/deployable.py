@@ -20,14 +20,14 @@ from moerank.data.scaling import FittedScaling, Scaling
 from moerank.files import read_text
 from moerank.rankers.model import Forest, Model
 
-Engine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
+SearchEngine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
 Phase: TypeAlias = Literal["first", "second"]
 Node: TypeAlias = dict[str, object]
 """An object of JSON."""
 
 LARGEST = float(np.finfo(np.float32).max)
 
-MOST_BYTES = 2**24
+MOST_FEATURE_BYTES = 2**24
 """Largest size of a file of features."""
 
 Name = Annotated[str, StringConstraints(pattern=PLAIN_NAME)]
@@ -72,7 +72,7 @@ class Deployable:
     negative : tuple of str
         Names of features with raw values below 0 in the training data.
     version : (int, int) or None
-        Version of the target, major and minor, if it is known.
+        Version of the target, major and minor, if there is one.
     phase : {"first", "second"}
         Phase of Vespa that scores by the model.
     inherits : str
@@ -110,29 +110,31 @@ class Deployable:
         """Value that stands for a missing one in a search engine: 0 if the training data had none missing."""
         return 0.0 if self.missing is None else self.missing
 
-    def remarks(self, engine: Engine) -> list[str]:
+    def remarks(self, engine: SearchEngine) -> list[str]:
         """Return the sentences that users should read before they deploy this model to a search engine."""
-        said = []
+        sentences = []
         pairs = list(zip(self.names, self.labels, strict=True))
         if renamed := [f"{name!r} is {label}" for name, label in pairs if name != label]:
-            said.append(f"Names in the engine: {', '.join(renamed)}.")
-        known = zip(self.labels, self.features, strict=True)
-        if fields := [label for label, feature in known if getattr(feature, engine) is None]:
-            said.append(f"Features without a definition in --features are fields of these names: {', '.join(fields)}.")
+            sentences.append(f"Names in the engine: {', '.join(renamed)}.")
+        labelled = zip(self.labels, self.features, strict=True)
+        if fields := [label for label, feature in labelled if getattr(feature, engine) is None]:
+            sentences.append(
+                f"Features without a definition in --features are fields of these names: {', '.join(fields)}."
+            )
         rule = "as in training" if self.missing is not None else "although the training data had no missing value"
-        said.append(f"A missing value counts as {self.absent:g} in the engine, {rule}.")
-        return said + self.coarse
+        sentences.append(f"A missing value counts as {self.absent:g} in the engine, {rule}.")
+        return sentences + self.coarse
 
     @property
     def coarse(self) -> list[str]:
         """The warning about scaled features whose values hardly differ in single precision, if there are any."""
         terms = [] if self.weights is None else self.terms
-        found = ", ".join(repr(term.name) for term in terms if abs(term.offset) > MOST_OFFSET * term.scale)
+        coarse = ", ".join(repr(term.name) for term in terms if abs(term.offset) > MOST_OFFSET * term.scale)
         sentence = (
-            f"Single precision keeps fewer than three digits of {found}, because its values are far from 0 compared to "
-            "their spread. Subtract a constant before it is stored, and train again."
+            f"Single precision keeps fewer than three digits of {coarse}, because its values are far from 0 compared "
+            "to their spread. Subtract a constant before it is stored, and train again."
         )
-        return [sentence] if found else []
+        return [sentence] if coarse else []
 
 
 @dataclass(frozen=True)
@@ -167,8 +169,8 @@ def deployable(
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(f"name must consist of small letters, digits and _, and begin with a letter, not {name!r}")
-    if found := obstacles(model):
-        raise ValueError("; ".join(found))
+    if reasons := obstacles(model):
+        raise ValueError("; ".join(reasons))
     if target_version is not None and not re.fullmatch(r"\d{1,4}(\.\d{1,4}){1,2}", target_version):
         raise ValueError(f"target_version must be a version such as '3.8', not {target_version!r}")
     check_choice(get_args(Phase), phase=phase)
@@ -193,31 +195,31 @@ def deployable(
 
 def obstacles(model: Model) -> list[str]:
     """Return all reasons why no other system can compute the scores of a model, each with its remedy."""
-    found = obstacles_of_data(model.scaling, model.missing)
+    reasons = obstacles_of_data(model.scaling, model.missing)
     if model.weights is None and model.trees is None:
-        found.append(
+        reasons.append(
             "this ranker is neither linear nor a sum of trees, and cannot be exported; train a linear ranker or "
             "LambdaMART on its features"
         )
     elif not model.columns or (model.trees is not None and not model.trees.columns):
-        found.append("this ranker uses no feature; all documents would get the same score")
-    return found
+        reasons.append("this ranker uses no feature; all documents would get the same score")
+    return reasons
 
 
 def obstacles_of_data(scaling: Scaling, missing: float | str | None) -> list[str]:
     """Return the obstacles that the training data put in the way of an export."""
-    found = []
+    reasons = []
     if scaling.kind == "query":
-        found.append(
+        reasons.append(
             'the features are scaled per query, by moerank or in the files (scaled = "query"), but a search engine '
             'scores each document alone; train on raw values with normalize = "minmax" or "standard"'
         )
     if isinstance(missing, str):
-        found.append(
+        reasons.append(
             f"the rule {missing!r} for missing values depends on other documents of the query, but a search engine "
             "scores each document alone; train with a number, such as missing = 0"
         )
-    return found
+    return reasons
 
 
 def _over_raw_values(trees: Forest, columns: tuple[int, ...], scaling: FittedScaling | None) -> Forest:
@@ -226,14 +228,14 @@ def _over_raw_values(trees: Forest, columns: tuple[int, ...], scaling: FittedSca
     A threshold t of scaled values becomes the largest x with (x − offset) / scale ≤ t in floating point, so that the
     same values go left.
     """
-    place_of = {column: place for place, column in enumerate(columns)}
-    places = tuple(place_of[column] for column in trees.columns)
+    index_of = {column: index for index, column in enumerate(columns)}
+    used = tuple(index_of[column] for column in trees.columns)
     thresholds = np.array(trees.thresholds)
     if scaling is not None:
-        offset, scale = np.array(scaling.offset)[list(places)], np.array(scaling.scale)[list(places)]
+        offset, scale = np.array(scaling.offset)[list(used)], np.array(scaling.scale)[list(used)]
         with np.errstate(over="ignore"):
-            thresholds = largest_value(len(places), lambda x: (x - offset) / scale <= thresholds, np.float64)
-    return replace(trees, columns=places, thresholds=tuple(thresholds.tolist()))
+            thresholds = largest_value(len(used), lambda x: (x - offset) / scale <= thresholds, np.float64)
+    return replace(trees, columns=used, thresholds=tuple(thresholds.tolist()))
 
 
 class _Table(BaseModel):
@@ -267,12 +269,9 @@ class TargetFeature(_Table):
         Also used for OpenSearch.
     vespa : str, optional
         A ranking expression, such as ``bm25(title)``.
-    group : str, optional
-        Features that are computed together have one group; ``moerank data design`` tells its cost apart.
     """
 
     name: Name | None = None
-    group: Line | None = None
     solr: SolrFeature | None = None
     elasticsearch: TemplateFeature | None = None
     vespa: Line | None = None
@@ -287,7 +286,7 @@ def read_features(features: str | Path | Mapping[str, object] | None) -> dict[st
     if isinstance(features, str | Path):
         where = str(features)
         try:
-            values = tomllib.loads(read_text(Path(features), MOST_BYTES))
+            values = tomllib.loads(read_text(Path(features), MOST_FEATURE_BYTES))
         except RecursionError:
             raise ValueError(f"{where}: not a TOML file: nested too deeply") from None
         except ValueError as error:
@@ -301,8 +300,8 @@ def read_features(features: str | Path | Mapping[str, object] | None) -> dict[st
 def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
     """Return the given names of features in a search engine, or else plain ones; two equal names are a ValueError."""
     there: dict[str, str] = {}
-    for name, told in zip(names, given, strict=True):
-        plain = told or plain_name(name)
+    for name, new in zip(names, given, strict=True):
+        plain = new or plain_name(name)
         if plain in there:
             raise ValueError(
                 f"the features {there[plain]!r} and {name!r} would both be called {plain!r}; rename one of them in the "
@@ -352,31 +351,31 @@ def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.flo
     """
     bits = np.int32 if dtype is np.float32 else np.int64
 
-    def number(place: Integers) -> Floats:
-        magnitude = np.abs(place).view(dtype)
-        return np.where(place < 0, np.negative(magnitude), magnitude)
+    def number(pattern: Integers) -> Floats:
+        magnitude = np.abs(pattern).view(dtype)
+        return np.where(pattern < 0, np.negative(magnitude), magnitude)
 
     last = np.array([np.finfo(dtype).max], dtype).view(bits)
     most = np.repeat(last, size)
     least = np.negative(most)
     while (least < most).any():
         middle = (least | most) - ((least ^ most) >> 1)  # the mean rounded up, without overflow
-        found = holds(number(middle))
-        least, most = np.where(found, middle, least), np.where(found, most, np.maximum(middle - 1, least))
+        fits = holds(number(middle))
+        least, most = np.where(fits, middle, least), np.where(fits, most, np.maximum(middle - 1, least))
     return number(least)
 
 
-def normaliser(scaling: FittedScaling, place: int, name: str) -> tuple[float, float, float | None]:
-    """Return the offset, the scale and the maximum of the feature at `place` in single precision.
+def normaliser(scaling: FittedScaling, index: int, name: str) -> tuple[float, float, float | None]:
+    """Return the offset, the scale and the maximum of the feature at `index` in single precision.
 
     The maximum, which is offset + scale, is None unless minimum and maximum were fitted and their difference survives
     rounding. Numbers that single precision cannot hold are a ValueError, which names the feature.
     """
-    offset = single(scaling.offset[place], f"the offset of {name!r}")
-    scale = single_positive(scaling.scale[place], f"the scale of {name!r}")
+    offset = single(scaling.offset[index], f"the offset of {name!r}")
+    scale = single_positive(scaling.scale[index], f"the scale of {name!r}")
     if scaling.kind == "standard":
         return offset, scale, None
-    maximum = single(scaling.offset[place] + scaling.scale[place], f"the maximum of {name!r}")
+    maximum = single(scaling.offset[index] + scaling.scale[index], f"the maximum of {name!r}")
     divided_by = float(np.float32(maximum) - np.float32(offset))
     return offset, scale, maximum if abs(divided_by - scale) < CLOSE * scale else None
 
@@ -397,9 +396,9 @@ def nested_trees(trees: Forest, leaf: Callable[[int], Node], split: Callable[[in
 
 
 def breadth_first(trees: Forest, root: int) -> Iterator[tuple[int, int]]:
-    """Yield the splits and leaves of a tree, level by level, and the place of the left one of those below each.
+    """Yield the splits and leaves of a tree, level by level, and the number of the left one of those below each.
 
-    The right one follows it. Leaves have no place below them, and yield 0.
+    The right one follows it. Leaves have no number below them, and yield 0.
     """
     waiting = [root]
     for number in waiting:  # the list grows

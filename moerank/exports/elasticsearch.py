@@ -25,7 +25,7 @@ from moerank.exports.deployable import (
 )
 from moerank.rankers.model import Forest
 
-URL = "http://localhost:9200"
+PLUGIN_URL = "http://localhost:9200"
 
 POST = ("curl", "-X", "POST", "-H", "Content-Type: application/json")
 
@@ -55,38 +55,30 @@ def plugin_files(
         content = compact_json(_named(ranker, {"type": "model/xgboost+json", "definition": definition}))
     else:
         content = indented_json(_named(ranker, _linear(ranker)))
-    said = [*ranker.remarks("elasticsearch"), *remarks]
-    if ranker.trees is None and ranker.absent != 0 and any(known.elasticsearch for known in ranker.features):
-        said.append(f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: all must match.")
-    step = "\n".join([_next_step(ranker, features, path, system), *said])
+    sentences = [*ranker.remarks("elasticsearch"), *remarks]
+    if ranker.trees is None and ranker.absent != 0 and any(entry.elasticsearch for entry in ranker.features):
+        sentences.append(
+            f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: all must match."
+        )
+    step = "\n".join([_next_step(ranker, features, path, system), *sentences])
     return Deployment({features: text, path: content}, step)
 
 
 def _feature_set(ranker: Deployable) -> list[Node]:
-    """Return the features: as described by the user, else the value of a field of the same name."""
-    refuse_negative(ranker)
-    features: list[Node] = []
-    for name, label, known in zip(ranker.names, ranker.labels, ranker.features, strict=True):
-        if known.elasticsearch is not None:
-            features.append({"name": label, **known.elasticsearch.model_dump(mode="json")})
-        else:
-            features.append({"name": label, "params": [], "template": _field_value(ranker, name, label)})
-    return features
-
-
-def refuse_negative(ranker: Deployable) -> None:
-    """Raise a ValueError if a feature that is the value of a field had values below 0 in training."""
-    fields = [name for name, known in zip(ranker.names, ranker.features, strict=True) if known.elasticsearch is None]
+    """Return the features: as described by the user, else the value of a field, which must not be below 0."""
+    fields = [name for name, entry in zip(ranker.names, ranker.features, strict=True) if entry.elasticsearch is None]
     if negative := [repr(name) for name in fields if name in ranker.negative]:
         raise ValueError(
             f"these features have values below 0 in the training data: {', '.join(negative)}. The engine refuses them "
             "as scores of a query: add a constant to each, in the index too, and train again"
         )
-
-
-def asked(ranker: Deployable) -> dict[str, str]:
-    """Return the parameters that the queries of the features take, with TEXT for their values."""
-    return {name: "TEXT" for known in ranker.features if known.elasticsearch for name in known.elasticsearch.params}
+    features: list[Node] = []
+    for name, label, entry in zip(ranker.names, ranker.labels, ranker.features, strict=True):
+        if entry.elasticsearch is not None:
+            features.append({"name": label, **entry.elasticsearch.model_dump(mode="json")})
+        else:
+            features.append({"name": label, "params": [], "template": _field_value(ranker, name, label)})
+    return features
 
 
 def _field_value(ranker: Deployable, name: str, field: str) -> Node:
@@ -111,10 +103,10 @@ def _named(ranker: Deployable, model: Node) -> Node:
 def _linear(ranker: Deployable) -> Node:
     norms: Node = {}
     weights: Node = {}
-    for place, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
+    for index, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
         weights[label] = single(term.weight, f"the weight of {term.name!r}")
         if ranker.scaling is not None:
-            norms[label] = _normaliser(*normaliser(ranker.scaling, place, term.name))
+            norms[label] = _normaliser(*normaliser(ranker.scaling, index, term.name))
     normalisers = {"feature_normalizers": norms} if norms else {}
     return {"type": "model/linear", **normalisers, "definition": weights}
 
@@ -151,18 +143,19 @@ def _trees(ranker: Deployable, trees: Forest) -> list[Node]:
 
 
 def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> str:
-    feature_set = f"{URL}/_ltr/_featureset/{ranker.name}"
-    query = {"sltr": {"model": ranker.name, "params": asked(ranker)}}
+    feature_set = f"{PLUGIN_URL}/_ltr/_featureset/{ranker.name}"
+    params = {name: "TEXT" for entry in ranker.features if entry.elasticsearch for name in entry.elasticsearch.params}
+    query = {"sltr": {"model": ranker.name, "params": params}}
     rescore = {"query_weight": 0, "rescore_query_weight": 1, "rescore_query": query}
     body = {"query": {"match": {"title": "TEXT"}}, "rescore": {"window_size": 100, "query": rescore}}
     return "\n".join(
         [
             f"Upload it to {system}. The first command is needed once; delete existing objects of these names first:",
-            f"  {shlex.join(['curl', '-X', 'PUT', f'{URL}/_ltr'])}",
+            f"  {shlex.join(['curl', '-X', 'PUT', f'{PLUGIN_URL}/_ltr'])}",
             f"  {shlex.join([*POST, feature_set, '--data-binary', f'@{features}'])}",
             f"  {shlex.join([*POST, f'{feature_set}/_createmodel', '--data-binary', f'@{path}'])}",
             "Rank with it:",
-            f"  {shlex.join([*POST, f'{URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
+            f"  {shlex.join([*POST, f'{PLUGIN_URL}/INDEX/_search', '--data-binary', json.dumps(body)])}",
             "Check that the logged values of the features equal those of the same documents in the training data, and "
             "that none is negative, which is an error in the engine. Set window_size to at least the number of "
             "documents shown: documents beyond it score 0, which is above negative scores.",
@@ -178,7 +171,7 @@ def opensearch(ranker: Deployable, path: Path) -> Deployment:
     3.9 on a model may say that an absent value is 0; earlier versions refuse that key.
     """
     system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
-    if ranker.trees is None or (ranker.absent >= 0 and not any(known.elasticsearch for known in ranker.features)):
+    if ranker.trees is None or (ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)):
         return plugin_files(ranker, path, system)
     version = ranker.version or NEWEST
     as_zero = ranker.absent == 0 and version >= NEWEST

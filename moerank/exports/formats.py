@@ -47,7 +47,6 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "solr": Format("solr.json", "moerank.exports.solr:solr"),
     "elasticsearch": Format("elasticsearch.json", "moerank.exports.elasticsearch:elasticsearch"),
-    "elastic": Format("elastic.json", "moerank.exports.elastic:elastic", ("target_version",)),
     "opensearch": Format("opensearch.json", "moerank.exports.elasticsearch:opensearch", ("target_version",)),
     "vespa": Format("{}.profile", "moerank.exports.vespa:vespa", ("phase", "inherits")),
     "onnx": Format("ranker.onnx", "moerank.exports.onnx:onnx_graph"),
@@ -59,12 +58,12 @@ FORMATS: Mapping[str, Format] = {
 
 def find_format(name: str) -> Format:
     """Return a format of this package or of another installed one; an unknown name is a ValueError."""
-    known = {**plugins("moerank.exports"), **FORMATS}
-    if name not in known:
-        raise ValueError(unknown("format", name, known))
-    if not isinstance(known[name], Format):
-        raise ValueError(f"entry point moerank.exports: {name} is a {type(known[name]).__name__}, not a Format")
-    return known[name]
+    formats = {**plugins("moerank.exports"), **FORMATS}
+    if name not in formats:
+        raise ValueError(unknown("format", name, formats))
+    if not isinstance(formats[name], Format):
+        raise ValueError(f"entry point moerank.exports: {name} is a {type(formats[name]).__name__}, not a Format")
+    return formats[name]
 
 
 def export(
@@ -86,24 +85,23 @@ def export(
     ranker : Model, or fitted estimator
         A ranker, a selector or `MOFSRank`.
     format : str
-        "solr", "elasticsearch" (its plugin), "elastic" (its own learning to rank), "opensearch", "vespa", "onnx",
-        "python", "json", or a format of an installed package.
+        "solr", "elasticsearch" (its plugin), "opensearch", "vespa", "onnx", "python", "json", or a format of an
+        installed package.
     out : path, optional
         The file of the model; by default one named after the format in the current folder. Some formats write a second
-        file beside it.
+        file in its folder.
     member : int, optional
         A row of ``ranker.front_``, from 0; by default the chosen one.
     name : str, default "moerank"
         Name of the model in the other system: small letters, digits and _.
     features : path or mapping, optional
         A TOML file, or a mapping like it, with a table for each described feature: its ``name`` in the other system,
-        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, for "elastic" and
+        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, for
         "opensearch", too) or ``vespa`` (an expression). A feature without a description is a field of the same name,
         with _ in place of all characters but ASCII letters and digits.
     target_version : str, optional
         The version of OpenSearch, as "3.1", for its rule for absent values in trees. Without it, where the rule
-        matters, versions before 3.9 refuse the file rather than rank otherwise. Or that of Elasticsearch for "elastic":
-        8.12 to 8.14 take another file than later versions.
+        matters, versions before 3.9 refuse the file rather than rank otherwise.
     phase : {"first", "second"}, optional
         The phase of a profile of Vespa that scores by the ranker; by default the second, which re-ranks the best
         documents of the first.
@@ -143,7 +141,7 @@ def export(
     options: dict[str, Any] = {"target_version": target_version, "phase": phase, "inherits": inherits}
     given = {option: value for option, value in options.items() if value is not None}
     for option in given.keys() - chosen.takes:
-        takers = " and ".join(known for known, entry in FORMATS.items() if option in entry.takes)
+        takers = " and ".join(other for other, entry in FORMATS.items() if option in entry.takes)
         raise ValueError(f"{option} is for {takers}, not for {format}")
     model = ranker if isinstance(ranker, Model) else _model_of(ranker, member)
     path = Path(chosen.file.format(name) if out is None else out)

@@ -8,11 +8,11 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment, Node, indented_json
 from moerank.version import VERSION
 
-FORMAT = 1
+JSON_FORMAT = 1
 """Number of the format; it grows when older readers would misread a file."""
 
-LINEAR = "the sum, over the features in their order, of weight * ((value - offset) / scale); the largest ranks first"
-TREES = (
+SUM_RULE = "the sum, over the features in their order, of weight * ((value - offset) / scale); the largest ranks first"
+TREES_RULE = (
     "the sum of one leaf per tree: begin at its number in roots; while that is a split, 0 or more, go to its entry in "
     "left if the value of the feature with the number in columns is at most its threshold, else to that in right; a "
     "number n below 0 is leaf -1 - n; the largest ranks first"
@@ -25,11 +25,11 @@ def plain_json(ranker: Deployable, path: Path) -> Deployment:
     if ranker.weights is not None:
         features = [dict(name=t.name, weight=t.weight, offset=t.offset, scale=t.scale) for t in ranker.terms]
     values: Node = {
-        "format": FORMAT,
+        "format": JSON_FORMAT,
         "moerank": VERSION,
         "name": ranker.name,
         "kind": "linear" if ranker.trees is None else "trees",
-        "score": LINEAR if ranker.trees is None else TREES,
+        "score": SUM_RULE if ranker.trees is None else TREES_RULE,
         "missing": ranker.missing,
         "features": features,
     }

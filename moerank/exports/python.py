@@ -29,7 +29,7 @@ def score(document):
     total = 0.0
 '''
 
-LINEAR = """\
+LINEAR_CODE = """\
     weights = {weights}
     offsets = {offsets}
     scales = {scales}
@@ -38,9 +38,7 @@ LINEAR = """\
     return total
 """
 
-NUMBERS = ("weight", "offset", "scale")
-
-TREES = """\
+TREES_CODE = """\
     # A split is named by its place in these lists, and a leaf l by -1 - l.
     columns = {columns}
     thresholds = {thresholds}
@@ -67,10 +65,11 @@ def python(ranker: Deployable, path: Path) -> Deployment:
     text = BEGIN.format(version=VERSION, missing=missing, names=names, replacement=replacement)
     if (trees := ranker.trees) is not None:
         lists = ("columns", "thresholds", "left", "right", "leaves", "roots")
-        text += TREES.format(**{name: getattr(trees, name) for name in lists})
+        text += TREES_CODE.format(**{name: getattr(trees, name) for name in lists})
     else:
-        columns = {f"{kind}s": tuple(float(getattr(term, kind)) for term in ranker.terms) for kind in NUMBERS}
-        text += LINEAR.format(**columns)  # Python's own numbers, because numpy's are printed as calls
+        kinds = ("weight", "offset", "scale")
+        columns = {f"{kind}s": tuple(float(getattr(term, kind)) for term in ranker.terms) for kind in kinds}
+        text += LINEAR_CODE.format(**columns)  # Python's own numbers, because numpy's are printed as calls
     step = (
         f"Import score from {path.name}, and call it with the features of a document, a mapping of names to numbers.\n"
         "Check that it gets raw values, as in the training data before scaling."

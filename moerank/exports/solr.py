@@ -29,7 +29,7 @@ from moerank.exports.deployable import (
 from moerank.rankers.model import Forest
 
 PACKAGE = "org.apache.solr.ltr"
-URL = "http://localhost:8983/solr/COLLECTION"
+SOLR_URL = "http://localhost:8983/solr/COLLECTION"
 
 
 def solr(ranker: Deployable, path: Path) -> Deployment:
@@ -48,14 +48,14 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
 def _store(ranker: Deployable) -> list[Node]:
     """Return the features: as described by the user, else the value of a field of the same name."""
     features: list[Node] = []
-    for label, known in zip(ranker.labels, ranker.features, strict=True):
+    for label, entry in zip(ranker.labels, ranker.features, strict=True):
         name, params = "FieldValueFeature", Node(field=label)
-        if known.solr is not None:
-            name, params = known.solr.class_, dict(known.solr.params)
+        if entry.solr is not None:
+            name, params = entry.solr.class_, dict(entry.solr.params)
         if ranker.missing is not None:
             params.setdefault("defaultValue", repr(single(ranker.missing, "the number for missing values")))
-        whole = name if "." in name else f"{PACKAGE}.feature.{name}"
-        features.append({"store": ranker.name, "name": label, "class": whole, "params": params})
+        class_name = name if "." in name else f"{PACKAGE}.feature.{name}"
+        features.append({"store": ranker.name, "name": label, "class": class_name, "params": params})
     return features
 
 
@@ -63,8 +63,8 @@ def _linear_model(ranker: Deployable) -> Node:
     """Return a linear model, with weights as numbers and parameters of normalisers as text, as Solr reads them."""
     features: list[Node] = []
     weights = {}
-    for place, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
-        norm = _normaliser(ranker, place)
+    for index, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
+        norm = _normaliser(ranker, index)
         features.append({"name": label} if norm is None else {"name": label, "norm": norm})
         weights[label] = single(term.weight, f"the weight of {term.name!r}")
     return {
@@ -76,11 +76,11 @@ def _linear_model(ranker: Deployable) -> Node:
     }
 
 
-def _normaliser(ranker: Deployable, place: int) -> Node | None:
+def _normaliser(ranker: Deployable, index: int) -> Node | None:
     """Return Solr's normaliser of a feature: (x − min) / (max − min) or (x − avg) / std."""
     if ranker.scaling is None:
         return None
-    offset, scale, maximum = normaliser(ranker.scaling, place, ranker.names[place])
+    offset, scale, maximum = normaliser(ranker.scaling, index, ranker.names[index])
     if maximum is not None:
         return {"class": f"{PACKAGE}.norm.MinMaxNormalizer", "params": {"min": repr(offset), "max": repr(maximum)}}
     return {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": {"avg": repr(offset), "std": repr(scale)}}
@@ -115,19 +115,19 @@ def _thresholds(trees: Forest) -> list[float]:
 
 
 def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
-    texts = json.dumps([known.solr.params for known in ranker.features if known.solr])
-    asked = sorted(set(re.findall(r"\$\{(\w+)", texts)))  # of the request, as ${user_query} does
-    rerank = " ".join([f"!ltr model={ranker.name} reRankDocs=100", *(f"efi.{name}=TEXT" for name in asked)])
+    texts = json.dumps([entry.solr.params for entry in ranker.features if entry.solr])
+    parameters = sorted(set(re.findall(r"\$\{(\w+)", texts)))  # of the request, as ${user_query} does
+    rerank = " ".join([f"!ltr model={ranker.name} reRankDocs=100", *(f"efi.{name}=TEXT" for name in parameters)])
     put = ["curl", "-X", "PUT", "-H", "Content-type: application/json"]
     values = ("q=TEXT", f"rq={{{rerank}}}", "fl=id,score,[features]")
     query = [word for value in values for word in ("--data-urlencode", value)]
     return "\n".join(
         [
             "Upload it to Solr with the module ltr; delete existing objects of these names first:",
-            f"  {shlex.join([*put, f'{URL}/schema/feature-store', '--data-binary', f'@{store}'])}",
-            f"  {shlex.join([*put, f'{URL}/schema/model-store', '--data-binary', f'@{path}'])}",
+            f"  {shlex.join([*put, f'{SOLR_URL}/schema/feature-store', '--data-binary', f'@{store}'])}",
+            f"  {shlex.join([*put, f'{SOLR_URL}/schema/model-store', '--data-binary', f'@{path}'])}",
             "Reload the collection, then rank with it:",
-            f"  {shlex.join(['curl', f'{URL}/query', *query])}",
+            f"  {shlex.join(['curl', f'{SOLR_URL}/query', *query])}",
             "Check that [features] shows the values of the same documents in the training data.",
             *ranker.remarks("solr"),
         ]

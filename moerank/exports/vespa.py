@@ -48,8 +48,8 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     files: dict[Path, bytes] = {}
     functions = [f"f_{label}" for label in ranker.labels]
     profile = []
-    for function, label, known in zip(functions, ranker.labels, ranker.features, strict=True):
-        value = known.vespa or f"attribute({label})"
+    for function, label, entry in zip(functions, ranker.labels, ranker.features, strict=True):
+        value = entry.vespa or f"attribute({label})"
         expression = f"if (isNan({value}), {_number(ranker.absent)}, {value})"
         profile.append(FUNCTION.format(name=function, expression=expression))
     if ranker.trees is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,26 +18,27 @@ if TYPE_CHECKING:
     from moerank.studies.results import Results
 
 
-Kind = TypeVar("Kind")
+FigureKind = TypeVar("FigureKind")
 
 
-class FigureFolder(Mapping[str, Kind]):
-    """Figures of a package, which has the ``__path__`` `path`, by the names of their files, which define ``FIGURE``.
+class FigureFolder(Mapping[str, FigureKind]):
+    """Figures of a package, which has the ``__path__`` `path`, by their names.
 
-    Files are loaded on access, so that ``moerank plot --help`` is fast.
+    The figure ``front`` of the package ``of_run`` is ``FIGURE`` in its file ``front_of_run.py``. Files are loaded on
+    access, so that ``moerank plot --help`` is fast.
     """
 
     def __init__(self, package: str, path: Sequence[str]) -> None:
-        self._package, self._path = package, path
+        self._package, self._path, self._ending = package, path, f"_{package.rpartition('.')[2]}"
 
-    def __getitem__(self, name: str) -> Kind:
+    def __getitem__(self, name: str) -> FigureKind:
         if name not in list(self):
             raise KeyError(name)
-        figure: Kind = import_module(f"{self._package}.{name}").FIGURE
+        figure: FigureKind = import_module(f"{self._package}.{name}{self._ending}").FIGURE
         return figure
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(module.name for module in iter_modules(self._path)))
+        return iter(sorted(module.name.removesuffix(self._ending) for module in iter_modules(self._path)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -55,7 +57,7 @@ class RunFigure:
             return self.make(result)
 
 
-Section = Literal["results", "tests", "features", "ablations"]
+SectionName = Literal["results", "tests", "features", "ablations"]
 """The sections of a report that have figures."""
 
 
@@ -86,14 +88,18 @@ class View:
 class StudyFigure:
     """A figure of a study."""
 
-    make: Callable[..., Figure]  # of a view, and options of its own
-    caption: str  # in reports
-    section: Section  # of reports with the figure
-    place: int = 0  # among the figures of the section
+    make: Callable[..., Figure]  # of a view, and options of its own; its file says what it shows
+    section: SectionName  # of reports with the figure
+    order: int = 0  # among the figures of the section
     takes: tuple[Literal["fold", "metric"], ...] = ()  # options that apply
     of_problem: bool = True  # it needs one problem; others show all problems, or a selected one
     of_chosen: bool = False  # it shows chosen members alone, of which studies keep all metrics
     reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of a problem
+
+    @property
+    def caption(self) -> str:
+        """What the figure shows, in reports: the second paragraph of its file's docstring."""
+        return " ".join((sys.modules[self.make.__module__].__doc__ or "").partition("\n\n")[2].split())
 
     def draw(
         self,
@@ -126,9 +132,9 @@ class StudyFigure:
         if metric is not None:
             metric = mine.named_metric(metric, mine.kept_metrics)
             if metric not in mine.metrics and not self.of_chosen:
-                known = " and ".join(mine.metrics)
+                stored = " and ".join(mine.metrics)
                 raise ValueError(
-                    f"studies keep {metric} of chosen members alone, and {known} of all; choose one of these"
+                    f"studies keep {metric} of chosen members alone, and {stored} of all; choose one of these"
                 )
         if fold is not None and fold not in mine.folds:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import LineStyleType
 from moocore import is_nondominated
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.figures.figure import View
-from moerank.figures.style import WIDTH, Style, fit_height, put_note, put_title, widen
+from moerank.figures.style import WIDTH, Style, finished, put_ticks, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
@@ -41,7 +40,7 @@ FAINT = "0.8"
 GIVEN = "given"
 """Family of solvers that are not in the table."""
 
-TITLES: dict[str, str] = {**dict(FAMILIES.items()), GIVEN: "Given in Python"}
+FAMILY_TITLES: dict[str, str] = {**dict(FAMILIES.items()), GIVEN: "Given in Python"}
 """Titles of families in legends."""
 
 
@@ -69,13 +68,15 @@ def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
     selecting = by_validation(among)
     others = sorted(validation.keys() - {*selecting}, key=lambda solver: (-validation[solver], solver))
     first = {family_of(solver): solver for solver in reversed([*selecting, *others])}
-    return [first[family] for family in TITLES if family in first]
+    return [first[family] for family in FAMILY_TITLES if family in first]
 
 
 @dataclass(frozen=True)
 class Look:
-    """Look of a solver: the number is its place among the named ones, or None for a grey one behind them."""
+    """Look of a solver in the panel of a column; its number among the named ones is None for a grey one behind them."""
 
+    axes: Axes
+    column: str
     label: str
     number: int | None
 
@@ -89,30 +90,31 @@ class Look:
         """Colour of the line."""
         return FAINT if self.number is None else COLOURS[self.number % len(COLOURS)]
 
-    def plot(self, axes: Axes, x: ArrayLike, y: ArrayLike, **changes: Any) -> None:
+    def plot(self, x: ArrayLike, y: ArrayLike, **changes: Any) -> None:
         """Draw a line with some markers, at other places than those of the next solver; grey ones have no markers."""
         x, y = np.asarray(x, float), np.asarray(y, float)
         if self.number is None:
             faint: Style = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "markersize": 2.0}
             faint |= {"marker": "o" if len(x) == 1 else "", "drawstyle": changes.get("drawstyle", "default")}
-            axes.plot(x, y, label=f"_{self.label}", **faint)
+            self.axes.plot(x, y, label=f"_{self.label}", **faint)
             return
         step = max(1, len(x) // 8)
         style = {**solver_style(self.number), "label": self.label, "markevery": (self.number % step, step)}
-        axes.plot(x, y, **{**style, **changes})
+        self.axes.plot(x, y, **{**style, **changes})
 
-
-Draw: TypeAlias = Callable[[Axes, str, Look], None]
-"""``draw(axes, column, look)`` draws a solver into the panel of a column."""
+    def fill(self, x: ArrayLike, low: ArrayLike, high: ArrayLike, **changes: Any) -> None:
+        """Draw a band in the colour of the line; grey ones have none."""
+        if self.number is not None:
+            self.axes.fill_between(x, low, high, color=self.colour, alpha=0.15, linewidth=0, **changes)
 
 
 class Panels:
     """Figure of several solvers with a panel for each column, below each other, and `axes` by column.
 
     All panels have one legend, of the solvers in `named`; the others are grey. `finding` is the title of the figure,
-    `columns` are those of the panels (by default one panel without), `height` is that of a panel in inches, and
-    `same_x` tells whether all panels have the same x axis. Axes are those of a metric, see `style.widen`, unless
-    `of_metric` is false.
+    `columns` are those of the panels (by default one panel without), `height` is that of a panel in inches, `labels`
+    are those of the x and the y axis, and `same_x` tells whether all panels have the same x axis. Axes are those of a
+    metric, see `style.widen`, unless `of_metric` is false.
     """
 
     def __init__(
@@ -123,43 +125,40 @@ class Panels:
         *,
         finding: str,
         height: float,
-        xlabel: str,
-        ylabel: str,
+        labels: tuple[str, str],
         same_x: bool = True,
         of_metric: bool = True,
         notes: Sequence[str] = (),
     ) -> None:
         self.named, self.others = list(named), [solver for solver in solvers if solver not in named]
         self._finding, self._height, self._of_metric = finding, height, of_metric
+        self._note = " ".join(filter(None, notes))
         self.figure = Figure(figsize=(WIDTH, height * len(columns) + 1.0), layout="constrained")
         panels = self.figure.subplots(len(columns), 1, sharex=same_x, squeeze=False)[:, 0]
         self.axes: dict[str, Axes] = dict(zip(columns, panels, strict=True))
         for column, axes in self.axes.items():
             axes.set_title(column, loc="left")
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=True, steps=[1, 2, 5, 10]))
-            axes.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 5, 10]))
-        panels[-1].set_xlabel(xlabel)
+            put_ticks(axes, "x", 9)
+            put_ticks(axes, "y", 4, integer=False)
+        panels[-1].set_xlabel(labels[0])
         if len(panels) == 1:
-            panels[0].set_ylabel(ylabel)
+            panels[0].set_ylabel(labels[1])
         else:
-            self.figure.supylabel(ylabel, fontsize=8)
-        put_note(self.figure, " ".join(filter(None, notes)))
+            self.figure.supylabel(labels[1], fontsize=8)
 
-    def draw(self, draw: Draw) -> Figure:
+    def draw(self, draw: Callable[[Look], None]) -> Figure:
         """Draw every solver in its panels, then title and legend, and return the figure."""
         for column, axes in self.axes.items():
             for number, solver in enumerate(self.named):
-                draw(axes, column, Look(solver, number))
+                draw(Look(axes, column, solver, number))
             for solver in self.others:
-                draw(axes, column, Look(solver, None))
+                draw(Look(axes, column, solver, None))
             if n := len(self.others):
                 axes.plot([], [], color=FAINT, label=f"{n} other{'s'[: n != 1]}")
             if self._of_metric:
                 widen(axes)
-        panels = list(self.axes.values())
-        put_title(self.figure, self._finding, panels[0])
-        fit_height(self.figure, panels[0], self._height)
-        return self.figure
+        first = next(iter(self.axes.values()))
+        return finished(self.figure, first, self._height, self._finding, self._note, first)
 
 
 LABEL_SIZE = 6
@@ -170,15 +169,15 @@ ROW, LINE = 0.13, 0.1
 """Inches of a row, and of each further line of its label."""
 
 
-def rows_figure(labels: Sequence[str], beside: float) -> tuple[Figure, Axes, Axes, Vector]:
-    """Return a figure with a row for each label, its axes, smaller ones beside them, and the centres of the rows.
+def rows_figure(labels: Sequence[str], share: float) -> tuple[Figure, Axes, Axes, Vector]:
+    """Return a figure with a row for each label, its axes, smaller ones at their right, and the centres of the rows.
 
-    `beside` is the width of the second axes as a share of the first; heights are in inches from the top.
+    `share` is the width of the second axes as a share of the first; heights are in inches from the top.
     """
     lines = [fill(label, LABEL_LENGTH) for label in labels]
     heights = np.array([ROW + LINE * text.count("\n") for text in lines])
     figure = Figure(figsize=(WIDTH, heights.sum() + 1.0), layout="constrained")
-    axes, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, beside))
+    axes, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, share))
     centres = np.cumsum(heights) - heights / 2.0
     axes.set_yticks(centres, lines, fontsize=LABEL_SIZE)
     axes.tick_params(axis="y", length=0)
@@ -187,7 +186,7 @@ def rows_figure(labels: Sequence[str], beside: float) -> tuple[Figure, Axes, Axe
     return figure, axes, right, centres
 
 
-MOST_NAMES = 4
+MOST_NAMED = 4
 """Largest number of solvers that a sentence names."""
 
 
@@ -199,10 +198,10 @@ def named(why: str, solvers: Collection[str]) -> str:
     >>> named("No search", ["gas", "frank"]), named("No search", "abcdefg")
     ('No search: gas, frank.', 'No search: 7 solvers.')
     """
-    return f"{why}: {listed(solvers)}." if solvers else ""
+    return f"{why}: {enumerated(solvers)}." if solvers else ""
 
 
-def listed(solvers: Collection[str], most: int = MOST_NAMES) -> str:
+def enumerated(solvers: Collection[str], most: int = MOST_NAMED) -> str:
     """Return a few names, or the number of more."""
     return ", ".join(solvers) if len(solvers) <= most else f"{len(solvers)} solvers"
 
@@ -240,7 +239,7 @@ def beside_first(ends: Ends, *, largest: bool) -> tuple[list[str], str]:
     below = [solver for solver, (_, _, most) in ends.items() if most < low]
     better, worse = (above, below) if largest else (below, above)
     clauses = [
-        f"{listed(solvers, 2)} {'is' if len(solvers) == 1 else 'are'} {word} than {first}"
+        f"{enumerated(solvers, 2)} {'is' if len(solvers) == 1 else 'are'} {word} than {first}"
         for word, solvers in (("better", better), ("worse", worse))
         if solvers
     ]
@@ -296,8 +295,8 @@ def title_of(objective: str, metric: str) -> str:
     """
     if objective == "error":
         return f"1 − {metric}"
-    if objective in (known := known_objectives()):
-        return known[objective].title
+    if objective in (objectives := known_objectives()):
+        return objectives[objective].title
     return objective.replace("_", " ").capitalize()
 
 

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from textwrap import fill
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import matplotlib
 import numpy as np
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -41,31 +40,9 @@ LINES: dict[str, Style] = {
     "test": dict(color="#009E73", marker="^", linestyle="-."),
 }
 
-_SETTINGS: dict[Any, Any] = {
-    "font.size": 8,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "axes.prop_cycle": cycler(color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]),
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "lines.linewidth": 1.0,
-    "lines.markersize": 3.5,
-    "figure.dpi": 200,  # as in files, so that text is measured at the size at which it is drawn
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "moerank",  # for the same ids in every file
-    "text.parse_math": False,  # names from data may contain $
-}
+_SETTINGS = matplotlib.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
 
-
-FORMATS: dict[str, dict[str, None]] = {
+FIGURE_FILES: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None},
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
@@ -85,18 +62,20 @@ def save_figure(figure: Figure, path: Path) -> Path:
     ValueError.
     """
     kind = path.suffix.lstrip(".").lower()
-    if kind not in FORMATS:
-        raise ValueError(f"{path}: the file of a figure ends in one of {', '.join('.' + name for name in FORMATS)}")
+    if kind not in FIGURE_FILES:
+        raise ValueError(
+            f"{path}: the file of a figure ends in one of {', '.join('.' + name for name in FIGURE_FILES)}"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode(figure, kind))
     return path
 
 
 def encode(figure: Figure, kind: str) -> bytes:
-    """Return the content of a file of one of the `FORMATS`."""
+    """Return the content of a file of one of the `FIGURE_FILES`."""
     content = io.BytesIO()
     with in_style():
-        figure.savefig(content, format=kind, metadata=FORMATS[kind])
+        figure.savefig(content, format=kind, metadata=FIGURE_FILES[kind])
     return _reproducible(content.getvalue()) if kind == "svg" else content.getvalue()
 
 
@@ -105,8 +84,8 @@ def _reproducible(svg: bytes) -> bytes:
     for number, name in enumerate(dict.fromkeys(re.findall(rb"url\(#(p[0-9a-f]{10})\)", svg))):
         svg = svg.replace(name, b"clip%d" % number)
     svg = re.sub(rb'(<g|<text) id="[^"]*"', rb"\1", svg)
-    places = rb' (?:d|x|y|width|height)="[^"]*"|translate\([^)]*\)'
-    return re.sub(places, lambda found: re.sub(rb"(\.\d\d)\d+", rb"\1", found[0]), svg)
+    coordinates = rb' (?:d|x|y|width|height)="[^"]*"|translate\([^)]*\)'
+    return re.sub(coordinates, lambda match: re.sub(rb"(\.\d\d)\d+", rb"\1", match[0]), svg)
 
 
 LEGEND_SIZE = NOTE_SIZE = 6
@@ -151,13 +130,13 @@ def put_note(figure: Figure, text: str) -> None:
         _fit(figure.supxlabel("", x=0.02, ha="left", fontsize=NOTE_SIZE, color="0.3"), text)
 
 
-def _fit(place: Text, text: str) -> None:
+def _fit(label: Text, text: str) -> None:
     """Break a text into lines that fit the figure."""
-    figure = place.get_figure(root=True)
+    figure = label.get_figure(root=True)
     assert figure is not None
     for n_characters in range(100, 30, -2):
-        place.set_text(fill(text, n_characters, break_on_hyphens=False))
-        if place.get_window_extent().width <= TEXT_WIDTH * figure.dpi:
+        label.set_text(fill(text, n_characters, break_on_hyphens=False))
+        if label.get_window_extent().width <= TEXT_WIDTH * figure.dpi:
             break
 
 
@@ -169,6 +148,14 @@ def finished(
     put_note(figure, note)
     fit_height(figure, axes, height)
     return figure
+
+
+ROUND_STEPS = [1, 2, 5, 10]
+
+
+def put_ticks(axes: Axes, axis: Literal["x", "y"] = "x", nbins: int = 10, *, integer: bool = True) -> None:
+    """Put about `nbins` ticks at round numbers."""
+    axes.locator_params(axis=axis, nbins=nbins, integer=integer, steps=ROUND_STEPS)
 
 
 LEAST_SPAN = 4.0 * MARGIN
@@ -221,7 +208,7 @@ Values = Mapping[str, Vector]
 FAR = 3.0
 """Interquartile ranges below the lower quartile beyond which a solver is an outlier."""
 
-FEWEST = 9
+FEWEST_WITH_OUTLIERS = 9
 """Least number of solvers among which there may be outliers."""
 
 
@@ -230,7 +217,7 @@ def far_below(best: Mapping[str, float]) -> dict[str, float]:
 
     They are outliers that would lengthen the axis of the others by more than half.
     """
-    if len(best) < FEWEST:
+    if len(best) < FEWEST_WITH_OUTLIERS:
         return {}
     lower, upper = np.quantile(list(best.values()), (0.25, 0.75))
     least = lower - FAR * (upper - lower) if upper > lower else -np.inf

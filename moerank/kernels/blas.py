@@ -55,14 +55,14 @@ class _Limits:
         self._n_modules = 0
 
     def enter(self) -> None:
-        """Set every library to one thread."""
-        self._find_libraries()
+        """Set every library to one thread; look for new ones, which takes milliseconds, if a module was imported."""
+        if len(sys.modules) != self._n_modules:
+            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+            self._n_modules = len(sys.modules)
         for library in self._libraries:
-            n_threads = library.num_threads
             before = self._own.before if _is_per_thread(library) else self._before
-            before.setdefault(library.filepath, (library, n_threads))
-            if n_threads != 1:
-                _set_threads(library, 1)
+            before.setdefault(library.filepath, (library, library.num_threads))
+            _set_threads(library, 1)
         self._n_inside += 1
         self._own.n_inside += 1
 
@@ -70,33 +70,18 @@ class _Limits:
         """Put back the limits that no context holds down any more."""
         self._n_inside -= 1
         self._own.n_inside -= 1
-        if self._own.n_inside == 0:
-            _put_back(self._own.before)
-        if self._n_inside == 0:
-            _put_back(self._before)
+        for n_inside, before in ((self._own.n_inside, self._own.before), (self._n_inside, self._before)):
+            while before and n_inside == 0:
+                _set_threads(*before.popitem()[1])
 
     def forget_other_threads(self) -> None:
         """Begin a forked process, which has only the thread that forked it."""
         self.lock = Lock()
         self._n_inside = self._own.n_inside
 
-    def _find_libraries(self) -> None:
-        """Look for libraries, which takes milliseconds, if a module was imported since the last look."""
-        n_modules = len(sys.modules)
-        if n_modules != self._n_modules:
-            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-            self._n_modules = n_modules
-
 
 _LIMITS = _Limits()
 os.register_at_fork(after_in_child=_LIMITS.forget_other_threads)
-
-
-def _put_back(before: dict[str, tuple[LibController, int]]) -> None:
-    while before:
-        _, (library, n_threads) = before.popitem()
-        if n_threads != 1:
-            _set_threads(library, n_threads)
 
 
 def _is_per_thread(library: LibController) -> bool:
@@ -106,6 +91,8 @@ def _is_per_thread(library: LibController) -> bool:
 
 def _set_threads(library: LibController, n_threads: int) -> None:
     """Set a limit from any thread; threadpoolctl 3.8 ignores all but the one that set it first."""
+    if library.num_threads == n_threads:
+        return
     release = getattr(library, "clear_controlling_thread", lambda force: None)
     release(force=True)
     library.set_num_threads(n_threads)

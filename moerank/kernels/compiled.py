@@ -97,8 +97,8 @@ class KernelCache(NullCache):  # type: ignore[misc]
             self.under_way.pop()()
         for each in self._caches:
             with suppress(OSError, *DAMAGED):
-                if (found := each.load_overload(sig, target_context)) is not None:
-                    return found
+                if (code := each.load_overload(sig, target_context)) is not None:
+                    return code
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -129,8 +129,8 @@ class _Folder:
 @cache
 def _cache_in(folder: Path) -> type:
     """Return the class of numba's caches in a folder."""
-    kept = type("Kept", (CompileResultCacheImpl,), {"_locator_classes": [_Folder(folder)]})
-    return type("Cache", (FunctionCache,), {"_impl_class": kept})
+    files = type("Files", (CompileResultCacheImpl,), {"_locator_classes": [_Folder(folder)]})
+    return type("Cache", (FunctionCache,), {"_impl_class": files})
 
 
 @cache
@@ -142,7 +142,7 @@ def _folders() -> list[Path]:
     name = f"kernels-{blake2b(str(HERE).encode(), digest_size=8).hexdigest()}"
     chosen = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
     temporary = Path(tempfile.gettempdir(), f"moerank-{os.geteuid()}")
-    found: list[Path] = []
+    private: list[Path] = []
     for parent in (*chosen, HERE / "__pycache__", user_cache_path("moerank"), temporary):
         folder = parent.absolute() / f"{name}-{STAMP}"
         with suppress(OSError):
@@ -151,15 +151,15 @@ def _folders() -> list[Path]:
                 for stale in set(folder.parent.glob(f"{name}-*")) - {folder}:
                     rmtree(stale, ignore_errors=True)
             if is_private(folder):
-                found.append(folder)
+                private.append(folder)
                 if os.access(folder, os.W_OK):
-                    return found
+                    return private
     print(
         "moerank: compiled kernels are not kept, so each start takes up to a minute; "
         "give NUMBA_CACHE_DIR a folder that only you can write",
         file=sys.stderr,
     )
-    return found
+    return private
 
 
 def is_on_disk(function: Callable[..., object]) -> bool:

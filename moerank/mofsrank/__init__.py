@@ -6,4 +6,4 @@ from moerank.mofsrank.ensemble import Ensemble as Ensemble
 from moerank.mofsrank.estimator import MOFSRank as MOFSRank
 from moerank.mofsrank.feature_selection import FeatureSelection as FeatureSelection
 from moerank.mofsrank.instance_selection import InstanceSelection as InstanceSelection
-from moerank.mofsrank.limits import FeatureLimits as FeatureLimits
+from moerank.mofsrank.settings import Limits as Limits

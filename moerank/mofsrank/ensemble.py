@@ -20,8 +20,9 @@ from moerank.evolution import (
     Operators,
 )
 from moerank.metrics import Metric
-from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings
+from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
+from moerank.mofsrank.settings import Limits
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import FitnessBackend, LinearPopulation
 
@@ -53,10 +54,7 @@ class Ensemble(Stage):
         The paper does not.
     count : {"weights", "bits"}, default "weights"
         Count features with a weight, or ones among the bits, as the paper does. The counts differ where the members
-        with a weight for a feature have weight 0 themselves. Limits that a selection breaks by lacking a feature count
-        ones.
-    selected : ndarray of bool, shape (n_members, n_features), optional
-        Features of the members, where such limits count them; by default those with a weight.
+        with a weight for a feature have weight 0 themselves.
 
     Notes
     -----
@@ -86,12 +84,11 @@ class Ensemble(Stage):
         metric: Metric | None = None,
         *,
         objectives: Sequence[ObjectiveLike] = FRONT,
-        limits: FeatureLimits = UNLIMITED,
+        limits: Limits = UNLIMITED,
         by_group: bool = False,
         backend: FitnessBackend | None = None,
         inject: bool = False,
         count: Counted = "weights",
-        selected: Mask | None = None,
         crossover: float = CROSSOVER,
         mutation: float | None = None,
         workers: int = 1,
@@ -100,9 +97,9 @@ class Ensemble(Stage):
         if coefs.ndim != 2 or coefs.shape[1] != train.n_features:
             raise ValueError(f"coefs must have shape (n_members, {train.n_features}), not {coefs.shape}")
         self.strings = FeatureStrings(train, limits, by_group=by_group)
-        counts_bits = limits.may_need_more
-        self._members = self.strings.bits(coefs != 0 if selected is None or not counts_bits else selected)
-        self.used = np.flatnonzero(self._members.any(axis=0))
+        train = self.strings.data
+        self._members = self.strings.bits(coefs != 0)
+        self.used = np.flatnonzero(self._members.any(axis=0) & self.strings.allowed_bits)
         self.n_bits = len(self.used)  # of distinct features, or groups of them
         if self.n_bits == 0:
             raise ValueError(
@@ -127,7 +124,7 @@ class Ensemble(Stage):
         )
         self.coefs = coefs
         self.inject = inject
-        self.count = "bits" if counts_bits else count
+        self.count = count
 
     def operators(self) -> Operators:
         """Return the mixed sampling, crossover and mutation, and elimination of equal strings by digest."""
@@ -181,4 +178,4 @@ class Ensemble(Stage):
 
     def _candidates(self, X: Matrix) -> Candidates:
         W = self.weights(X)
-        return self._judged(self._counted(X, W), lambda: LinearPopulation(W))
+        return self._judged(self._counted(X, W), LinearPopulation(W))

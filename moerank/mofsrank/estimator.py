@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -21,26 +21,22 @@ from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
-from moerank.mofsrank.front import Final, Front, advice_against, choose_member
-from moerank.mofsrank.guarantee import guaranteed_member, halves
-from moerank.mofsrank.limits import (
-    Costs,
-    FeatureLimits,
-    Features,
-    FeatureStrings,
-    GroupCosts,
-    Groups,
-    allowed_features,
-    with_costs,
+from moerank.mofsrank.front import (
+    Final,
+    Front,
+    advice_against,
+    choose_member,
+    guaranteed_member,
+    halves,
 )
-from moerank.mofsrank.objectives import FRONT, ObjectiveLike, errors_of, read_objectives, values_of
-from moerank.mofsrank.refit import refit_front
+from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
+from moerank.mofsrank.objectives import FRONT, Objective, ObjectiveLike, read_objectives, values_of
 from moerank.mofsrank.searching import StagedSearch
 from moerank.mofsrank.settings import (
-    RefitPlan,
+    Limits,
+    SearchProgress,
     Settings,
     StageArgument,
-    StageProgress,
     listed_settings,
     merged_settings,
     read_refit,
@@ -48,11 +44,15 @@ from moerank.mofsrank.settings import (
 from moerank.rankers import (
     AnyRanker,
     FitnessBackend,
+    LambdaMART,
+    Population,
     RankingEstimator,
     SelectionPath,
     best_of_each_size,
     on_all_columns,
     require_weights,
+    side_by_side,
+    train_on_subsets,
     train_population,
     varying_for,
 )
@@ -66,12 +66,30 @@ if TYPE_CHECKING:  # matplotlib takes long to load
     from matplotlib.axes import Axes
 
 
-def tuned_backend(backend: FitnessBackend, train: RankingData, validation: RankingData | None) -> FitnessBackend:
-    """Return a copy of the backend with parameters chosen by validation MAP from its published grid, if it has one."""
-    copy: Any = clone(backend)
-    if validation is not None and hasattr(copy, "tune"):
-        copy = copy.tune(train, validation)
-    return cast(FitnessBackend, copy)
+class _SearchData(NamedTuple):
+    """Training data with the costs of the limits: all allowed features, and those that the search selects from.
+
+    `columns` (n_features,) are the latter among all features, and `limits` name features.
+    """
+
+    allowed: RankingData
+    varying: RankingData
+    columns: Mask
+    limits: Limits
+
+
+class _Values(NamedTuple):
+    """The metric of the members and of the reference on each query, and whether it can differ there."""
+
+    members: Matrix
+    reference: Vector
+    can_differ: Mask
+
+
+def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, **progress: Any) -> Any:
+    """Return a copy of a ranker with parameters chosen by validation MAP from its published grid, if it has one."""
+    copy: Any = clone(ranker)
+    return copy if validation is None or not hasattr(copy, "tune") else copy.tune(train, validation, **progress)
 
 
 @dataclass(eq=False, repr=False)
@@ -93,34 +111,9 @@ class MOFSRank(RankingEstimator):
     objectives : sequence of str or Objective, default ("features", "error")
         Objectives of the second and the third stage; see `moerank.mofsrank.objectives`. The first stage minimises the
         number of preference pairs and the error.
-    max_features : int, optional
-        Largest number of features of a selection. Every string of the second and the third stage keeps this limit and
-        the next seven; limits that no selection can keep are refused.
-    max_cost : float, optional
-        Largest cost of all features of a selection together.
-    include : sequence of int or str, default ()
-        Columns, from 0, or names of features of every selection, which count even if their weight is 0.
-    at_most, at_least : mapping, optional
-        Largest and smallest number of features of `groups` by name, as ``{"title": 3}``.
-    requires : mapping, optional
-        For a feature, by column or name, the features that every selection with it has, too.
-    today : sequence of int or str, default ()
-        Columns or names of the features in use today, for `max_changes`.
-    max_changes : int, optional
-        Largest number of features by which a selection differs from `today`, those added and those dropped.
-    exclude : sequence of int or str, default ()
-        Columns or names of features that leave the data before the search, also for the reference of the verdict.
-    only : sequence of int or str, default ()
-        All other features leave the data, too, as if they were in `exclude`; by default none. The features of the first
-        ranking phase make a ranker for that phase.
-    costs : array-like or mapping, shape (n_features,), optional
-        Cost of each feature, in the order of the columns or by name, for the objective "cost" and for `max_cost`; by
-        default that of the data. A `FeatureCosts` has groups, too.
-    groups : sequence or mapping, optional
-        Group of each feature that is computed together with others, else None. Without `costs` a feature costs 0 by
-        itself. With ``feature_selection={"by_group": True}`` groups are selected as a whole.
-    group_costs : mapping, optional
-        Cost of each group, paid once however many of its features are used.
+    limits : Limits or mapping, optional
+        Features of every selection, features of none, largest number and largest cost of features, and their costs and
+        groups, such as ``Limits(max_features=8)``; see `Limits`. ``set_params(limits__max_features=8)`` sets one alone.
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
@@ -134,16 +127,14 @@ class MOFSRank(RankingEstimator):
         fewer features. "auto" is "validation" with validation data, else "train". "one-se" and "knee" take the
         validation data if there are any. "guaranteed" needs validation data: half of their queries take no part in
         tuning, and test which members lose less than `margin` against all features, with 95 % confidence. The smallest
-        one that is shown to is chosen; see `moerank.mofsrank.guarantee`.
-    refit : ranker, its name or a mapping, optional
+        one that is shown to is chosen; see `moerank.mofsrank.front`.
+    refit : ranker or its name, optional
         Ranker that is trained on the features of each member of the last front after the search. One of these rankers
-        is chosen and judged, and predicts. A name is that of a ranker in the table of solvers, as "lambdamart".
+        is chosen and judged, and predicts. A name is that of a ranker in the table of solvers, such as "lambdamart".
         Validation MAP chooses its parameters from its published grid, once, with all features; also those of an
         estimator with such a grid, unless ``tune=False``. Validation chooses the number of trees of LambdaMART for each
         member. Without validation data the training metric chooses the member, as for ``final="train"``; rankers that
-        learn their training data by heart are then chosen for their size. With
-        ``{"ranker": "lambdamart", "evaluations": 200}`` the search goes on with this ranker as the judge before; see
-        `moerank.mofsrank.refit`.
+        learn their training data by heart are then chosen for their size.
     margin : float, default 0.005
         Differences of the metric below the margin do not matter to the verdict and to ``final="guaranteed"``.
     tune : bool, default True
@@ -242,39 +233,27 @@ class MOFSRank(RankingEstimator):
     feature_selection: StageArgument = True
     ensemble: StageArgument = True
     objectives: Sequence[ObjectiveLike] = FRONT
-    max_features: int | None = None
-    max_cost: float | None = None
-    include: Features = ()
-    at_most: Mapping[Any, int] | None = None
-    at_least: Mapping[Any, int] | None = None
-    requires: Mapping[Any, Features] | None = None
-    today: Features = ()
-    max_changes: int | None = None
-    exclude: Features = ()
-    only: Features = ()
-    costs: Costs | None = None
-    groups: Groups | None = None
-    group_costs: GroupCosts | None = None
+    limits: Limits | Mapping[str, object] | None = None
     adaptive_mutation: bool = True
     algorithm: str | Factory = "nsga2"
     final: Final = "auto"
-    refit: AnyRanker | str | Mapping[str, object] | None = None
+    refit: AnyRanker | str | None = None
     margin: float = MARGIN
     tune: bool = True
     random_state: int | None = None
     workers: int | Client = 1
     memo: str | Path | None = None
     resume: bool = False
-    progress: StageProgress | None = None
+    progress: SearchProgress | None = None
     verbose: bool = False
 
     def get_params(self, deep: bool = True) -> Parameters:
-        """Return the parameters; with `deep` also settings of the stages, as ``feature_selection__generations``."""
+        """Return the parameters; with `deep` also limits and settings of stages, as ``ensemble__generations``."""
         own = super().get_params(deep)
         return {**own, **listed_settings(own)} if deep else own
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also of the backend, and settings of the stages: ``set_params(ensemble__generations=5)``."""
+        """Set parameters, also those of the backend, limits and settings of stages."""
         return super().set_params(**merged_settings(self.get_params(deep=False), params))
 
     def path(self, train: RankingData) -> SelectionPath:
@@ -289,108 +268,159 @@ class MOFSRank(RankingEstimator):
     def _scored_by(self) -> Metric:
         return as_metric(self.metric, NDCG(10))
 
+    @property
+    def _objectives(self) -> tuple[Objective, ...]:
+        return read_objectives(self.objectives)
+
     def _check_parameters(self) -> None:
         self._settings = Settings.of(self.get_params(deep=False))
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        if self.final in ("validation", "guaranteed") and validation is None:
-            raise ValueError(f'final="{self.final}" needs validation data; pass validation=… to fit')
-        settings = self._settings
-        self.random_state_ = settings.random_state
-        tests = None
-        if self.final == "guaranteed" and validation is not None:
-            validation, tests = halves(validation, self.random_state_)
-        allowed, limits = allowed_features(train, settings.limits, self.exclude, self.only)
-        plan = read_refit(self.refit, self.random_state_)
-        kept = allowed & self._useful(train, limits, plan)
-        if not kept.any():
-            raise ValueError(f"{train.name}: the allowed features are constant in every query; allow others")
-        priced = with_costs(train, self.costs, self.groups, self.group_costs)
-        searched = priced.with_features(kept)
-        settings = settings.model_copy(update=vars(limits))
-        # Refuse limits that no selection can keep before the search.
-        strings = FeatureStrings(searched, limits, by_group=settings.feature_selection.by_group)
-        self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
-        check_differing(self._scored_by, train)
+        self.random_state_ = self._settings.random_state
+        refit = read_refit(self.refit, self.random_state_)
+        validation, tests = self._held_out(validation)
+        data = self._search_data(train, refit)
         with one_blas_thread():
-            tuning = None if validation is None or not self.tune else validation.with_features(allowed)
-            self.backend_ = tuned_backend(settings.backend, priced.with_features(allowed), tuning)
-            reference = train_population(self.backend_, searched)
-            if settings.ensemble is not None:  # refuse rankers without weights before the search
-                require_weights(reference, self.backend_)
-            stages = StagedSearch(searched, settings.model_copy(update={"backend": self.backend_}))
-            pair_masks = None if settings.instance_selection is None else stages.select_instances()
-            front = stages.select_features(pair_masks)
-            if settings.ensemble is not None:
-                front = stages.combine(front)
+            tuning = None if validation is None or not self.tune else validation.with_features(self._allowed)
+            self.backend_ = _tuned(self._settings.backend, data.allowed, tuning)
+            front, reference = self._searched(data)
             self.refit_ = None
-            if plan is not None:
-                held_out = None if validation is None else validation.with_features(kept)
-                self.refit_, front, reference = refit_front(plan, stages, front, held_out)
-            self.instance_unit_, self.instance_subsets_ = stages.instance_unit, pair_masks
-            self.fronts_, self.history_ = stages.fronts, stages.history
-            self.n_evaluations_ = stages.n_evaluations
-            self._n_allowed, self._reference = int(allowed.sum()), on_all_columns(reference, kept)
-            self._choose(front.on_all_columns(kept), train, validation, tests)
+            if refit is not None:
+                held_out = None if validation is None else validation.with_features(data.columns)
+                self.refit_ = self._tuned_to_serve(refit, data, held_out)
+                front, reference = self._served(front, data, held_out)
+            front = front.on_all_columns(data.columns)
+            self._reference = on_all_columns(reference, data.columns)
+            parts = {"training": train, "validation": validation, "tests": tests}
+            values = {name: self._measured(front, part) for name, part in parts.items() if part is not None}
+        front, values = self._by_size(front, values)
+        self._choose(front, values)
+        self._judge(values, validation)
 
-    def _useful(self, train: RankingData, limits: FeatureLimits, plan: RefitPlan | None) -> Mask:
-        """Return the features whose bits may change a ranker: the search would waste evaluations on others."""
-        if limits.may_need_more:
-            return np.ones(train.n_features, np.bool_)
-        rankers = [self._settings.backend, *([] if plan is None else [plan.ranker])]
-        included = column_mask(limits.include, train.feature_names, "include")
-        return np.any([included, *(varying_for(ranker, train) for ranker in rankers)], axis=0)
+    def _held_out(self, validation: RankingData | None) -> tuple[RankingData | None, RankingData | None]:
+        """Return the validation queries that tune and choose, and those of the tests of a guarantee."""
+        if validation is None and self.final in ("validation", "guaranteed"):
+            raise ValueError(f'final="{self.final}" needs validation data; pass validation=… to fit')
+        if validation is None or self.final != "guaranteed":
+            return validation, None
+        return halves(validation, self.random_state_)
+
+    def _search_data(self, train: RankingData, refit: object) -> _SearchData:
+        """Return the data without features that are excluded or change no ranker; refuse limits that none can keep."""
+        settings, limits = self._settings, self._settings.limits
+        self._allowed, named = allowed_features(train, limits)
+        rankers = [settings.backend, *([] if refit is None else [refit])]
+        # The search would waste evaluations on bits that change no ranker.
+        useful = np.any([varying_for(ranker, train) for ranker in rankers], axis=0)
+        columns = self._allowed & (useful | column_mask(limits.include, train.feature_names, "include"))
+        if not columns.any():
+            raise ValueError(f"{train.name}: the allowed features are constant in every query; allow others")
+        check_differing(self._scored_by, train)
+        priced = with_costs(train, limits)
+        data = _SearchData(priced.with_features(self._allowed), priced.with_features(columns), columns, Limits(**named))
+        strings = FeatureStrings(data.varying, data.limits, by_group=settings.feature_selection.by_group)
+        self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
+        return data
+
+    def _searched(self, data: _SearchData) -> tuple[Front, Population]:
+        """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
+        settings = self._settings.model_copy(update={"backend": self.backend_, "limits": data.limits})
+        reference = train_population(self.backend_, data.varying)
+        if settings.ensemble is not None:  # refuse rankers without weights before the search
+            require_weights(reference, self.backend_)
+        stages = StagedSearch(data.varying, settings)
+        self.instance_subsets_ = None if settings.instance_selection is None else stages.select_instances()
+        front = stages.select_features(self.instance_subsets_)
+        if settings.ensemble is not None:
+            front = stages.combine(front)
+        self.instance_unit_, self.n_evaluations_ = stages.instance_unit, stages.n_evaluations
+        self.fronts_, self.history_ = stages.fronts, stages.history
+        return front, reference
+
+    def _tuned_to_serve(self, ranker: Any, data: _SearchData, validation: RankingData | None) -> Any:
+        """Return the ranker of `refit` with its parameters; a name is that of a ranker to tune."""
+        if not (self.tune or isinstance(self.refit, str)):
+            return ranker
+        tuned = _tuned(ranker, data.varying, validation, progress=lambda share: self._report("refit_tuning", share))
+        # Validation chooses the number of trees for each member.
+        return tuned.set_params(n_trees=ranker.n_trees) if isinstance(ranker, LambdaMART) else tuned
+
+    def _served(self, front: Front, data: _SearchData, validation: RankingData | None) -> tuple[Front, Population]:
+        """Train the ranker of `refit` on the features of each member, and on all of them."""
+        masks = np.concatenate([front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)])
+        rankers = train_on_subsets(
+            self.refit_,
+            data.varying,
+            masks,
+            validation,
+            workers=self._settings.workers,
+            progress=lambda share, number: self._report("refit", share, number),
+        )
+        members, everything = np.split(np.arange(len(masks)), [len(front.F)])
+        return replace(front, population=rankers.take(members), trained_on=None), rankers.take(everything)
+
+    def _report(self, stage: str, share: float, number: int = 0) -> None:
+        if self.progress is not None:
+            self.progress(stage, share, number, number)
+
+    def _measured(self, front: Front, part: RankingData) -> _Values:
+        """Return the metric of the members and of the reference on the queries of a part."""
+        values = values_of(part, self._scored_by, side_by_side([front.population, self._reference]))
+        return _Values(values[:, :-1], values[:, -1], self._scored_by.can_differ(part))
 
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
-    def _choose(
-        self, front: Front, train: RankingData, validation: RankingData | None, tests: RankingData | None
-    ) -> None:
-        metric, objectives = self._scored_by, read_objectives(self.objectives)
-        front, errors = front.by_size(objectives, train, metric)
-        held_out = None if validation is None else values_of(validation, metric, front.population)
-        quality = np.full(len(errors), np.nan) if held_out is None else mean_over_queries(held_out)
+    def _by_size(self, front: Front, values: dict[str, _Values]) -> tuple[Front, dict[str, _Values]]:
+        """Keep the table; return the members by size, without those that the rankers of `refit` leave dominated."""
+        means = {name: mean_over_queries(part.members) for name, part in values.items()}
+        names, training = [objective.name for objective in self._objectives], 1.0 - means["training"]
+        errors = front.F[:, names.index("error")] if "error" in names else training
+        validation = means.get("validation", np.full(len(errors), np.nan))
         # The rule of the paper takes the training data alone.
-        by_training = held_out is None or self.final == "train"
-        serving = -errors if by_training else quality
+        self._chosen_by = "training" if self.final == "train" or "validation" not in values else "validation"
+        quality = -training if self._chosen_by == "training" else validation
+        order = front.by_size(errors)
         if self.refit_ is not None:
-            if by_training:
-                serving = -errors_of(train, metric, front.population)
-            kept = front.non_dominated(objectives, -serving)
-            front, errors, quality, serving = front.take(kept), errors[kept], quality[kept], serving[kept]
-            held_out = None if held_out is None else held_out[:, kept]
-        self._quality = serving
-        self.front_ = front.table(objectives, errors, quality)
+            order = order[front.take(order).non_dominated(self._objectives, -quality[order])]
+        self._quality, front = quality[order], front.take(order)
+        self.front_ = front.table(self._objectives, errors[order], validation[order])
+        return front, {name: part._replace(members=part.members[:, order]) for name, part in values.items()}
+
+    def _choose(self, front: Front, values: Mapping[str, _Values]) -> None:
+        """Keep the front, and choose the member that `final` says."""
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
-
-        def per_query() -> Matrix:
-            return values_of(train, metric, front.population) if held_out is None else held_out
-
-        self.chosen_ = choose_member(self.final, front.sizes, self._quality, per_query)
         self.guarantee_ = None
-        if tests is not None:
-            losses = values_of(tests, metric, front.population) - values_of(tests, metric, self._reference)
-            losses = losses[metric.can_differ(tests)]
+        if "tests" in values:
+            tests = values["tests"]
+            losses = (tests.members - tests.reference[:, None])[tests.can_differ]
             self.guarantee_ = guaranteed_member(front.sizes, self._quality, losses, self.margin)
             self.chosen_ = self.guarantee_.chosen
+        else:
+            per_query = values[self._chosen_by].members
+            self.chosen_ = choose_member(self.final, front.sizes, self._quality, per_query)
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
         elif hasattr(self, "coef_"):  # from an earlier fit
             del self.coef_
+
+    def _judge(self, values: Mapping[str, _Values], validation: RankingData | None) -> None:
+        """Compare the chosen member with the reference on the validation queries, if there are any."""
         self._advice, self.verdict_ = "", None
-        if validation is not None and held_out is not None:
-            reference = values_of(validation, metric, self._reference)[:, 0]
-            self._advice = (
-                advice_against(self.chosen_, front.sizes, held_out, reference, all_allowed=self._all_allowed)
-                if self.guarantee_ is None
-                else self.guarantee_.sentence(front.sizes, self._n_allowed, metric.name, self.margin)
-            )
-            differences = (held_out - reference[:, None])[metric.can_differ(validation)]
-            level = level_of_each(differences) if self.final != "train" else LEVEL
-            self.verdict_ = self._judged(held_out[:, self.chosen_], reference, validation, "validation", level)
+        if validation is None:
+            return
+        members, reference, can_differ = values["validation"]
+        sizes = self.front_["n_features"].to_numpy()
+        if self.guarantee_ is None:
+            self._advice = advice_against(self.chosen_, sizes, members, reference, all_allowed=self._all_allowed)
+        else:
+            n_allowed = int(np.count_nonzero(self._allowed))
+            self._advice = self.guarantee_.sentence(sizes, n_allowed, self._scored_by.name, self.margin)
+        differences = (members - reference[:, None])[can_differ]
+        level = level_of_each(differences) if self.final != "train" else LEVEL
+        self.verdict_ = self._judged(members[:, self.chosen_], reference, validation, "validation", level)
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the front: the number of features against the metric on training and validation data.
@@ -464,7 +494,7 @@ class MOFSRank(RankingEstimator):
             part,
             self._scored_by.name,
             int(self.support_.sum()),
-            self._n_allowed,
+            int(np.count_nonzero(self._allowed)),
             can_differ=self._scored_by.can_differ(data),
             margin=self.margin,
             advice=self._advice,

@@ -29,8 +29,9 @@ from moerank.evolution import (
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import Unit, evenly_spaced, train_on_units
-from moerank.mofsrank.limits import UNLIMITED, FeatureLimits, FeatureStrings
+from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
+from moerank.mofsrank.settings import Limits
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import (
     AnyRanker,
@@ -65,8 +66,9 @@ class FeatureSelection(Stage):
     unit : {"pair", "document", "query"}, default "pair"
         Unit of the columns of `pair_masks`.
     objectives : sequence of str or Objective, default ("features", "error")
-    limits : FeatureLimits, optional
-        Limits that every string keeps. The repair of `operators` enforces them, and other strings are refused.
+    limits : Limits, optional
+        Limits that every string keeps. The repair of `operators` enforces them, and other strings are refused. Costs
+        and groups of the limits take the place of those of `train`.
     by_group : bool, default False
         A bit stands for all features of a group in the costs of `train`. The importance of a group is that of its best
         feature, its redundancy the sum of those of its features.
@@ -109,7 +111,7 @@ class FeatureSelection(Stage):
         *,
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = FRONT,
-        limits: FeatureLimits = UNLIMITED,
+        limits: Limits = UNLIMITED,
         by_group: bool = False,
         adaptive: bool = True,
         form: Form = "additive",
@@ -122,6 +124,7 @@ class FeatureSelection(Stage):
     ) -> None:
         train.require_pairs()
         self.strings = FeatureStrings(train, limits, by_group=by_group)
+        train = self.strings.data
         self.most_ones = self.strings.most_ones  # of a random string
         super().__init__(
             train,
@@ -184,7 +187,8 @@ class FeatureSelection(Stage):
 
     def _strings_of(self, path: Order) -> Mask:
         """Return the strings of the beginnings of a path that keep the limits, from one feature on."""
-        X = self.strings.bits(nested_masks(path, self.train.n_features)) | self.strings.included_bits
+        X = self.strings.bits(nested_masks(path, self.train.n_features))
+        X = (X | self.strings.included_bits) & self.strings.allowed_bits
         X = X[first_of_equals(X)]
         return X[self.strings.keeps_limits(X)]
 
@@ -230,7 +234,7 @@ class FeatureSelection(Stage):
 
     def _candidates(self, X: Mask) -> Candidates:
         rankers, _, errors = self.most_accurate(X)
-        return self._judged(self.feature_mask(X), lambda: rankers, errors=errors)
+        return self._judged(self.feature_mask(X), rankers, measured_errors=errors)
 
     def _train(self, masks: Mask) -> Population:
         """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""

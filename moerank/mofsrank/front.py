@@ -1,11 +1,13 @@
-"""Fronts of a search: their members, the choice of a final member, and their tables."""
+"""Fronts of a search: their members, rankers trained on the features of each, and the choice of one member."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from itertools import takewhile
+from math import ceil
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -13,10 +15,11 @@ from moocore import is_nondominated
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
-from moerank.metrics import Metric
-from moerank.mofsrank.objectives import FRONT, Objective, errors_of
+from moerank.data.folds import of_queries
+from moerank.mofsrank.objectives import FRONT, Objective
 from moerank.rankers import Population, on_all_columns
-from moerank.statistics import mean_and_error, smallest_within_error
+from moerank.statistics import e_value, mean_and_error, mean_interval, p_above, smallest_within_error
+from moerank.verdict import FEWEST, LEVEL
 
 Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee", "guaranteed"]
 """Rules for the final member of the front; see `MOFSRank`."""
@@ -40,28 +43,20 @@ class Front:
         """Number of features of each member, shape (n_members,)."""
         return np.count_nonzero(self.feature_mask, axis=1)
 
-    def on_all_columns(self, kept: Mask) -> Front:
-        """Return the front over all features, for one over the features of the mask `kept`."""
-        feature_mask = np.zeros((len(self.F), len(kept)), np.bool_)
-        feature_mask[:, kept] = self.feature_mask
-        return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, kept))
+    def on_all_columns(self, columns: Mask) -> Front:
+        """Return the front over all features, for one over the features of the mask `columns`."""
+        feature_mask = np.zeros((len(self.F), len(columns)), np.bool_)
+        feature_mask[:, columns] = self.feature_mask
+        return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, columns))
 
-    def by_size(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> tuple[Front, Vector]:
-        """Return the front by size, error, then objectives, and the errors (1 − metric) on the training data."""
-        errors = self._errors(objectives, train, metric)
-        order = np.lexsort((*self.F.T[::-1], errors, self.sizes))
-        return self.take(order), errors[order]
+    def by_size(self, errors: Vector) -> Integers:
+        """Return the members by size, error (n_members,), then objectives."""
+        return np.lexsort((*self.F.T[::-1], errors, self.sizes))
 
     def take(self, members: Integers) -> Front:
         """Return some members."""
         trained_on = None if self.trained_on is None else self.trained_on[members]
         return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on)
-
-    def _errors(self, objectives: Sequence[Objective], train: RankingData, metric: Metric) -> Vector:
-        for objective, values in zip(objectives, self.F.T, strict=True):
-            if objective.name == "error":
-                return np.asarray(values, np.float64)
-        return errors_of(train, metric, self.population)
 
     def non_dominated(self, objectives: Sequence[Objective], errors: Vector) -> Integers:
         """Return the members that no other dominates if these errors, shape (n_members,), take the place of theirs."""
@@ -82,20 +77,19 @@ class Front:
         )
 
 
-def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Callable[[], Matrix]) -> int:
+def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Matrix) -> int:
     """Return the number of the member of a front that a rule chooses; see `MOFSRank`.
 
-    The members have ascending `sizes` and the mean metrics `means`, both of shape (n_members,). `per_query` returns the
-    metric of each query, shape (n_queries, n_members); it is called for "one-se" alone. For
-    "guaranteed" this is the first member to be tested.
+    The members have ascending `sizes` and the mean metrics `means`, both of shape (n_members,), and the metric
+    `per_query` (n_queries, n_members).
 
     >>> sizes, per_query = np.array([1, 2, 6, 9]), np.array([[0.1, 0.6, 0.7, 0.5], [0.3, 0.6, 0.6, 0.9]])
     >>> means, rules = per_query.mean(axis=0), ("validation", "one-se", "knee")
-    >>> [choose_member(rule, sizes, means, lambda: per_query) for rule in rules]
+    >>> [choose_member(rule, sizes, means, per_query) for rule in rules]
     [3, 1, 1]
     """
     if rule == "one-se":
-        return smallest_within_error(per_query(), sizes)
+        return smallest_within_error(per_query, sizes)
     return knee(sizes, means) if rule == "knee" else int(means.argmax())
 
 
@@ -139,6 +133,117 @@ def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: V
         return f"{loss}, and so is every member of the front: {keep}"
     smallest = int(sizes[harmless].min())
     return f"{loss}; the smallest member of the front that is not has {smallest} features"
+
+
+GUARANTEE_STREAM = 0x677561
+"""Number of the random stream that halves the validation queries."""
+
+
+class Guarantee(NamedTuple):
+    """The member that fixed-sequence testing chooses.
+
+    Attributes
+    ----------
+    chosen : int
+        Its number; of no member with a guarantee, the number of the first one that was tested.
+    shown : bool
+        Whether it is shown to lose less than the margin.
+    smaller : bool
+        Whether a smaller member was to be tested after it.
+    largest_loss : float
+        The loss that it is shown to stay below, at the same confidence; 1 where nothing is shown.
+    n_queries : int
+        Queries that can differ among those of the tests.
+    """
+
+    chosen: int
+    shown: bool
+    smaller: bool
+    largest_loss: float
+    n_queries: int
+
+    def sentence(self, sizes: Integers, n_allowed: int, metric: str, margin: float) -> str:
+        """Return the guarantee in words, for members of these `sizes`."""
+        size, queries = sizes[self.chosen], f"{self.n_queries:,} validation queries that chose nothing else"
+        loss = f"lose less than {margin:g} {metric} against all of them, with 95 % confidence by {queries}"
+        if self.shown:
+            return f"{size} of {n_allowed} features {loss}{'; nothing smaller could be shown' * self.smaller}"
+        can = f"{size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
+        return f"No member of the front is shown to {loss}; {can if self.largest_loss < 1 else 'keep all features'}"
+
+
+def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData]:
+    """Return the queries that tune and order the members, and the queries of the tests: random halves."""
+    drawn = np.random.default_rng([GUARANTEE_STREAM, seed]).permutation(validation.n_queries)
+    first, second = np.split(drawn, [len(drawn) // 2])
+    return of_queries(validation, np.sort(first)), of_queries(validation, np.sort(second))
+
+
+def order_of_tests(sizes: Integers, means: Vector) -> Integers:
+    """Return the members in the order of their tests, from the best by `means` to smaller ones.
+
+    Members that another one of at most their size equals or exceeds are left out.
+
+    Examples
+    --------
+    >>> order_of_tests(np.array([1, 2, 6, 9]), np.array([0.2, 0.6, 0.5, 0.7])).tolist()
+    [3, 1, 0]
+    """
+    by_size = np.lexsort((-means, sizes))
+    best_before = np.maximum.accumulate(np.concatenate([[-np.inf], means[by_size][:-1]]))
+    return by_size[means[by_size] > best_before][::-1]
+
+
+def shows(differences: Vector, margin: float) -> bool:
+    """Return whether the mean of all queries is shown to be above −margin, at the level of .05.
+
+    From 30 differences on, by `p_above`; of fewer, and where all differences are equal, by an e-value, which assumes
+    nothing but independent queries.
+    """
+    if len(differences) >= FEWEST and np.ptp(differences) > 0:
+        return p_above(differences, -margin) < LEVEL
+    return e_value(differences, -margin) > 1 / LEVEL
+
+
+def largest_loss(differences: Vector) -> float:
+    """Return the smallest margin, at most 1, that `shows` would accept for this one member."""
+    if len(differences) >= FEWEST and np.ptp(differences) > 0:
+        return float(min(1.0, -mean_interval(differences, 1 - 2 * LEVEL)[0]))
+    return next((float(margin) for margin in np.linspace(0.001, 1.0, 1000) if shows(differences, margin)), 1.0)
+
+
+def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, margin: float) -> Guarantee:
+    """Choose the smallest member that is shown to lose less than the margin against all features.
+
+    The members are tested in the order of `order_of_tests`, each at the level of .05, until one test fails. So the
+    probability that any member with a larger loss is accepted is at most .05, without a correction for their number.
+
+    Parameters
+    ----------
+    sizes : ndarray of int, shape (n_members,)
+    ordering : ndarray, shape (n_members,)
+        Mean metric on queries that the tests do not see.
+    differences : ndarray, shape (n_queries, n_members)
+        Member − all features, on the queries of the tests that can differ.
+    margin : float
+        Positive.
+
+    References
+    ----------
+    B. Laufer-Goldshtein, A. Fisch, R. Barzilay, T. Jaakkola: Efficiently controlling multiple risks with Pareto
+    testing. ICLR 2023.
+
+    Examples
+    --------
+    >>> d = np.column_stack([np.full(400, loss) for loss in (-0.3, -0.01, 0.0)])
+    >>> guaranteed_member(np.array([1, 2, 6]), np.array([0.2, 0.6, 0.7]), d, margin=0.05)[:3]
+    (1, True, True)
+    """
+    order = order_of_tests(sizes, ordering)
+    accepted = list(takewhile(lambda member: shows(differences[:, member], margin), order))
+    chosen = int(accepted[-1] if accepted else order[0])
+    loss = largest_loss(differences[:, chosen])
+    return Guarantee(chosen, bool(accepted), len(accepted) < len(order), loss, len(differences))
 
 
 PLAIN_WIDTH = 120

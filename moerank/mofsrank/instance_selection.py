@@ -148,8 +148,8 @@ class InstanceSelection(Stage):
     def _candidates(self, X: Mask) -> Candidates:
         return self._judged(
             np.ones((len(X), self.train.n_features), bool),
-            lambda: side_by_side(in_pieces(self._train, X, self.workers)),
-            n_pairs=lambda: n_pairs_kept(self.train, self.unit, X),
+            side_by_side(in_pieces(self._train, X, self.workers)),
+            n_pairs=n_pairs_kept(self.train, self.unit, X),
         )
 
 

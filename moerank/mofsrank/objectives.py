@@ -7,45 +7,29 @@ names of objectives that packages offer by the entry point ``moerank.objectives`
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from hashlib import sha256
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.checks import check_not_negative, check_positive, unknown
+from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.rankers import FitnessBackend, Population, train_population
-from moerank.rankers.population import scores_on
 from moerank.solvers import is_code, load_code, plugins
-
-__all__ = [
-    "FRONT",
-    "OBJECTIVES",
-    "Candidates",
-    "Cost",
-    "Objective",
-    "ObjectiveLike",
-    "Risk",
-    "Visits",
-    "errors_of",
-    "known_objectives",
-    "read_objectives",
-    "values_of",
-]
 
 FRONT = ("features", "error")
 """The default objectives."""
 
 GROUP = "moerank.objectives"
 """Entry points of further objectives; each is an `Objective` or a class of one without arguments."""
-
-T = TypeVar("T")
 
 
 class Objective(ABC):
@@ -83,20 +67,9 @@ ObjectiveLike: TypeAlias = str | Objective
 """An objective, or its name."""
 
 
-class _Once(Generic[T]):
-    """Cached property without a lock: `functools.cached_property` of Python 3.11 would let one thread in at a time."""
-
-    def __init__(self, compute: Callable[[Any], T]) -> None:
-        self.compute = compute
-        self.__doc__ = compute.__doc__
-
-    def __get__(self, instance: Candidates, owner: type) -> T:
-        value = instance.__dict__[self.compute.__name__] = self.compute(instance)
-        return value
-
-
+@dataclass(eq=False)
 class Candidates:
-    """Rankers on a data set, for objectives; properties are computed when they are first read.
+    """Rankers on a data set, for objectives; what is measured is measured when it is first read.
 
     Parameters
     ----------
@@ -104,74 +77,44 @@ class Candidates:
     metric : Metric
     feature_mask : ndarray of bool, shape (n_candidates, n_features)
         The features of each ranker.
-    train : callable
-        Returns the rankers, a Population.
-    errors : ndarray, shape (n_candidates,), optional
-        1 − metric of each ranker on `data`, if it is known.
-    n_pairs : callable, optional
-        Returns the number of preference pairs of each ranker, shape (n_candidates,), if they have their own pairs.
+    population : Population
+        The rankers.
+    measured_errors : ndarray, shape (n_candidates,), optional
+        1 − metric of each ranker on `data`, if it was measured before.
+    n_pairs : ndarray of int, shape (n_candidates,), optional
+        Number of preference pairs of each ranker, if they have their own pairs.
     backend : fitness backend, optional
         The backend of the rankers, for objectives that compare with another of its rankers.
     workers : int, default 1
         Threads that measure the rankers.
     """
 
-    def __init__(
-        self,
-        data: RankingData,
-        metric: Metric,
-        feature_mask: Mask,
-        train: Callable[[], Population],
-        *,
-        errors: Vector | None = None,
-        n_pairs: Callable[[], Integers] | None = None,
-        backend: FitnessBackend | None = None,
-        workers: int = 1,
-    ) -> None:
-        self.data = data
-        self.metric = metric
-        self.feature_mask = feature_mask
-        self.backend = backend
-        self.workers = workers
-        self._train = train
-        self._errors = errors
-        self._n_pairs = n_pairs
+    data: RankingData
+    metric: Metric
+    feature_mask: Mask
+    population: Population
+    _: KW_ONLY
+    measured_errors: Vector | None = None
+    n_pairs: Integers | None = None
+    backend: FitnessBackend | None = None
+    workers: int = 1
 
     def __len__(self) -> int:
         return len(self.feature_mask)
 
-    @_Once
-    def population(self) -> Population:
-        """Return the rankers."""
-        return self._train()
-
-    @_Once
-    def n_pairs(self) -> Integers | None:
-        """Return the number of preference pairs of each ranker; None if they do not have their own pairs."""
-        return None if self._n_pairs is None else self._n_pairs()
-
-    @_Once
+    @cached_property
     def errors(self) -> Vector:
         """Return 1 − metric of each ranker on the data, shape (n_candidates,)."""
-        if self._errors is not None:
-            return self._errors
+        if self.measured_errors is not None:
+            return self.measured_errors
         return errors_of(self.data, self.metric, self.population, workers=self.workers)
 
-    @_Once
+    @cached_property
     def scores(self) -> Matrix:
         """Return the scores of the documents by each ranker, shape (n_documents, n_candidates)."""
-        return scores_on(self.data, self.population)
+        return self.population.scores(self.data.X)
 
-    @_Once
-    def shares(self) -> Matrix:
-        """Return the share of the documents that need each feature, shape (n_candidates, n_features).
-
-        It is 1 for each feature of a ranker, but in cascades, whose second step ranks few documents.
-        """
-        shares = getattr(self.population, "shares", None)
-        return np.asarray(self.feature_mask if shares is None else shares(self.data), np.float64)
-
-    @_Once
+    @cached_property
     def per_query(self) -> Matrix:
         """Return the metric of each query, shape (n_queries, n_candidates)."""
         return values_of(self.data, self.metric, self.population, workers=self.workers)
@@ -184,9 +127,11 @@ class Features(Objective):
     title = "Number of features"
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """See `Objective`."""
         return np.count_nonzero(candidates.feature_mask, axis=1)
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """See `Objective`."""
         return 0.0, float(n_var)
 
 
@@ -197,6 +142,7 @@ class Pairs(Objective):
     title = "Number of preference pairs"
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """See `Objective`."""
         if candidates.n_pairs is None:
             raise ValueError(
                 'the objective "pairs" is for instance selection: these rankers have no pairs of their own'
@@ -204,6 +150,7 @@ class Pairs(Objective):
         return candidates.n_pairs
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """See `Objective`."""
         return 0.0, float(data.n_pairs)
 
 
@@ -214,9 +161,11 @@ class Error(Objective):
     title = "1 − metric"
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """See `Objective`."""
         return candidates.errors
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """See `Objective`."""
         return 0.0, 1.0
 
 
@@ -228,7 +177,7 @@ class Cost(Objective):
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """Add up the costs of each candidate's features."""
-        return self._of(candidates.data).sums(candidates.shares)
+        return self._of(candidates.data).sums(candidates.feature_mask)
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
         """Return 0 and the cost of all features."""
@@ -292,42 +241,8 @@ class Risk(Objective):
         return f"Risk(a={self.a:g}{given})"
 
 
-class Visits(Objective):
-    """Mean number of splits of trees that a document passes, 0 by linear rankers: the time to score, machine or not.
-
-    Parameters
-    ----------
-    most : float, default 10000
-        The hypervolume counts fewer splits only.
-    """
-
-    name = "visits"
-    title = "Splits passed by a document"
-
-    def __init__(self, most: float = 10_000.0) -> None:
-        check_positive(most=most)
-        self.most = most
-
-    def values(self, candidates: Candidates) -> NDArray[np.number]:
-        """Count the splits; a ValueError for rankers that neither have weights nor trees."""
-        population: Any = candidates.population
-        if population.coefs is not None:
-            return np.zeros(len(population))
-        try:
-            return np.asarray(population.visits(candidates.data))
-        except AttributeError:  # such as that of a ranker without `forest_`
-            raise ValueError('the objective "visits" is for rankers of trees or weights; leave it out') from None
-
-    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
-        """Return 0 and `most`."""
-        return 0.0, self.most
-
-    def __repr__(self) -> str:
-        return f"Visits(most={self.most:g})"
-
-
 OBJECTIVES: dict[str, Objective] = {
-    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk(), Visits())
+    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk())
 }
 """The objectives of this package by name."""
 
@@ -356,28 +271,28 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     >>> read_objectives(("features", "error"))
     (Features(), Error())
     """
-    known = known_objectives()
+    by_name = known_objectives()
     for entry in objectives:
-        if isinstance(entry, str) and entry not in known:
+        if isinstance(entry, str) and entry not in by_name:
             if not is_code(entry):
-                raise ValueError(unknown("objective", entry, known))
-            known[entry] = _made(load_code(entry))
-    found = tuple(known[entry] if isinstance(entry, str) else entry for entry in objectives)
-    if not found:
+                raise ValueError(unknown("objective", entry, by_name))
+            by_name[entry] = _made(load_code(entry))
+    read = tuple(by_name[entry] if isinstance(entry, str) else entry for entry in objectives)
+    if not read:
         raise ValueError("objectives: a search needs at least one")
-    for objective in found:
+    for objective in read:
         if not (hasattr(objective, "name") and hasattr(objective, "values") and hasattr(objective, "bounds")):
             raise ValueError(f"objectives: {objective!r} is neither a name nor an Objective")
-    names = [objective.name for objective in found]
+    names = [objective.name for objective in read]
     if len(set(names)) < len(names):
         raise ValueError(f"objectives: {', '.join(names)} are not all different")
-    return found
+    return read
 
 
 def values_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Matrix:
     """Return the metric of each ranker of a population on each query, `weighed`, shape (n_queries, n_individuals)."""
     if population.coefs is None:
-        return data.weighed(metric.per_query(data, scores_on(data, population)))
+        return data.weighed(metric.per_query(data, population.scores(data.X)))
     return data.weighed(metric.of_linear(data, population.coefs, workers=workers))  # without all scores in memory
 
 
@@ -386,7 +301,7 @@ def errors_of(data: RankingData, metric: Metric, population: Population, *, work
     if population.coefs is None:
 
         def errors(rows: Integers) -> Vector:
-            return 1.0 - metric.batch(data, scores_on(data, population.take(rows)))
+            return 1.0 - metric.batch(data, population.take(rows).scores(data.X))
 
         return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)

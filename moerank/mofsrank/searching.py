@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,32 +22,11 @@ from moerank.mofsrank.ensemble import Ensemble
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.front import Front
 from moerank.mofsrank.instance_selection import InstanceSelection, Unit, default_unit, spread_along_front
-from moerank.mofsrank.settings import STAGES, FeatureSelectionSettings, Settings, StageSettings, is_sparse
+from moerank.mofsrank.settings import STAGES, Settings, StageSettings, is_sparse
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import FitnessBackend, LinearPopulation, require_weights
+from moerank.rankers import LinearPopulation, require_weights
 
 LOGGER = logging.getLogger("moerank")
-
-REFIT_SEARCH = "refit_search"
-"""Name of the search in which the ranker of `refit` judges feature subsets."""
-
-REFIT_POPULATION = 40
-"""Nominal population of that search, of which Staircase begins with a quarter."""
-
-Watcher: TypeAlias = Callable[[str, float, int, Stage, Archive], object]
-"""``watcher(name, fraction, generation, stage, archive)``: a search, and its non-dominated individuals so far."""
-
-_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
-
-
-@contextmanager
-def watching(watcher: Watcher) -> Iterator[None]:
-    """Show `watcher` the front of each stage as it grows, inside this ``with`` and in this thread."""
-    token = _watcher.set(watcher)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
 
 
 @dataclass
@@ -112,7 +87,6 @@ class StagedSearch:
             require_weights(front.population, settings.backend),
             backend=settings.backend,
             workers=settings.workers,
-            selected=front.feature_mask,
             **self._shared(),
             **chosen.model_dump(include={"inject", "count", "crossover", "mutation"}),
         )
@@ -122,19 +96,6 @@ class StagedSearch:
         found = self._search("ensemble", stage, chosen, archive=archive)
         trained_on = None if front.trained_on is None else stage.summed(found.X) @ front.trained_on
         return Front(found.F, stage.feature_mask(found.X), LinearPopulation(stage.weights(found.X)), trained_on)
-
-    def select_again(self, backend: FitnessBackend, front: Front, evaluations: int) -> tuple[Matrix, Mask]:
-        """Go on from the members of a front with another backend, and return the objectives and features found.
-
-        The search is Staircase, which gets furthest with few evaluations.
-        """
-        stage = FeatureSelection(self.train, backend, adaptive=False, **self._shared())
-        members = spread_along_front(front.feature_mask, front.F, max(1, evaluations // 2), include_all=False)
-        chosen = FeatureSelectionSettings(
-            population=REFIT_POPULATION, termination=("n_eval", evaluations), initial=stage.strings.bits(members)
-        )
-        found = self._search(REFIT_SEARCH, stage, chosen, algorithm="staircase")
-        return found.F, stage.feature_mask(found.X)
 
     def _shared(self) -> Parameters:
         """Return the arguments that the second and the third stage share."""
@@ -146,30 +107,20 @@ class StagedSearch:
             "by_group": settings.feature_selection.by_group,
         }
 
-    def _search(
-        self,
-        name: str,
-        stage: Stage,
-        chosen: StageSettings,
-        *,
-        archive: Archive | None = None,
-        algorithm: str | Factory | None = None,
-    ) -> Archive:
+    def _search(self, name: str, stage: Stage, chosen: StageSettings, *, archive: Archive | None = None) -> Archive:
         """Search a stage; return the non-dominated individuals of all evaluations and of the given archive."""
         settings = self.settings
-        searching, termination = search_arguments(name, stage, algorithm or settings.algorithm, chosen)
-        sequence = np.random.SeedSequence(settings.random_state, spawn_key=((*STAGES, REFIT_SEARCH).index(name),))
+        searching, termination = search_arguments(name, stage, settings.algorithm, chosen)
+        sequence = np.random.SeedSequence(settings.random_state, spawn_key=(STAGES.index(name),))
         if settings.client is not None:
             stage.slices = Slices(settings.client, stage)
         memo = self._memo(name, stage)
         if memo is not None and not settings.resume:
             memo.remove()
-        report, watcher = settings.progress, _watcher.get()
+        report = settings.progress
         archive = Archive() if archive is None else archive
 
         def progress(fraction: float, n_gen: int, n_eval: int) -> None:
-            if watcher is not None:
-                watcher(name, fraction, n_gen, stage, archive)
             if report is not None:
                 report(name, fraction, n_gen, n_eval)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -34,13 +34,12 @@ from sklearn.base import clone
 
 from moerank.checks import (
     check_at_least,
-    check_choice,
-    check_positive,
-    check_room,
     check_switch,
     most_workers,
     unknown,
 )
+from moerank.data import FeatureCosts
+from moerank.data.inputs import listed
 from moerank.evolution import (
     ALGORITHMS,
     BIT_SEARCHES,
@@ -55,7 +54,6 @@ from moerank.evolution import (
 )
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.front import Final
-from moerank.mofsrank.limits import FeatureLimits
 from moerank.mofsrank.objectives import FRONT, read_objectives
 from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend
 from moerank.solvers import make_solver, read_text, solver_entry, solvers
@@ -67,14 +65,23 @@ STAGES = ("instance_selection", "feature_selection", "ensemble")
 MOST_GENERATIONS = 10**9
 """Largest number of generations."""
 
-BYTES_OF_INDIVIDUAL = 1024
-"""Least number of bytes of an individual of any length."""
+MOST_INDIVIDUALS = 10**7
+"""Largest population."""
 
 StageArgument: TypeAlias = bool | Mapping[str, object]
 """Whether the stage runs, or its settings."""
 
-StageProgress: TypeAlias = Callable[[str, float, int, int], object]
+SearchProgress: TypeAlias = Callable[[str, float, int, int], object]
 """Function of the stage, its fraction that is done, the generation and the evaluations."""
+
+
+def _named(features: Any) -> tuple[Any, ...]:
+    """Return named features as a tuple, whose columns JSON can hold."""
+    return tuple(int(one) if isinstance(one, np.integer) else one for one in listed(features))
+
+
+Features: TypeAlias = Annotated[tuple[Any, ...], BeforeValidator(_named, json_schema_input_type=tuple[int | str, ...])]
+"""Features by their columns, counted from 0, or by their names."""
 
 
 def at_least(least: int, most: int | None = None) -> BeforeValidator:
@@ -163,9 +170,70 @@ class Section(BaseModel):
                 raise ValueError(f"{name} must be text, a number or a list of these, not {value!r:.80}")
 
 
-def _fits(population: int) -> int:
-    check_room(f"a population of {population:,} individuals", population * BYTES_OF_INDIVIDUAL)
-    return population
+class LimitsSection(Section):
+    """Limits as a problem file has them; `Limits` adds costs and groups."""
+
+    include: Features = ()
+    exclude: Features = ()
+    max_features: Annotated[int, at_least(1)] | None = None
+    max_cost: Annotated[float, Field(ge=0)] | None = None
+
+    @property
+    def given(self) -> dict[str, object]:
+        """The limits that are set, by name."""
+        limits = {name: getattr(self, name) for name in LimitsSection.model_fields}
+        return {name: limit for name, limit in limits.items() if limit not in (None, ())}
+
+
+class Limits(LimitsSection):
+    """Limits that every selection of features keeps, with the costs and groups of the features.
+
+    `MOFSRank`, its stages and problem files share them. Every string that a search evaluates keeps them: the operators
+    repair strings, and stages refuse others. Limits that no selection can keep are refused before a search.
+
+    Parameters
+    ----------
+    include : int, str or sequence of these, default ()
+        Columns, from 0, or names of features of every selection, which count even if their weight is 0.
+    exclude : int, str or sequence of these, default ()
+        Columns or names of features that no selection has. `MOFSRank` leaves them out of tuning and of the reference of
+        the verdict, too.
+    max_features : int, optional
+        Largest number of features of a selection, those of `include` counted.
+    max_cost : float, optional
+        Largest cost of all features of a selection together; the features must have costs.
+    costs : array-like, mapping or FeatureCosts, shape (n_features,), optional
+        Cost of each feature, in the order of the columns or by name, for `max_cost` and for the objective "cost"; by
+        default that of the data. A `FeatureCosts` has groups, too.
+    groups : sequence or mapping, optional
+        Group of each feature that is computed together with others, else None. Without `costs` a feature costs 0 by
+        itself. With ``feature_selection={"by_group": True}`` groups are selected as a whole.
+    group_costs : mapping, optional
+        Cost of each group, paid once however many of its features are used.
+
+    Raises
+    ------
+    ValueError
+        For an unknown limit, and for a number out of its range.
+
+    Examples
+    --------
+    >>> Limits(max_features=10, include="bm25")
+    Limits(include=('bm25',), max_features=10)
+    """
+
+    costs: FeatureCosts | Mapping[Any, float] | ArrayLike | None = Field(default=None, exclude=True)
+    groups: Mapping[Any, Any] | ArrayLike | None = Field(default=None, exclude=True)
+    group_costs: Mapping[Any, float] | None = Field(default=None, exclude=True)
+
+    def __init__(self, **limits: Any) -> None:
+        try:
+            super().__init__(**limits)
+        except ValidationError as error:
+            raise ValueError(_sentence(error)) from None
+
+    def __repr_args__(self) -> list[tuple[str, Any]]:
+        return [(name, getattr(self, name)) for name in type(self).model_fields if name in self.model_fields_set]
 
 
 class StageSettings(Section):
@@ -189,7 +257,7 @@ class StageSettings(Section):
         Initial population instead of the sampling of the stage.
     """
 
-    population: Annotated[int, at_least(2, 2**63), AfterValidator(_fits)] = 100
+    population: Annotated[int, at_least(2, MOST_INDIVIDUALS)] = 100
     generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 100
     termination: Annotated[object, _checked_by(_check_termination, list[str | int]), AsJson] = None
     crossover: Annotated[float, Field(ge=0, le=1)] = CROSSOVER
@@ -262,12 +330,15 @@ class EnsembleSettings(StageSettings):
     count: Literal["weights", "bits"] = "weights"
 
 
-KINDS: dict[str, type[StageSettings]] = {
+STAGE_SETTINGS: dict[str, type[StageSettings]] = {
     "instance_selection": InstanceSelectionSettings,
     "feature_selection": FeatureSelectionSettings,
     "ensemble": EnsembleSettings,
 }
 """The settings of each stage."""
+
+NESTED: dict[str, type[Section]] = {**STAGE_SETTINGS, "limits": Limits}
+"""Arguments of `MOFSRank` that are set key by key, too, as ``feature_selection__generations``."""
 
 
 class SearchSettings(Section):
@@ -278,13 +349,9 @@ class SearchSettings(Section):
 
     algorithm: Annotated[str | Factory, _checked_by(_check_algorithm, str), AsJson] = "nsga2"
     objectives: Annotated[tuple[Any, ...], _checked_by(read_objectives, tuple[str, ...]), AsJson] = FRONT
-    final: Annotated[Final, _checked_by(lambda value: check_choice(get_args(Final), final=value), Final)] = "auto"
-    refit: Annotated[object, _checked_by(lambda value: read_refit(value), str | dict[str, object] | None), AsJson] = (
-        None
-    )
-    margin: Annotated[float, _checked_by(lambda value: check_positive(margin=value), Annotated[float, Field(gt=0)])] = (
-        MARGIN
-    )
+    final: Final = "auto"
+    refit: Annotated[object, _checked_by(lambda value: read_refit(value), str | None), AsJson] = None
+    margin: Annotated[float, Field(gt=0)] = MARGIN
 
 
 class Settings(SearchSettings):
@@ -295,14 +362,7 @@ class Settings(SearchSettings):
     instance_selection: InstanceSelectionSettings | None
     feature_selection: FeatureSelectionSettings
     ensemble: EnsembleSettings | None
-    max_features: int | None
-    max_cost: float | None
-    include: Annotated[Any, AsJson]
-    at_most: Annotated[Any, AsJson]
-    at_least: Annotated[Any, AsJson]
-    requires: Annotated[Any, AsJson]
-    today: Annotated[Any, AsJson]
-    max_changes: int | None
+    limits: Limits
     adaptive_mutation: bool
     tune: bool
     random_state: Annotated[int, at_least(0)]
@@ -310,7 +370,7 @@ class Settings(SearchSettings):
     client: Any = Field(exclude=True)
     memo: str | Path | None = Field(exclude=True)
     resume: bool = Field(exclude=True)
-    progress: StageProgress | None = Field(exclude=True)
+    progress: SearchProgress | None = Field(exclude=True)
     verbose: bool = Field(exclude=True)
 
     @classmethod
@@ -321,6 +381,7 @@ class Settings(SearchSettings):
         given |= {"client": given["workers"], "workers": 1} if has_cluster else {"client": None}
         given["backend"] = read_backend(given["backend"], selects_instances=given["instance_selection"] is not False)
         given["metric"] = as_metric(given["metric"], NDCG(10))
+        given["limits"] = given["limits"] or {}
         if given["random_state"] is None:
             given["random_state"] = int(np.random.SeedSequence().generate_state(1)[0])
         try:
@@ -346,15 +407,9 @@ class Settings(SearchSettings):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
-        _ = self.limits  # checks them
         if isinstance(self.algorithm, str) and is_sparse(self.algorithm):
             make_algorithm(self.algorithm, self.feature_selection.population, {}, len(self.objectives))
         return self
-
-    @property
-    def limits(self) -> FeatureLimits:
-        """The limits of every selection."""
-        return FeatureLimits.of(self)
 
     def configuration(self) -> dict[str, object]:
         """Return the settings that determine the evaluations, as JSON values by dotted names."""
@@ -371,10 +426,12 @@ def _sentence(error: ValidationError) -> str:
     first = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     name, *keys = map(str, first["loc"] or ("",))
     if first["type"] == "extra_forbidden":
-        return unknown(f"setting of {name}", keys[0], KINDS[name].model_fields)
+        model = STAGE_SETTINGS.get(name, Limits)
+        return unknown(f"setting of {name}" if keys else "limit", (keys or [name])[-1], model.model_fields)
     if first["type"] == "value_error":
         return f"{name}: {first['ctx']['error']}" if keys else str(first["ctx"]["error"])
-    return f"{name}: {'.'.join(keys)} {first['msg'].removeprefix('Input ')}"
+    place = f"{name}: {'.'.join(keys)}" if keys else name
+    return f"{place} {first['msg'].removeprefix('Input ')}, not {first['input']!r:.80}"
 
 
 def is_sparse(algorithm: str | Factory) -> bool:
@@ -384,106 +441,86 @@ def is_sparse(algorithm: str | Factory) -> bool:
 
 def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instances: bool) -> FitnessBackend:
     """Return the backend of a search, by default RankRLS; refuse other objects, and adapters for the first stage."""
-    found = as_backend(backend)
-    if selects_instances and isinstance(found, RankerAdapter):
-        name = type(found.ranker).__name__
+    adapted = as_backend(backend)
+    if selects_instances and isinstance(adapted, RankerAdapter):
+        name = type(adapted.ranker).__name__
         raise ValueError(
             f"{name} is trained on documents, one individual after the other: it serves feature selection without "
             "instance selection, so give instance_selection=False, and ensemble=False unless it has weights (coef_). "
-            f"It is faster to search with another backend and train this ranker on the members of the front, refit="
-            f'{name}(…), or to go on from there by a small search, refit={{"ranker": {name}(…), "evaluations": 200}}'
+            f"It is faster to search with another backend, and to train this ranker on the members of the front by "
+            f"refit={name}(…)"
         )
-    return found
+    return adapted
 
 
-@dataclass(frozen=True)
-class RefitPlan:
-    """The ranker of `refit`, whether it was given by its name, and its evaluations in a search before."""
+def read_refit(value: object, random_state: int = 0) -> Any:
+    """Return the ranker that the argument `refit` of `MOFSRank` names or is; None stays None.
 
-    ranker: Any
-    named: bool = False
-    evaluations: int = 0
-
-
-def read_refit(value: object, random_state: int = 0) -> RefitPlan | None:
-    """Read the argument `refit` of `MOFSRank`; None stays None.
-
-    A ranker without a seed is given `random_state`. Raises a ValueError for an unknown name, an object without ``fit``
-    or ``predict``, and a wrong mapping.
+    A ranker without a seed is given `random_state`. Raises a ValueError for an unknown name and for an object without
+    ``fit`` or ``predict``.
 
     >>> read_refit("lambdamart")
-    RefitPlan(ranker=LambdaMART(), named=True, evaluations=0)
-    >>> read_refit({"ranker": "lambdamart", "evaluation": 200})
-    Traceback (most recent call last):
-        ...
-    ValueError: unknown setting of refit 'evaluation'; did you mean 'evaluations'?
+    LambdaMART()
     """
     if value is None:
         return None
-    given: Mapping[str, Any] = value if isinstance(value, Mapping) else {"ranker": value}
-    for key in given:
-        if key not in ("ranker", "evaluations"):
-            raise ValueError(unknown("setting of refit", key, ("ranker", "evaluations")))
-    named, evaluations = given.get("ranker"), given.get("evaluations", 0)
-    check_at_least(0, evaluations=evaluations)
-    is_ranker = hasattr(named, "fit") and hasattr(named, "predict") and not isinstance(named, type)
-    if not isinstance(named, str) and not is_ranker:
-        raise ValueError(f"refit: the ranker must be a name or an estimator with fit and predict, not {named!r}")
-    ranker: Any = _ranker(named) if isinstance(named, str) else clone(named)
+    if isinstance(value, str):
+        name, parameters = read_text(value)
+        entry = solver_entry(name)
+        if entry is None or entry.selects:
+            raise ValueError(unknown("ranker", name, [row.name for row in solvers().values() if not row.selects]))
+        ranker = make_solver(name, **parameters)
+    elif isinstance(value, type) or not (hasattr(value, "fit") and hasattr(value, "predict")):
+        raise ValueError(f"refit must be the name of a ranker or an estimator with fit and predict, not {value!r}")
+    else:
+        ranker = clone(value)
     if hasattr(ranker, "get_params") and ranker.get_params().get("random_state", 0) is None:
         ranker.set_params(random_state=random_state)
-    return RefitPlan(ranker, isinstance(named, str), evaluations)
-
-
-def _ranker(text: str) -> Any:
-    """Return a ranker of the table of solvers."""
-    name, parameters = read_text(text)
-    entry = solver_entry(name)
-    if entry is None or entry.selects:
-        raise ValueError(unknown("ranker", name, [row.name for row in solvers().values() if not row.selects]))
-    return make_solver(name, **parameters)
+    return ranker
 
 
 def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
-    """Return the settings of all stages that run, given ones and defaults, by their nested names.
+    """Return the limits and the settings of all stages that run, given ones and defaults, by their nested names.
 
     >>> stages = {"instance_selection": False, "feature_selection": {"generations": 5}, "ensemble": False}
-    >>> {name: value for name, value in listed_settings(stages).items() if "generations" in name}
+    >>> {name: value for name, value in listed_settings(stages | {"limits": None}).items() if "generations" in name}
     {'feature_selection__generations': 5}
     """
     listed = {}
-    for stage, kind in KINDS.items():
-        if parameters[stage] is not False:
-            defaults = {key: field.default for key, field in kind.model_fields.items()}
-            listed.update({f"{stage}__{key}": value for key, value in (defaults | _given(parameters[stage])).items()})
+    for name, model in NESTED.items():
+        if parameters[name] is not False:
+            defaults = {key: field.default for key, field in model.model_fields.items()}
+            listed.update({f"{name}__{key}": value for key, value in (defaults | _given(parameters[name])).items()})
     return listed
 
 
 def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
-    """Return changes of the parameters of MOFSRank with the nested settings of a stage in one new mapping.
+    """Return changes of the parameters of MOFSRank with nested limits, or settings of a stage, in one new mapping.
 
     Raises a ValueError for unknown settings, settings of a stage that is left out, and parameters of None.
 
     >>> merged_settings({"ensemble": {"population": 50}}, {"ensemble__generations": 5, "final": "knee"})
     {'final': 'knee', 'ensemble': {'population': 50, 'generations': 5}}
     """
-    merged = {name: value for name, value in changes.items() if name.partition("__")[0] not in KINDS or name in KINDS}
+    merged = {name: value for name, value in changes.items() if name.partition("__")[0] not in NESTED or name in NESTED}
     for name, value in changes.items():
-        stage, _, key = name.partition("__")
-        whole = merged.get(stage, parameters.get(stage, ()))
-        if key and whole is None:
-            raise ValueError(f"{name}: {stage} is None, and so has no parameters of its own; set {stage} itself")
-        if stage not in KINDS or not key:
-            continue
-        if key not in KINDS[stage].model_fields:
-            raise ValueError(unknown(f"setting of {stage}", key, KINDS[stage].model_fields))
-        if whole is False:
-            raise ValueError(
-                f"{name}: the stage is left out ({stage}=False), and has no settings; set {stage}=True, too"
-            )
-        merged[stage] = {**_given(whole), key: value}
+        outer, _, key = name.partition("__")
+        current = merged.get(outer, parameters.get(outer, ()))
+        if outer in NESTED and key:
+            if key not in NESTED[outer].model_fields:
+                raise ValueError(unknown(f"setting of {outer}", key, NESTED[outer].model_fields))
+            if current is False:
+                raise ValueError(
+                    f"{name}: the stage is left out ({outer}=False), and has no settings; set {outer}=True, too"
+                )
+            merged[outer] = {**_given(current), key: value}
+        elif key and current is None:
+            raise ValueError(f"{name}: {outer} is None, and so has no parameters of its own; set {outer} itself")
     return merged
 
 
-def _given(stage: object) -> dict[str, object]:
-    return dict(stage) if isinstance(stage, Mapping) else {}
+def _given(settings: object) -> dict[str, object]:
+    """Return what a user has set of a stage or of the limits."""
+    if isinstance(settings, Section):
+        return {name: getattr(settings, name) for name in settings.model_fields_set}
+    return dict(settings) if isinstance(settings, Mapping) else {}

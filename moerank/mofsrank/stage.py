@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -114,10 +114,10 @@ class Stage(Problem):  # type: ignore[misc]
         candidates = self._candidates(X)
         return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
 
-    def _judged(self, feature_mask: Mask, train: Callable[[], Population], **known: Any) -> Candidates:
+    def _judged(self, feature_mask: Mask, rankers: Population, **measured: Any) -> Candidates:
         """Return rankers for the objectives, on the data and with the metric, backend and workers of the stage."""
         return Candidates(
-            self.train, self.metric, feature_mask, train, backend=self.backend, workers=self.workers, **known
+            self.train, self.metric, feature_mask, rankers, backend=self.backend, workers=self.workers, **measured
         )
 
     def __getstate__(self) -> dict[str, object]:

@@ -16,7 +16,6 @@ from moerank.data.inputs import (
     RULES,
     as_table,
     column_names,
-    name_of_scaled_table,
     refuse_infinite_values,
     refuse_large_values,
     refuse_missing_values,
@@ -103,7 +102,6 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
                 f"validation has no qid, and {train.name} have {train.n_queries} queries: give (X, y, qid), with qid=0 "
                 "if the validation data are one query"
             )
-        _refuse_scaled_table(X, train.scaling)
         validation = RankingData(X, y, qid, name="validation data", missing=train.missing)
     if validation.n_features != train.n_features:
         raise ValueError(f"the training data have {train.n_features} features but {validation!r} has another number")
@@ -137,15 +135,8 @@ def as_feature_table(
         _check_width(X.X, n_features, estimator)
         table = _scaled_alike(X, scaling, missing).X
     else:
-        _refuse_scaled_table(X, scaling)
         _check_names(column_names(X), names, "the columns of X", "the fit")
-        try:
-            table = as_table(X, known)
-        except (TypeError, ValueError) as error:
-            if str(error).startswith(("X ", "column ")):
-                raise
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"X must be a table of numbers, one row per document ({error})") from None
+        table = as_table(X, known)
         _check_width(table, n_features, estimator)
         refuse_infinite_values(table, known)
         if isinstance(missing, str):
@@ -206,15 +197,6 @@ def _refuse_beside(y: ArrayLike | None, qid: ArrayLike | None) -> None:
     for argument, value in (("y", y), ("qid", qid)):
         if value is not None:
             raise ValueError(f"{argument} must not be given beside a RankingData, which has its own")
-
-
-def _refuse_scaled_table(X: object, scaling: Scaling) -> None:
-    """Raise a ValueError for an array that would be scaled a second time."""
-    if isinstance(scaling, FittedScaling) and (name := name_of_scaled_table(X)) is not None:
-        raise ValueError(
-            f"this is the scaled table of {name}, and raw values are scaled here: give the RankingData itself, or raw "
-            "values"
-        )
 
 
 def _check_names(

@@ -254,28 +254,11 @@ def scores_by_trees(booster: Booster, X: Matrix) -> Matrix:
 
     The leaves of all trees are looked up once: O(n_documents · n_trees), not one prediction per number of trees.
     """
-    return _sums_by_trees(booster, X, booster.get_leaf_output)
-
-
-def visits_by_trees(booster: Booster, X: Matrix) -> Matrix:
-    """Return how many splits the rows of X pass in the first 1, 2, … trees, shape (n_documents, n_trees)."""
-    depths = [_depths(tree["tree_structure"]) for tree in booster.dump_model()["tree_info"]]
-    return _sums_by_trees(booster, X, lambda tree, leaf: depths[tree][leaf])
-
-
-def _sums_by_trees(booster: Booster, X: Matrix, value: Callable[[int, int], float]) -> Matrix:
     leaves = booster.predict(X, pred_leaf=True, num_threads=1).reshape(len(X), -1)
     values = np.empty(leaves.shape)
     for tree, column in enumerate(leaves.T):
-        values[:, tree] = np.array([value(tree, leaf) for leaf in range(column.max() + 1)])[column]
+        values[:, tree] = np.array([booster.get_leaf_output(tree, leaf) for leaf in range(column.max() + 1)])[column]
     return np.cumsum(values, axis=1)
-
-
-def _depths(node: Any, depth: int = 0) -> dict[int, int]:
-    """Return the number of splits above each leaf of a node that LightGBM has dumped."""
-    if "split_feature" not in node:
-        return {node.get("leaf_index", 0): depth}
-    return _depths(node["left_child"], depth + 1) | _depths(node["right_child"], depth + 1)
 
 
 def features_of_trees(booster: Booster, n_trees: int | None = None) -> Mask:

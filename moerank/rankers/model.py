@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, mode
 from moerank.arrays import Integers, Matrix
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling
-from moerank.data.inputs import as_table, column_names, name_of_scaled_table
+from moerank.data.inputs import as_table, column_names
 from moerank.data.scaling import QueryRule, check_missing_rule
 from moerank.files import read_json
 from moerank.kernels.scores import linear_scores
@@ -94,28 +94,23 @@ class Forest:
         The same documents score the same, whatever the others are.
         """
         leaves, scores = np.array(self.leaves), np.zeros(len(X))
-        for place, _ in self._reached(X):
+        for place in self._reached(X):
             scores += leaves[-1 - place]
         return scores
 
-    def visits(self, X: Matrix) -> float:
-        """Return the mean number of splits that a row of a finite table passes."""
-        return sum(passed for _, passed in self._reached(X)) / len(X)
-
-    def _reached(self, X: Matrix) -> Iterator[tuple[Integers, int]]:
-        """Yield for each tree the leaf that each row falls into, and how many splits all rows pass."""
+    def _reached(self, X: Matrix) -> Iterator[Integers]:
+        """Yield for each tree the leaf that each row falls into."""
         columns, left, right = (np.array(values, np.int64) for values in (self.columns, self.left, self.right))
         thresholds = np.array(self.thresholds)
         for root in self.roots:
-            place, passed = np.full(len(X), root), 0
+            place = np.full(len(X), root)
             going = np.arange(len(X) if root >= 0 else 0)
             while len(going):
                 split = place[going]
                 is_left = X[going, columns[split]] <= thresholds[split]
                 place[going] = np.where(is_left, left[split], right[split])
-                passed += len(going)
                 going = going[place[going] >= 0]
-            yield place, passed
+            yield place
 
     def over(self, columns: NDArray[np.int64]) -> Forest:
         """Return the same trees for a wider table, in which column c of this one is ``columns[c]``."""
@@ -286,6 +281,8 @@ class Model(BaseModel):
             If a feature is not there; see also `scores`.
         """
         if isinstance(X, RankingData):
+            if isinstance(self.scaling, FittedScaling) and isinstance(X.scaling, FittedScaling):
+                raise ValueError(f"{X.name} is scaled, and raw values are scaled here: give raw values")
             given, table = X.feature_names, X.X
         elif (names := column_names(X)) is not None:
             given, table = names, as_table(X)
@@ -293,8 +290,6 @@ class Model(BaseModel):
             return self.scores(X)
         if absent := [name for name in self.names if name not in given]:
             raise ValueError(f"X has no feature {absent[0]!r}, which the model needs; name its columns as in training")
-        if isinstance(self.scaling, FittedScaling) and (scaled := name_of_scaled_table(table)) is not None:
-            raise ValueError(f"this is the scaled table of {scaled}, and raw values are scaled here: give raw values")
         own = np.zeros((len(table), self.columns[-1] + 1 if self.columns else 0))
         own[:, list(self.columns)] = table[:, [given.index(name) for name in self.names]]
         return self.scores(own)
@@ -308,8 +303,6 @@ class Model(BaseModel):
     def _table(self, X: ArrayLike) -> Matrix:
         """Check X, and return it as the ranker saw its table: its own columns complete and scaled."""
         fitted = isinstance(self.scaling, FittedScaling)
-        if fitted and (scaled := name_of_scaled_table(X)) is not None:
-            raise ValueError(f"this is the scaled table of {scaled}, and raw values are scaled here: give raw values")
         given = column_names(X)
         table = as_table(X)
         least = self.columns[-1] + 1 if self.columns else 0

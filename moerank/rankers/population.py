@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
@@ -133,18 +133,6 @@ class FittedPopulation:
         ranker: Any = self.rankers[individual]
         forest: Forest = ranker.forest_
         return forest.over(np.flatnonzero(self.feature_mask[individual]))
-
-    def visits(self, data: RankingData) -> Vector:
-        """Return the mean number of splits that a document passes, shape (n_individuals,); needs rankers of trees."""
-        return np.array(
-            [self.forest(i).visits(data.X) if mask.any() else 0.0 for i, mask in enumerate(self.feature_mask)]
-        )
-
-
-def scores_on(data: RankingData, population: Scorer) -> Matrix:
-    """Return the scores (n_documents, n_individuals) of documents by rankers, some of which rank a query together."""
-    of_queries = getattr(population, "scores_of_queries", None)
-    return population.scores(data.X) if of_queries is None else np.asarray(of_queries(data))
 
 
 def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> LinearPopulation | FittedPopulation:

@@ -28,18 +28,7 @@ function add(name, attributes, parent, ...content) {
   return made;
 }
 
-// Features are kept as how many are skipped, then taken, and so on.
-function columnsOf(lengths) {
-  const columns = [];
-  let at = 0;
-  lengths.forEach((length, i) => {
-    if (i % 2) for (let k = 0; k < length; k++) columns.push(at + k);
-    at += length;
-  });
-  return columns;
-}
-
-const sizeOf = (member) => member[0].reduce((sum, length, i) => sum + (i % 2 ? length : 0), 0);
+const sizeOf = (member) => member[0].length;
 const scoreOf = (problem, member, part, metric) => member[1 + PARTS.indexOf(part) * problem.metrics.length + metric];
 
 // The parts on which any member has values.
@@ -76,8 +65,7 @@ class Explorer {
     this.seed = this.choose(controls, "Seed", seeds.sort((a, b) => a - b));
     this.part = this.choose(controls, "Queries", partsOf(problem), "validation");
     this.metric = this.choose(controls, "Metric", problem.metrics);
-    const sized = problem.names.length ? ["features"] : []; // strings of other things than features have no names
-    this.across = this.choose(controls, "Against", [...sized, ...further.map(([name]) => name)]);
+    this.across = this.choose(controls, "Against", ["features", ...further.map(([name]) => name)]);
     this.further = Object.fromEntries(further);
     this.list(add("details", { open: problem.solvers.length <= 12, hidden: problem.solvers.length < 2 }, box));
     this.key = add("div", { className: "key" }, box);
@@ -139,7 +127,7 @@ class Explorer {
       run[5].forEach((member, row) => {
         const value = scoreOf(this.problem, member, this.part.value, metric);
         const x = column === undefined ? sizeOf(member) : member[column];
-        if (value !== null) points.push({ number, look, run, row, member, x, y: value / 1e4 });
+        if (value !== null) points.push({ number, look, run, row, member, x, y: value });
       });
     });
     return points;
@@ -202,22 +190,8 @@ class Explorer {
     this.at = null;
   }
 
-  // Show the runs as they are now, with the member that was pointed at while it is there.
-  update(runs) {
-    const sameAs = (one) => (other) => other.number === one.number && String(other.member[0]) === String(one.member[0]);
-    if (JSON.stringify(runs) === JSON.stringify(this.problem.runs)) return;
-    const before = this.pointed && this.at !== null ? this.drawn[this.at] : null;
-    const focused = document.activeElement === this.svg;
-    this.problem.runs = runs;
-    this.draw();
-    if (focused) this.svg?.focus();
-    const again = before ? this.drawn.findIndex(sameAs(before)) : -1;
-    if (again >= 0) this.show(this.drawn, again);
-  }
-
   listen(points) {
     const near = (event) => {
-      this.pointed = true;
       const frame = this.svg.getBoundingClientRect();
       const far = (p) => Math.hypot(p.px - event.clientX + frame.left, p.py - event.clientY + frame.top);
       const found = points.reduce((best, point) => (far(point) < far(best) ? point : best));
@@ -229,7 +203,6 @@ class Explorer {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!step) return;
       event.preventDefault();
-      this.pointed = true;
       const next = this.at === null ? 0 : this.at + step;
       this.show(points, Math.min(points.length - 1, Math.max(0, next)));
     });
@@ -244,20 +217,20 @@ class Explorer {
     output.replaceChildren();
     const size = sizeOf(member);
     const chosen = row === run[3] ? ", chosen" : "";
-    const where = run[1] === null ? "" : `, fold ${run[1]}, seed ${run[2]}`;
+    const where = `, fold ${run[1]}, seed ${run[2]}`;
     const head = `${problem.solvers[number]}${where}: member ${row + 1} of ${run[5].length}${chosen}`;
     add("b", {}, output, head);
     const lines = partsOf(problem).map((part) => part + ": " + problem.metrics.map((metric, i) => {
       const value = scoreOf(problem, member, part, i);
-      return `${metric} ${value === null ? "unknown" : (value / 1e4).toFixed(4)}`;
+      return `${metric} ${value === null ? "unknown" : value.toFixed(4)}`;
     }).join(", "));
     for (const [name, column] of Object.entries(this.further)) lines.push(`${name} ${member[column]}`);
     for (const line of lines) add("div", {}, output, line);
-    const names = columnsOf(member[0]).map((column) => problem.names[column]);
-    if (problem.names.length) add("div", {}, output, `${size} feature${size === 1 ? "" : "s"}: ${names.join(", ")}`);
+    const names = member[0].map((column) => problem.names[column]);
+    add("div", {}, output, `${size} feature${size === 1 ? "" : "s"}: ${names.join(", ")}`);
     if (run[4]) {
       const command = `moerank export ${run[4]} --member ${row + 1} --format json`;
-      add("div", {}, output, `The ranker itself, from ${problem.place}: `, add("code", {}, output, command));
+      add("div", {}, output, `The ranker itself, from the folder of the study: `, add("code", {}, output, command));
     }
   }
 }

@@ -1,21 +1,38 @@
 "use strict";
+// Columns of numbers whose least value is the best; a first click on another one puts the largest value first.
+const LEAST = new Set([
+  "features", "IGD+", "Holm", "training (s)", "tuning (s)", "given up", "losses", "loss", "worse",
+  ...Object.values(JSON.parse(document.getElementById("fronts").textContent)).flatMap((problem) => problem.further),
+]);
+const isLeast = (name) => LEAST.has(name) || /^p( of |$)/.test(name);
+
+// The number of a cell, NaN without any; "< 0.001" comes before all others.
+const numberOf = (text) => (text.startsWith("<") ? 0 : parseFloat(text.replaceAll(",", "")));
+
 // Tables: a click on a head sorts by its column with the best first, a second one turns the order round.
 for (const table of document.querySelectorAll("table")) {
   const heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, column) => head.firstChild.addEventListener("click", () => {
-    const before = head.getAttribute("aria-sort");
-    const down = before ? before === "ascending" : head.hasAttribute("data-largest");
-    heads.forEach((other) => other.removeAttribute("aria-sort"));
-    head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const key = (row) => row.cells[column].dataset.value;
-    const rows = [...table.tBodies[0].rows].sort((a, b) => {
-      const [x, y] = [key(a), key(b)];
-      if (x !== undefined && y !== undefined) return down ? y - x : x - y;
-      if (x !== undefined || y !== undefined) return x === undefined ? 1 : -1; // what has no value comes after
-      return (down ? -1 : 1) * a.cells[column].textContent.localeCompare(b.cells[column].textContent);
+  heads.forEach((head, column) => {
+    const numeric = table.tBodies[0].rows[0].cells[column].classList.contains("number");
+    const name = head.textContent.trim();
+    const press = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+    head.replaceChildren(press);
+    head.classList.toggle("number", numeric);
+    press.addEventListener("click", () => {
+      const before = head.getAttribute("aria-sort");
+      const down = before ? before === "ascending" : numeric && !isLeast(name);
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const text = (row) => row.cells[column].textContent;
+      const rows = [...table.tBodies[0].rows].sort((a, b) => {
+        if (!numeric) return (down ? -1 : 1) * text(a).localeCompare(text(b));
+        const [x, y] = [numberOf(text(a)), numberOf(text(b))];
+        if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y); // a cell without a number comes after
+        return down ? y - x : x - y;
+      });
+      table.tBodies[0].append(...rows);
     });
-    table.tBodies[0].append(...rows);
-  }));
+  });
 }
 
 // Downloads: tables as they stand, figures as they are drawn, only by buttons that say so.
@@ -38,10 +55,9 @@ function button(parent, text, label, pressed) {
 // Words that a spreadsheet would take for a formula begin with a quote.
 const quoted = (text) => `"${(/^[=+@\t-]/.test(text) && isNaN(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
 
-// What a cell says without its mark, which makes words of numbers.
+// The text of a cell; that of a number without its mark of significance.
 function plain(cell) {
-  const mark = cell.querySelector("sup")?.textContent ?? "";
-  return cell.textContent.slice(0, cell.textContent.length - mark.length);
+  return cell.classList.contains("number") ? cell.textContent.replace("*", "") : cell.textContent;
 }
 
 // The rows of a table; a mean and its standard error are two columns.

@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData
 from moerank.metrics import Metric
-from moerank.mofsrank.limits import FeatureLimits, FeatureStrings
+from moerank.mofsrank.limits import FeatureStrings
 from moerank.mofsrank.objectives import errors_of
+from moerank.mofsrank.settings import Limits
 from moerank.rankers import LinearPopulation, RankRLS
 from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import make_backend
@@ -57,7 +58,7 @@ def certify(
     moments = PairMoments.of(train)
     losses = 1.0 - RankRLS(alpha).fit_population(train, feature_mask=feature_mask) @ moments.unit
 
-    strings = FeatureStrings(train, FeatureLimits(**limits), by_group=by_group)
+    strings = FeatureStrings(train, Limits(**limits), by_group=by_group)
     solver = BestSubset(
         train.n_features,
         alpha,

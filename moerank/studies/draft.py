@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from moerank.checks import toml_value, unknown
-from moerank.data.read.csv import MISSING, REMEDIES, kind_of
-from moerank.data.read.table import LABELS, QUERIES, find_part, sample_table, told_roles
+from moerank.data.read import table as tables
+from moerank.data.read.table import LABELS, MISSING, QUERIES, REMEDIES, usual_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +26,9 @@ LARGEST_EXPONENT = 15
 
 DOCUMENTS = ("doc", "docid", "doc_id", "document", "document_id", "item_id", "product_id", "prop_id", "sku", "asin")
 """Usual names of the column of document ids."""
+
+ABSENT = frozenset([*MISSING, None])
+"""What stands for a missing value."""
 
 SEARCH = "mofsrank-staircase[instance_selection=false]"
 
@@ -53,11 +56,11 @@ class Draft:
     @property
     def reasons(self) -> list[str]:
         """A sentence on each guess."""
-        found = [f"label: {self.label!r}, {self.why[0]}", f"query: {self.query!r}, {self.why[1]}"]
-        found += [f"document ids: {self.document!r}, by its name"] if self.document else []
-        found += [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
-        found += [f"missing values, first in {self.gaps[0]!r}, become {self.missing}"] if self.gaps else []
-        return found
+        reasons = [f"label: {self.label!r}, {self.why[0]}", f"query: {self.query!r}, {self.why[1]}"]
+        reasons += [f"document ids: {self.document!r}, by its name"] if self.document else []
+        reasons += [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
+        reasons += [f"missing values, first in {name!r}, become {self.missing}" for name in self.gaps[:1]]
+        return reasons
 
     @property
     def text(self) -> str:
@@ -85,8 +88,9 @@ class Draft:
             "[solver]",
             f'name = "{SEARCH}"  # the recommended search; "mofsrank" is the published method',
         ]
-        kept = [line for line, following in pairwise([*lines, "["]) if line or following.startswith("[")]
-        return "\n".join(kept) + "\n"
+        # An empty line stands before a table alone.
+        spaced = [line for line, following in pairwise([*lines, "["]) if line or following.startswith("[")]
+        return "\n".join(spaced) + "\n"
 
 
 @dataclass(frozen=True)
@@ -103,16 +107,16 @@ class _Column:
     def of(cls, column: pa.ChunkedArray) -> _Column:
         import pyarrow as pa
 
-        codes = column.cast(pa.string()).combine_chunks().dictionary_encode()
-        found = codes.dictionary.to_pylist()
-        values = tuple(value for value in found if value is not None and value not in MISSING)
-        numbers = codes.indices.to_numpy(zero_copy_only=False)  # NaN where a value is missing
-        known = np.isin(numbers, [place for place, value in enumerate(found) if value in values])
-        n_runs = 1 + np.count_nonzero(np.diff(numbers[known])) if known.any() else 0
-        return cls(kind_of(*values), values, n_runs == len(values), len(column), int(np.count_nonzero(~known)))
+        encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+        texts = encoded.dictionary.to_pylist()
+        values = tuple(text for text in texts if text not in ABSENT)
+        codes = encoded.indices.to_numpy(zero_copy_only=False)  # NaN where a value is null
+        codes = codes[np.isin(codes, [code for code, text in enumerate(texts) if text not in ABSENT])]
+        n_runs = 1 + np.count_nonzero(np.diff(codes)) if len(codes) else 0
+        return cls(tables.kind_of(*values), values, n_runs == len(values), len(column), len(column) - len(codes))
 
     @property
-    def whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether all values are whole numbers from 0."""
         return self.kind == "numbers" and all(float(value) >= 0 and float(value).is_integer() for value in self.values)
 
@@ -142,52 +146,44 @@ def draft_problem(
     ('shop.toml', 'clicks', 'session')
     """
     path = Path(table)
-    first = find_part(path) if path.is_dir() else path
+    first = tables.find_part(path) if path.is_dir() else path
     if first is None or not first.exists():
         raise FileNotFoundError(f"there is no table {path}; give a CSV or Parquet file, or a folder of such")
-    columns = {name: _Column.of(column) for name, column in sample_table(first).items()}
-    told = told_roles(first)
+    columns = {name: _Column.of(column) for name, column in tables.sample_table(first).items()}
+    stored = tables.stored_roles(first)
     for name in (label, query, *exclude):
         if name is not None and name not in columns:
             raise ValueError(f"{first}: {unknown('column', name, list(columns))}")
-    label, about_label = _given_or_told(label, told.get("label")) or _guess_label(first, columns)
-    query, about_query = _given_or_told(query, told.get("query")) or _guess_query(first, columns, label)
-    roles = (label, query, told.get("document") or _usual(columns, DOCUMENTS))
-    others = {name: columns[name] for name in told.get("features", columns) if name not in roles}
+    given = {"label": label, "query": query}
+    why = {role: "as given" if name else "as the file tells" for role, name in given.items()}
+    label, query = (name or stored.get(role) for role, name in given.items())
+    if not label:
+        label, why["label"] = _guess_label(first, columns)
+    if not query:
+        query, why["query"] = _guess_query(first, columns, label)
+    roles = (label, query, stored.get("document") or usual_column(columns, DOCUMENTS))
+    others = {name: columns[name] for name in stored.get("features", columns) if name not in roles}
     kinds = {name: column.kind for name, column in others.items() if column.kind != "numbers"}
     left_out = {name: f"{kind} (to use it, {REMEDIES[kind]})" for name, kind in kinds.items()}
     left_out |= dict.fromkeys(exclude, "as given")
     features = others.keys() - left_out.keys()
     if not features:
         firsts = {left_out[name]: name for name in reversed(kinds) if name not in exclude}
-        why = "".join(f"; {name!r} holds {about}" for about, name in reversed(firsts.items()))
-        raise ValueError(f"{first}: no column of numbers is left beside {label!r} and {query!r}{why}")
+        texts = "".join(f"; {name!r} holds {about}" for about, name in reversed(firsts.items()))
+        raise ValueError(f"{first}: no column of numbers is left beside {label!r} and {query!r}{texts}")
     gaps = tuple(name for name, column in others.items() if name in features and column.n_missing)
     numbers = columns[label].values if columns[label].kind == "numbers" else ()
-    return Draft(
-        path,
-        columns[label].n_rows,
-        label,
-        query,
-        (about_label, about_query),
-        roles[2],
-        left_out,
-        gaps,
-        0.0 if missing is None else missing,
-        max(map(float, numbers), default=0.0),
-    )
-
-
-def _given_or_told(given: str | None, told: str | None) -> tuple[str, str] | None:
-    """Return a column that is given, or else told by the file, and the reason."""
-    return (given, "as given") if given else (told, "as the file tells") if told else None
+    largest = max(map(float, numbers), default=0.0)
+    becomes = 0.0 if missing is None else missing
+    reasons = (why["label"], why["query"])
+    return Draft(path, columns[label].n_rows, label, query, reasons, roles[2], left_out, gaps, becomes, largest)
 
 
 def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:
     """Return the column of labels, and the reason."""
-    if usual := _usual(columns, LABELS):
+    if usual := usual_column(columns, LABELS):
         return usual, "by its name"
-    grades = [name for name, column in columns.items() if column.whole and 1 < len(column.values) <= MOST_GRADES]
+    grades = [name for name, column in columns.items() if column.is_integer and 1 < len(column.values) <= MOST_GRADES]
     if len(grades) != 1:
         shown = ", ".join(islice(grades or columns, 10))
         raise ValueError(f"{path}: which column holds the relevance labels? Name it by --label, such as one of {shown}")
@@ -196,14 +192,10 @@ def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:
 
 def _guess_query(path: Path, columns: Mapping[str, _Column], label: str) -> tuple[str, str]:
     """Return the column of query ids, and the reason."""
-    if (usual := _usual(columns, QUERIES)) and usual != label:
+    if (usual := usual_column(columns, QUERIES)) and usual != label:
         return usual, "by its name"
     for name, column in columns.items():
         if name != label and column.together and 1 < len(column.values) <= column.n_rows // 2 and not column.n_missing:
             return name, "the first column whose equal values stand together"
     shown = ", ".join(islice((name for name in columns if name != label), 10))
     raise ValueError(f"{path}: which column holds the query ids? Name it by --query, such as one of {shown}")
-
-
-def _usual(columns: Mapping[str, _Column], names: Sequence[str]) -> str | None:
-    return next((column for name in names for column in columns if column.lower() == name), None)

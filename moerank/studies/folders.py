@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.data import UNSCALED, RankingData
-from moerank.data.logs.judgments import read_run, write_qrels, write_run
+from moerank.data.trec import read_run, write_qrels, write_run
 from moerank.files import Json, prepare_folder
 from moerank.metrics import Metric
 from moerank.studies.measure import Progress

@@ -25,7 +25,6 @@ from moerank.rankers import FitnessBackend, LinearPopulation, Population, Select
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
-from moerank.rankers.population import scores_on
 from moerank.solvers import make_solver
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
@@ -98,7 +97,7 @@ class Measure:
         }
         train, metric = self.parts["train"], self.metrics[0]
         errors = 1.0 - means["train"][metric.name]
-        candidates = Candidates(train, metric, feature_mask, lambda: rankers, errors=errors, backend=self.backend)
+        candidates = Candidates(train, metric, feature_mask, rankers, measured_errors=errors, backend=self.backend)
         objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
         test, reference = per_query["test"][metric.name].T, self.reference
         paired = [None if reference is None or len(v) < 2 else mean_and_error(v - reference)[1] for v in test]
@@ -119,7 +118,7 @@ class Measure:
         """Return the values (n_queries, n_rankers) of each metric on one part."""
         if rankers.coefs is not None:
             return {metric.name: rows.weighed(metric.of_linear(rows, rankers.coefs)) for metric in self.metrics}
-        scores = np.ascontiguousarray(scores_on(rows, rankers))
+        scores = np.ascontiguousarray(rankers.scores(rows.X))
         return {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in self.metrics}
 
 
@@ -139,7 +138,7 @@ def every_metric(metric: Metric) -> list[Metric]:
 
 def _all_values(rows: RankingData, population: Population, metrics: Sequence[Metric]) -> NDArray[np.float64]:
     """Return the values (n_metrics, n_queries, n_rankers) of some documents, which are scored once."""
-    scores = np.ascontiguousarray(scores_on(rows, population))
+    scores = np.ascontiguousarray(population.scores(rows.X))
     return np.stack([rows.weighed(metric.per_query(rows, scores)) for metric in metrics])
 
 
@@ -156,10 +155,6 @@ class OneRanker:
     def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the scores (n_documents, 1) of the rows of X, which are scaled as the training data are."""
         return self.ranker._scores(X).reshape(-1, 1)
-
-    def visits(self, data: RankingData) -> NDArray[np.float64]:
-        """Return the mean number of splits that a document passes, shape (1,); an AttributeError without trees."""
-        return np.array([self.ranker.forest_.visits(data.X)])
 
     def take(self, rows: NDArray[np.int64]) -> OneRanker:
         """Return the population itself."""

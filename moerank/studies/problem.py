@@ -16,8 +16,6 @@ from pydantic import (
     BaseModel,
     Field,
     PrivateAttr,
-    StrictInt,
-    StrictStr,
     ValidationError,
     field_validator,
     model_validator,
@@ -26,19 +24,19 @@ from pydantic import (
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
-from moerank.data.read.files import reader_of
+from moerank.data.read.table import reader_of
 from moerank.files import Json, read_text
 from moerank.metrics import Metric, make_metric
-from moerank.mofsrank.limits import FeatureLimits, allowed_features
+from moerank.mofsrank.limits import allowed_features
 from moerank.mofsrank.settings import (
     STAGES,
     EnsembleSettings,
     FeatureSelectionSettings,
     InstanceSelectionSettings,
+    LimitsSection,
     SearchSettings,
     Section,
     StageSettings,
-    at_least,
 )
 from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import (
@@ -57,50 +55,25 @@ MOST_BYTES = 2**24
 """Of a table of features."""
 
 
-AT_LEAST_1 = at_least(1)  # the section has a limit called at_least
-
-
-class FeaturesSection(Section):
+class FeaturesSection(LimitsSection):
     """What is known of the features beside their values.
 
     Attributes
     ----------
-    table : str, optional
-        A CSV file with the columns name and cost and, where features are computed together, group and group_cost; it is
-        looked for where data are. The objective "cost" adds these up.
-    exclude : sequence of int or str
-        Columns, counted from 0, or names of features that leave the data before anything looks at them.
     include : sequence of int or str
         Columns or names of features that belong to every selection.
+    exclude : sequence of int or str
+        Columns, counted from 0, or names of features that leave the data before anything looks at them.
     max_features : int, optional
         Most features of a selection.
     max_cost : float, optional
         Most that the features of a selection cost together.
-    at_most, at_least, requires, today, max_changes, only : optional
-        As in `MOFSRank`; groups are those of the table.
+    table : str, optional
+        A CSV file with the columns name and cost and, where features are computed together, group and group_cost; it is
+        looked for where data are. The objective "cost" adds these up.
     """
 
     table: Annotated[str, Field(min_length=1)] | None = None
-    exclude: tuple[StrictInt | StrictStr, ...] = ()
-    include: tuple[StrictInt | StrictStr, ...] = ()
-    max_features: Annotated[int, AT_LEAST_1] | None = None
-    max_cost: Annotated[float, Field(ge=0)] | None = None
-    at_most: dict[str, Annotated[int, Field(ge=0)]] | None = None
-    at_least: dict[str, Annotated[int, Field(ge=0)]] | None = None
-    requires: dict[str, StrictStr | tuple[StrictInt | StrictStr, ...]] | None = None
-    today: tuple[StrictInt | StrictStr, ...] | None = None
-    max_changes: Annotated[int, Field(ge=0)] | None = None
-    only: tuple[StrictInt | StrictStr, ...] | None = None
-
-    @model_validator(mode="after")
-    def _fit_together(self) -> Self:
-        _ = self.limits  # checks them
-        return self
-
-    @property
-    def limits(self) -> FeatureLimits:
-        """What every selection has to keep."""
-        return FeatureLimits.of(self)
 
     def applied(self, fold: Fold, places: Places) -> tuple[Fold, Parameters]:
         """Return the parts of a fold with these costs, without the features that are left out, and the limits.
@@ -122,11 +95,11 @@ class FeaturesSection(Section):
             costs = read_cost_table(table, str(path), train.feature_names)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
-            allowed, limits = allowed_features(train, self.limits, self.exclude, self.only or ())
+            allowed, limits = allowed_features(train, self)
         except ValueError as error:
             raise ValueError(f"[features] {error}") from None
         parts = train.with_features(allowed), validation.with_features(allowed), test.with_features(allowed)
-        return parts, limits.given
+        return parts, limits
 
     def _table_path(self, places: Places) -> Path:
         assert self.table is not None
@@ -343,7 +316,8 @@ class Problem(Section):
         """
         if solver.given is None:  # an object stays as it is
             solver = solver.model_copy(update={"defaults": self.solver.parameters, "tune": self.solver.tune})
-        foreign = [name for name in self.features.limits.given if name not in solver.takes()]
+        taken = solver.takes()
+        foreign = [] if "limits" in taken else [name for name in self.features.given if name not in (*taken, "exclude")]
         if foreign:
             raise ValueError(
                 f"{solver.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
@@ -490,7 +464,7 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
 
 def _document(path: Path) -> Json:
     """Return what stands in a TOML file."""
-    if (reader := reader_of(path)) is not None and reader.tabular:
+    if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     text = read_text(path, MOST_BYTES_OF_PROBLEM_FILES)
     for number, line in enumerate(text.splitlines(), start=1):

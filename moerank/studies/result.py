@@ -69,8 +69,6 @@ class Member(BaseModel):
         chosen.
     instances : int or None
         How many units of instance selection its ranker, or the rankers of its sum, were trained on. None for all pairs.
-    steps : tuple of pairs of int
-        Features and trees of the forest, and of a second one in a cascade; empty unless a solver offers fronts of both.
     paired_error : float or None
         Standard error of the difference from the baseline "all features", query by query, in the first metric on the
         test part. None without that baseline, and for baselines.
@@ -88,7 +86,6 @@ class Member(BaseModel):
     per_query: PerQuery = Field(default_factory=dict)
     further: Scores = Field(default_factory=dict)
     instances: Natural | None = None
-    steps: tuple[tuple[Natural, Natural], ...] = ()
     paired_error: Annotated[float, Field(ge=0)] | None = None
 
     def score(self, part: str, metric: str) -> float:

@@ -122,14 +122,12 @@ def _front_table(result: Result) -> str:
 
     Names that a spreadsheet would take for formulas begin with '.
     """
-    has_steps = any(member.steps for member in result.front)
     rows = [
         {
             "member": number + 1,
             "n_features": len(member.features),
             **{harmless(name): member.objectives[name] for name in result.further_objectives},
             **({"instances": member.instances} if result.instances else {}),
-            **({"steps": " then ".join(f"{n} features × {t} trees" for n, t in member.steps)} if has_steps else {}),
             "chosen": int(number == result.chosen),
             **{f"{part} {metric}": member.scores[part][metric] for part in PARTS for metric in result.metrics},
             "features": "; ".join(map(harmless, result.names(member.features))),

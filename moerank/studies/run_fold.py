@@ -22,10 +22,8 @@ from moerank.files import Json
 from moerank.kernels.blas import one_blas_thread
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, Metric, check_differing
 from moerank.mofsrank.objectives import read_objectives
-from moerank.mofsrank.searching import REFIT_SEARCH
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers import ConstantFeatureWarning, LinearPopulation, Selection
-from moerank.rankers.tree_population import TreePopulation
 from moerank.solvers import code_is_allowed, load_code, make_backend, names_of_code, read_text, solver_entry
 from moerank.studies.measure import (
     TREES,
@@ -50,7 +48,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 COUNTED = {
-    **dict.fromkeys((*STAGES, REFIT_SEARCH), "generation {}"),
+    **dict.fromkeys(STAGES, "generation {}"),
     "best_subset": "up to {} features",
     "refit_tuning": "by validation MAP",
     "refit": "{} rankers",
@@ -144,6 +142,7 @@ def run_fold(
             "resume": resume,
             "progress": lambda stage, fraction, number, _: report(stage, fraction, _where(stage, number, train)),
             **problem.offers(),
+            "limits": limits,
             **limits,
         }
         estimator = _trained(solver, solver.make(problem, offered), parts, report, clock)
@@ -353,9 +352,8 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
         # The trees of all members would take megabytes.
         members[chosen] = members[chosen].model_copy(update={"trees": getattr(estimator, "forest_", None)})
     instances = getattr(estimator, "n_instances_", None)
-    steps = rankers.steps() if isinstance(rankers, TreePopulation) else [()] * len(members)
     for i, member in enumerate(members):
-        own: dict[str, object] = {"steps": steps[i], **({} if i == chosen else {"per_query": {}})}
+        own: dict[str, object] = {} if i == chosen else {"per_query": {}}
         members[i] = member.model_copy(update=own if instances is None else {**own, "instances": int(instances[i])})
     return members, chosen
 

@@ -12,8 +12,7 @@ import numpy as np
 from moerank.arrays import Vector
 from moerank.checks import check_at_least
 from moerank.data import PER_QUERY, RankingData, load_letor, load_table
-from moerank.data.read.files import reader_of
-from moerank.data.read.table import guess_columns
+from moerank.data.read.table import guess_columns, reader_of
 from moerank.files import Json
 from moerank.rankers.model import Model
 from moerank.studies.measure import ALL_FEATURES
@@ -122,8 +121,7 @@ def judge_on_new(
 
 def _read(path: Path, model: Model, result: Result, label: str | None, query: str | None) -> RankingData:
     """Read new data by the rule for missing values of a model, and scale them if it needs other documents."""
-    reader = reader_of(path)
-    if reader is not None and reader.tabular:
+    if reader_of(path) is not None:
         label, query = guess_columns(path, label, query)
         data = load_table(path, label=label, query=query, features=model.names, missing=model.missing)
     else:

@@ -27,7 +27,7 @@ from moerank.arrays import Array
 from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.rankers import Selection, with_features
-from moerank.solvers import make_solver, read_text, solver_entry, solvers, written
+from moerank.solvers import find_solver, make_solver, read_text, solver_entry, solvers, written
 
 RUN_ARGUMENTS = {
     "checkpoint": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
@@ -126,7 +126,7 @@ class Solver(BaseModel):
             check_parameters(parameters)
         except ValueError as error:
             raise ValueError(f"solver {text!r}: {error}") from None
-        make_solver(name, **parameters)
+        find_solver(name, parameters)
         return cls(name=name, parameters=parameters)
 
     @classmethod
@@ -197,7 +197,7 @@ class Solver(BaseModel):
     @property
     def selects(self) -> bool:
         """Whether a verdict on it depends on the problem's margin, as far as this is known."""
-        return self.given is not None or isinstance(self.plain(), Selection)
+        return self.given is not None or issubclass(find_solver(self.name, {}).kind, Selection)
 
     def plain(self) -> Any:
         """Return the solver with its defaults; an object as it is."""
@@ -205,10 +205,7 @@ class Solver(BaseModel):
 
     def takes(self) -> Parameters:
         """Return the parameters that a problem may set, with their defaults; none of an object."""
-        known: Parameters = {}
-        if self.given is None and hasattr(plain := self.plain(), "get_params"):
-            known = plain.get_params(deep=False)
-        return known
+        return find_solver(self.name, {}).defaults() if self.given is None else {}
 
     def make(self, problem: object, offered: Mapping[str, Any]) -> Any:
         """Return the estimator of a run, not fitted.
@@ -219,7 +216,10 @@ class Solver(BaseModel):
         if self.given is None:
             known = self.takes()
             taken = {name: value for name, value in offered.items() if name in known}
-            return with_features(make_solver(self.name, **taken | self.settings))
+            settings = self.settings
+            if isinstance(of_user := settings.get("limits"), Mapping):  # those of the problem hold, too
+                settings["limits"] = {**taken.get("limits", {}), **of_user}
+            return with_features(make_solver(self.name, **taken | settings))
         if not self.is_held:
             raise ValueError(f"{self.label} was given as a Python object; give it to Study again to run it")
         of_run = {name: offered[name] for name in SET_BY_RUN if name in offered}

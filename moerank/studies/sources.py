@@ -29,8 +29,6 @@ from moerank.data import (
 )
 from moerank.data.embedded import MOST_LABELS, MOST_SEED
 from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
-from moerank.data.read.files import part_paths
-from moerank.data.read.table import table_paths
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import data_digest
@@ -164,10 +162,16 @@ class Split(Section):
         return split_queries(data, *self.shares, seed=self.seed)
 
 
+LARGEST_FOLD = 2**30
+"""Bytes of the features of a fold that stays in memory for the next cell of a study, at most."""
+
+_last_fold: dict[tuple[object, ...], Fold] = {}
+"""The fold that was read last, by its settings and the states of its files."""
+
+
 class Readers(NamedTuple):
     """Functions that read files of one form."""
 
-    paths: Callable[[Path], list[Path]]
     fold: Callable[..., Fold]
     file: Callable[..., RankingData]
 
@@ -238,7 +242,16 @@ class FileData(DataSection):
         return max(count_folds(self._found_folder(places)), 1)
 
     def read(self, fold: int, places: Places) -> Fold:
-        """Return the parts of a fold from the first place that has the data."""
+        """Return the parts of a fold from the first place that has the data; a study reads the same files once."""
+        states = [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in self.files(fold, places)]
+        key = self.model_dump_json(), fold, tuple(states)
+        train, vali, test = _last_fold.get(key) or self._read(fold, places)
+        _last_fold.clear()
+        if train.X.nbytes + vali.X.nbytes + test.X.nbytes <= LARGEST_FOLD:
+            _last_fold[key] = train, vali, test
+        return train.forgetful(), vali.forgetful(), test.forgetful()
+
+    def _read(self, fold: int, places: Places) -> Fold:
         if self.file is None or self.split is None:
             drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
             return self.readers.fold(self._folder_of(fold, places), **self._reading(), **drawn)
@@ -259,10 +272,6 @@ class FileData(DataSection):
                 "or by the environment variable MOERANK_DATA"
             )
         return path
-
-    def _paths(self, fold: int, places: Places) -> list[Path]:
-        """Return the training, validation and test file of a fold."""
-        return self.readers.paths(self._folder_of(fold, places))
 
     def _folder_of(self, fold: int, places: Places) -> Path:
         folder = self._found_folder(places)
@@ -295,7 +304,7 @@ class FileData(DataSection):
 class LetorData(FileData):
     """LETOR files; see `load_letor`."""
 
-    readers: ClassVar[Readers] = Readers(part_paths, load_fold, load_letor)
+    readers: ClassVar[Readers] = Readers(load_fold, load_letor)
 
     source: Literal["letor"]
 
@@ -315,7 +324,7 @@ class TableData(FileData):
         The names of the columns of document ids and weights, see `load_table`.
     """
 
-    readers: ClassVar[Readers] = Readers(table_paths, load_table_fold, load_table)
+    readers: ClassVar[Readers] = Readers(load_table_fold, load_table)
 
     source: Literal["table"]
     label: str | None = None

@@ -24,6 +24,7 @@ from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
 from moerank.data.scaling import centre_in_queries
 from moerank.files import Json
+from moerank.mofsrank.settings import Limits
 from moerank.rankers import varying_in_queries
 from moerank.studies.executors import check_can_be_sent, find_executor, run_cells
 from moerank.studies.grid import Cell
@@ -328,7 +329,10 @@ def stability(
         solver = Solver.parse(solver) if isinstance(solver, str) else Solver.of(solver, type(solver).__name__)
     (whole, held_out, _), limits = problem.load_limited_fold(fold, data)
     whole = whole
-    given = getattr(solver.source, "include", solver.settings.get("include", limits.get("include"))) or ()
+    own = solver.settings if solver.source is None else vars(solver.source)
+    set_by_user = own.get("limits") or {}
+    of_solver = set_by_user.given if isinstance(set_by_user, Limits) else set_by_user
+    given = {**limits, **own, **of_solver}.get("include") or ()
     included = column_mask(given, whole.feature_names, "include")
     counted = np.flatnonzero(varying_in_queries(whole) & ~included)
     if len(counted) < 2:

@@ -1,9 +1,9 @@
-"""What a ranker of practice gains on the features of a linear front, and what a small search of its own adds to that.
+"""What a ranker of practice gains on the features of a linear front.
 
-    python tests/benchmarks/practice.py [--problems mq2008 mslr web] [--seeds 3] [--evaluations 200] [--data DIR]
+    python tests/benchmarks/practice.py [--problems mq2008 mslr web] [--seeds 3] [--data DIR]
 
-Rows, all on fold 1: the front of a linear search (RankRLS, staircase search, neither instance selection nor ensemble);
-`refit`, LambdaMART trained on its members; and the search that goes on from it with LambdaMART as judge. Validation
+Rows, all on fold 1: the front of a linear search (RankRLS, staircase search, neither instance selection nor ensemble),
+and `refit`, LambdaMART trained on its members. Validation
 chooses parameters, number of trees and member, test queries nothing. Minutes are of the processor, on one thread; the
 grid of LambdaMART is searched once for each problem, and counted for each row that needs it. The last row is LambdaMART
 on all features. Differences are paired, by query, of the mean over the seeds. Never fails a build.
@@ -22,7 +22,7 @@ from moerank.statistics import mean_and_error
 from moerank.studies.problem import load_problem
 
 METRIC = NDCG(10)
-LINEAR, REFIT, SEARCH, ALL = "linear front", "refit", "small search", "all features"
+LINEAR, REFIT, ALL = "linear front", "refit", "all features"
 
 
 def minutes(work):
@@ -31,14 +31,14 @@ def minutes(work):
     return found, seconds / 60
 
 
-def measured(name, seeds, evaluations, folder):
+def measured(name, seeds, folder):
     """Return for each row a list over the seeds: values of the test queries, features and minutes."""
     train, vali, test = load_problem(name).load_fold(1, folder)
     backend = RankRLS().tune(train, vali)
     trees, tuning = minutes(lambda: LambdaMART().tune(train, vali))
     trees.set_params(n_trees=LambdaMART().n_trees)
     shared = dict(metric=METRIC, algorithm="staircase", instance_selection=False, ensemble=False, tune=False)
-    ways = {LINEAR: None, REFIT: trees, SEARCH: {"ranker": trees, "evaluations": evaluations}}
+    ways = {LINEAR: None, REFIT: trees}
     rows = {way: [] for way in (*ways, ALL)}
     for seed in range(seeds):
         for way, refit in ways.items():
@@ -54,7 +54,7 @@ def measured(name, seeds, evaluations, folder):
 
 def table_of(name, rows):
     """Return the table of a problem."""
-    columns = ("", "NDCG@10", "features", "minutes", "NDCG@10 − refit", "gain per minute over refit")
+    columns = ("", "NDCG@10", "features", "minutes", "NDCG@10 − refit")
     n_queries = len(rows[LINEAR][0][0])
     table = Table(*columns, title=f"{name}: {n_queries} test queries, mean of {len(rows[LINEAR])} seeds")
     means = {way: np.mean([values for values, _, _ in runs], axis=0) for way, runs in rows.items()}
@@ -62,16 +62,15 @@ def table_of(name, rows):
     for way, runs in rows.items():
         difference, error = mean_and_error(means[way] - means[REFIT])
         beside = "" if way == REFIT else f"{difference:+.4f} ± {error:.4f}"
-        gain = f"{difference / (took[way] - took[REFIT]):+.4f}" if way == SEARCH else ""
         features = np.mean([size for _, size, _ in runs])
-        table.add_row(way, f"{means[way].mean():.4f}", f"{features:.1f}", f"{took[way]:.2f}", beside, gain)
+        table.add_row(way, f"{means[way].mean():.4f}", f"{features:.1f}", f"{took[way]:.2f}", beside)
     return table
 
 
 def main():
-    arguments = frame.arguments(__doc__, problems=["mq2008", "mslr", "web"], seeds=3, evaluations=200)
+    arguments = frame.arguments(__doc__, problems=["mq2008", "mslr", "web"], seeds=3)
     for name in arguments.problems:
-        rows = measured(name, arguments.seeds, arguments.evaluations, arguments.data)
+        rows = measured(name, arguments.seeds, arguments.data)
         frame.show(table_of(name, rows), 120)
 
 

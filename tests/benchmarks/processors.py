@@ -32,7 +32,6 @@ STAGES = ("instance_selection", "feature_selection", "ensemble")
 SMALL = {
     "mofsrank": {f"{stage}__{key}": 10 for stage in STAGES for key in ("population", "generations")},
     **{name: {"n_trees": 5} for name in ("lambdamart", "bl-mart")},
-    "tree-front": {"n_trees": 5, "evaluations": 20},
 }
 
 

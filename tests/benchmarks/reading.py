@@ -1,4 +1,4 @@
-"""Speed and memory of the reader of LETOR text, without its cache, beside scikit-learn's reader.
+"""Speed and memory of the reader of LETOR text, beside scikit-learn's reader.
 
     python tests/benchmarks/reading.py [--megabytes 200] [--features 136] [--digits 6] [--without-sklearn]
 
@@ -27,9 +27,8 @@ if how == "sklearn":
     read = lambda path: load_svmlight_file(path, query_id=True)[0]
 else:
     from pathlib import Path
-    from moerank.data.read.letor import _parse
-    options = {"precision": np.float32 if how == "float32" else np.float64, "n_features": None, "nulls": False}
-    read = lambda path: _parse(Path(path), beside=None, **options).X
+    from moerank.data.read.letor import read_letor
+    read = lambda path: read_letor(Path(path), dtype=how).X
     warm = path + ".warm"
     open(warm, "w").write("1 qid:1 1:0.5\\n")
     read(warm)

@@ -1,36 +1,28 @@
+import numpy as np
 import pytest
 
-from moerank.data import load_letor
+from moerank.data import load_letor, load_table
+
+TEXT = "2 qid:7 1:0.5 3:1e-5 #docid = a\n0 qid:7 2:NULL #docid = b\n1 qid:3 1:0.1 # c\n"
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("MOERANK_CACHE", str(folder))
-    monkeypatch.delenv("MOERANK_CACHE_SIZE", raising=False)
-    monkeypatch.setattr("moerank.data.read.cache.SETTLED", 0.0)
-    path = tmp_path / "train.txt"
-    path.write_bytes(b"1 qid:1 1:0.5\n0 qid:1 1:1\n")
-    load_letor(path)
-    return folder
+@pytest.mark.parametrize("rule", [0.5, "query-worst"])
+def test_a_letor_file_becomes_a_table_with_the_same_data(command, tmp_path, rule):
+    path, out = tmp_path / "train.txt", tmp_path / "train.parquet"
+    path.write_text(TEXT)
+    done = command("data", "convert", str(path), "--out", str(out))
+    assert done.stdout == f"3 documents with 3 features in {out}\n"
+    for dtype in (np.float64, np.float32):
+        data, table = load_letor(path, missing=rule, dtype=dtype), load_table(out, missing=rule, dtype=dtype)
+        for name in ("X", "y", "qid", "offsets", "documents", "n_missing"):
+            np.testing.assert_array_equal(getattr(table, name), getattr(data, name))
+        assert table.X.dtype == dtype
+        assert (table.feature_names, table.scaling) == (data.feature_names, data.scaling)
 
 
-def test_the_cache_is_shown_and_cleared(command, cache, monkeypatch):
-    shown = command("data", "cache").stdout
-    assert shown.startswith("1 file, ")
-    assert shown.endswith(f" GiB of at most 20 GiB, in {cache}\n")
-    assert len(list(cache.iterdir())) == 1
-    assert command("data", "cache", "--clear").stdout.startswith("removed 1 file, ")
-    assert list(cache.iterdir()) == []
-    monkeypatch.setenv("MOERANK_CACHE_SIZE", "0.5")
-    assert command("data", "cache").stdout == f"0 files, 0 GiB of at most 0.5 GiB, in {cache}\n"
-
-
-def test_no_cache(command, monkeypatch):
-    monkeypatch.setenv("MOERANK_CACHE", "off")
-    assert command("data", "cache", "--clear").stdout.startswith("There is no cache")
-    monkeypatch.setenv("MOERANK_CACHE", "somewhere")
-    monkeypatch.setenv("MOERANK_CACHE_SIZE", "much")
-    done = command("data", "cache")
-    assert done.exit_code == 2
-    assert "MOERANK_CACHE_SIZE is a number of GiB, not 'much'" in done.stderr
+def test_what_is_no_letor_file_is_not_converted(command, tmp_path):
+    path, out = tmp_path / "train.csv", tmp_path / "train.parquet"
+    path.write_text("label,query,a\n1,7,2\n")
+    done = command("data", "convert", str(path), "--out", str(out))
+    assert done.exit_code and "train.csv is a table already; data convert reads LETOR text" in done.stderr
+    assert not out.exists()

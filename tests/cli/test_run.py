@@ -212,7 +212,6 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     ],
 )
 def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatch, arguments, sentence):
-    monkeypatch.setenv("MOERANK_CACHE", "off")
     (tmp_path / "file").write_text("")
     (tmp_path / "wrong.toml").write_text('name = "wrong"\ndata = {source = "letor", folder = "SET", fodler = "SET"}')
     (tmp_path / "part.toml").write_text('name = "part"\ndata = {source = "letor", folder = "."}')
@@ -233,7 +232,6 @@ def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatc
 
 
 def test_letor_files_are_described(command, tmp_path, monkeypatch):
-    monkeypatch.setenv("MOERANK_CACHE", "off")
     for part in ("train", "vali", "test"):
         (tmp_path / f"{part}.txt").write_text("2 qid:1 1:4 2:1\n0 qid:1 1:2 2:1\n0 qid:2 1:8 2:1\n")
     (description,) = json.loads(command("data", "describe", "train.txt", "--json").stdout)
@@ -309,30 +307,3 @@ def test_runs_of_trec_go_out_and_come_in(command, tmp_path, shop):
 
 
 READERS = ((ir_measures.read_trec_qrels, "test.qrels"), (ir_measures.read_trec_run, "test.run"))
-
-
-def test_a_live_run_has_the_same_result_is_resumed_and_shows_the_chosen_member(
-    command, tmp_path, monkeypatch, tiny_result
-):
-    heard = StageProgress.__call__
-
-    def interrupt(self, stage, fraction, text):
-        heard(self, stage, fraction, text)
-        if (stage, text) == ("feature_selection", "generation 2"):
-            raise KeyboardInterrupt
-
-    def state():
-        page = (tmp_path / "here" / "live.html").read_text()
-        return json.loads(page.partition('id="fronts">')[2].partition("</script>")[0])
-
-    words = ["run", "TINY", "--fold", 2, "--seed", 4, "--out", "here", "--live"]
-    with monkeypatch.context() as patch:
-        patch.setattr(StageProgress, "__call__", interrupt)
-        assert command(*words).exit_code == 130
-    assert state()["ended"] and state()["said"].startswith("The run was interrupted. Continue with: moerank run ")
-    assert command(*words, "--resume").exit_code == 0
-    assert what_stays((tmp_path / "here" / "result.json").read_text()) == what_stays(tiny_result.to_json())
-    (run,) = state()["fronts"]["runs"]
-    assert (run[1:5], len(run[5])) == ([2, 4, tiny_result.chosen, "here"], len(tiny_result.front))
-    assert state()["said"].startswith("The run has ended. Verdict: ")
-    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == sorted([*FILES, "live.html", "live.js"])

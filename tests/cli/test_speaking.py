@@ -28,6 +28,14 @@ def test_every_command_answers_to_h(command, words):
     assert command(*words, "-h").stdout == command(*words, "--help").stdout != ""
 
 
+def test_help_breaks_its_paragraphs_where_the_terminal_ends(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = [line.strip() for line in command("run", "-h").stdout.splitlines()]
+    begin = next(number for number, line in enumerate(lines) if line.startswith("The table shows"))
+    paragraph = lines[begin : lines.index("", begin)]
+    assert all(45 < len(line) <= 60 for line in paragraph[:-1])
+
+
 def test_a_quiet_run_prints_the_verdict_alone(command, tmp_path):
     outcome = command("run", "TINY", "--quiet", "--out", "here")
     verdict = read_result(tmp_path / "here").verdict
@@ -135,8 +143,8 @@ def test_members_that_cannot_be_compared_are_refused(command):
             ["--member", "1", "--member", "2", "--member", "3"],
             "error: --member: name one member to compare with",
         ),
-        (["--member", "1", "--json"], "error: --member compares members of a single fold in words"),
-        (["--member", "1", "--fold", "all"], "error: --member compares members of a single fold in words"),
+        (["--member", "1", "--json"], "error: --member and --against compare on a single fold in words"),
+        (["--member", "1", "--fold", "all"], "error: --member and --against compare on a single fold in words"),
     ):
         outcome = command("run", "TINY", "--out", "here", *words)
         assert outcome.exit_code == 2

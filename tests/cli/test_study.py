@@ -28,8 +28,8 @@ def test_study_runs_shows_and_reports(command, tmp_path, monkeypatch):
     assert {cell["state"] for cell in json.loads(command(*asked, "--out", "s", "--dry-run", "--json").stdout)} == {
         "finished"
     }
-    names = {"html": "report.html", "md": "report.md", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
-    monkeypatch.setattr("moerank.reports.report.FIGURES", {"cost": FIGURES["cost"]})  # the others take seconds
+    names = {"html": "report.html", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
+    monkeypatch.setattr("moerank.reports.study_report.FIGURES", {"cost": FIGURES["cost"]})  # the others take seconds
     for kind, name in names.items():
         assert command("report", "s", "--format", kind).exit_code == 0
         assert (tmp_path / "s" / name).stat().st_size > 200
@@ -38,7 +38,10 @@ def test_study_runs_shows_and_reports(command, tmp_path, monkeypatch):
 
 def test_a_spreadsheet_runs_no_text_of_a_report():
     frame = pd.DataFrame({"@problem": ["=1+1", "\tcalc", "a-b"], "p": [-0.5, 2.0, np.nan]})
-    assert _written(SimpleNamespace(frame=frame), "csv") == "'@problem,p\n'=1+1,-0.5\n'\tcalc,2.0\na-b,\n"
+    assert (
+        _written(SimpleNamespace(results=SimpleNamespace(frame=frame)), "csv")
+        == "'@problem,p\n'=1+1,-0.5\n'\tcalc,2.0\na-b,\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,13 +83,13 @@ def test_a_report_of_an_unfinished_study_says_so(command, tmp_path):
     command("study", "TINY", "--solvers", "rankrls,fsmrank", "--folds", "1,2", "--out", "s")
     one, *_ = sorted((tmp_path / "s" / "cells").iterdir())
     one.unlink()
-    outcome = command("report", "s", "--format", "md")
+    outcome = command("report", "s", "--format", "latex")
     assert outcome.exit_code == 0
     assert "1 run is missing or failed; the report names it" in outcome.stderr
-    assert "3 of 4 runs are finished" in (tmp_path / "s" / "report.md").read_text()
+    assert "3 of 4 runs are finished" in (tmp_path / "s" / "report.tex").read_text()
     another, *_ = sorted((tmp_path / "s" / "cells").iterdir())
     another.rename(tmp_path / "another")
-    outcome = command("report", "s", "--format", "md")
+    outcome = command("report", "s", "--format", "latex")
     assert "2 runs are missing or failed; the report names them" in outcome.stderr
 
 

@@ -6,7 +6,9 @@ import pytest
 from helpers.changes import replace
 from helpers.further_objective import cost, with_cost
 
-from moerank.cli.tables import front_table, output, study_table, summary_table
+from moerank.cli.messages import notice
+from moerank.cli.tables import front_table, output, study_table, summary_table, text_table
+from moerank.mofsrank.front import FrontTable
 from moerank.studies.problem import Published
 from moerank.studies.results import Results
 from moerank.studies.summary import summarise
@@ -85,3 +87,43 @@ def test_a_study_has_means_and_errors_of_each_solver(tiny_study, shown):
         assert rows[solver] == expected
     single = shown(study_table(problem, Results(run for run in results if run.fold == 1)))
     assert not any("±" in row for row in single if row[:1] == ["fsmrank"])
+
+
+def test_every_value_is_printed_whatever_the_width(tiny_result, capsys):
+    for width in (30, 80, 200):
+        console = output()
+        console.width = width
+        console.print(front_table(tiny_result))
+        text = capsys.readouterr().out
+        assert max(map(len, text.splitlines())) <= width
+        assert "…" not in text
+        if width >= 80:
+            scores = [
+                part for ranker in (*tiny_result.front, *tiny_result.baselines) for part in ranker.scores.values()
+            ]
+            assert all(f"{value:.4f}" in text for part in scores for value in part.values())
+
+
+def test_labels_are_shown_as_they_are(capsys):
+    label = "fsmrank[lambda1=0.1]"
+    cell = f"{label} [/bold] \x9b2J" + " and more" * 50
+    output().print(text_table(f"title {label} :smile: \x1b[31m", [{"head": cell}]))
+    notice(f"wrote {label}\x1b]0;gone\x07")
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[0].rstrip() == rf"title {label} :smile: \x1b[31m"
+    assert rf"{label} [/bold] \x9b2J" + " and more" * 50 in printed.out
+    assert printed.err == rf"wrote {label}\x1b]0;gone\x07" + "\n"
+
+
+def test_a_front_prints_every_column(monkeypatch):
+    table = FrontTable(
+        {name: [0.123456, 0.234567] for name in ("n_features", "error", "cost", "risk", "validation")}
+        | {"features": [tuple(range(50)), (1,)]}
+    )
+    for width in ("40", "60", "200"):
+        monkeypatch.setenv("COLUMNS", width)
+        text = str(table)
+        assert all(name in text for name in table.columns)
+        assert max(map(len, text.splitlines())) <= int(width)
+    assert repr(table[["error", "cost"]]).count("0.123456") == 2
+    assert len(str(FrontTable({"error": range(500)})).splitlines()) < 100

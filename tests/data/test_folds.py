@@ -79,7 +79,7 @@ def test_precision_and_missing_values_are_passed_on(tmp_path):
     (tmp_path / "vali.txt").write_bytes(b"1 qid:2 1:NULL 4:0.1\n")
     with pytest.raises(ValueError, match=r"vali\.txt, line 1: .*NULL"):
         load_fold(tmp_path)
-    parts = load_fold(tmp_path, missing=0.5, dtype=np.float32, cache=False)
+    parts = load_fold(tmp_path, missing=0.5, dtype=np.float32)
     assert [part.n_features for part in parts] == [4, 4, 4]
     assert parts[1].X.tolist() == [[0.5, 0.0, 0.0, np.float32(0.1)]]
 

@@ -187,7 +187,7 @@ def test_columns_of_arrow_are_numbers_or_refused_by_name():
 
 
 def test_a_query_that_has_not_been_run_is_refused():
-    with pytest.raises(TypeError, match=r"a LazyFrame is a query that has not been run; give X\.collect\(\)"):
+    with pytest.raises(TypeError, match=r"X is a LazyFrame, a query that has not been run; give X\.collect\(\)"):
         made(LazyFrame())
 
 

@@ -19,11 +19,10 @@ def path(tmp_path):
 @pytest.mark.parametrize("counts", [b"3\n1\n", b"3\r\n1", b" 3\t\r1\r\n\n"])
 def test_queries_come_from_the_file_beside(path, beside, counts):
     path.with_name(beside).write_bytes(counts)
-    for _ in range(2):  # the second time from the cache
-        data = load_letor(path)
-        assert data.qid.tolist() == [1, 1, 1, 2]
-        assert data.y.tolist() == [2, 0, 1, 0]
-        assert data.X.tolist() == [[0.5, 0, 1], [1, 0, 0], [0, 0, 0], [0, 4, 0]]
+    data = load_letor(path)
+    assert data.qid.tolist() == [1, 1, 1, 2]
+    assert data.y.tolist() == [2, 0, 1, 0]
+    assert data.X.tolist() == [[0.5, 0, 1], [1, 0, 0], [0, 0, 0], [0, 4, 0]]
     path.with_name(beside).write_bytes(b"2\n2\n")
     assert load_letor(path).qid.tolist() == [1, 1, 2, 2]
 
@@ -80,13 +79,3 @@ def test_lightgbm_reads_the_same(path):
     np.testing.assert_array_equal(dataset.get_label(), data.y)
     np.testing.assert_array_equal(dataset.get_group(), np.diff(data.offsets))
     np.testing.assert_array_equal(data.X, X)
-
-
-def test_a_query_file_beyond_the_limit_is_refused(path, monkeypatch):
-    monkeypatch.setattr("moerank.data.read.files._LARGEST_QUERY_FILE", 2**20)
-    beside = path.with_name("x.query")
-    beside.write_bytes(b"3\n1".ljust(2**20, b"\n"))
-    assert load_letor(path).n_queries == 2
-    beside.write_bytes(b"3\n1".ljust(2**20 + 1, b"\n"))
-    with pytest.raises(ValueError, match=r"x\.query: larger than 1 MiB; expected one count of documents per line"):
-        load_letor(path)

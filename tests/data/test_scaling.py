@@ -1,5 +1,3 @@
-import copy
-import gc
 import itertools
 import pickle
 import statistics
@@ -21,7 +19,6 @@ from moerank.data import (
     query_level_norm,
 )
 from moerank.data.blocks import ROWS
-from moerank.data.inputs import name_of_scaled_table
 from moerank.data.scaling import negative_features
 
 
@@ -209,21 +206,6 @@ def test_parts_keep_their_scaling():
     assert scaled.with_rows(np.arange(6)).scaling == scaled.scaling
     assert query_level_norm(train).with_features(mask).scaling == PER_QUERY
     assert pickle.loads(pickle.dumps(scaled)).scaling == scaled.scaling
-
-
-def test_scaled_tables_are_known_as_long_as_they_live():
-    train = raw()
-    scaled = fit_scaling(train, "standard").apply(train)
-    for table in (scaled.X, scaled.X[3:9], scaled.X[:, :2], scaled.with_features(np.arange(4) < 2).X):
-        assert name_of_scaled_table(table) == "raw"
-    for twin in (pickle.loads(pickle.dumps(scaled)), copy.copy(scaled)):
-        assert name_of_scaled_table(twin.X) == "raw"
-    for table in (train.X, scaled.X.copy(), query_level_norm(train).X, [[1.0]], None):
-        assert name_of_scaled_table(table) is None
-    table = scaled.X
-    del scaled, twin
-    gc.collect()
-    assert name_of_scaled_table(table) == "raw"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData
-from moerank.data.logs.judgments import read_qrels, read_run, write_qrels, write_run
+from moerank.data.trec import read_qrels, read_run, write_qrels, write_run
 from moerank.metrics import MAP, MRR, NDCG, Recall
 
 

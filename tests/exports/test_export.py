@@ -17,7 +17,7 @@ from moerank.rankers.model import Forest, Model
 
 BUDGET = {"population": 8, "generations": 2}
 
-OWN = ("solr", "elasticsearch", "elastic", "opensearch", "vespa", "onnx", "python", "json")
+OWN = ("solr", "elasticsearch", "opensearch", "vespa", "onnx", "python", "json")
 """The package's formats. A format that is added says in its own test how it takes deep trees and equal names."""
 
 
@@ -57,7 +57,7 @@ def test_the_packages_formats_come_in_this_order():
 
 def test_a_version_is_of_opensearch_and_a_number(tmp_path):
     mr.export(GUIDE, "opensearch", tmp_path / "m.json", target_version="3.1")
-    with pytest.raises(ValueError, match="target_version is for elastic and opensearch, not for solr"):
+    with pytest.raises(ValueError, match="target_version is for opensearch, not for solr"):
         mr.export(GUIDE, "solr", tmp_path / "m.json", target_version="9.1")
     with pytest.raises(ValueError, match=r"target_version must be a version such as '3.8', not 'new'"):
         mr.export(GUIDE, "opensearch", tmp_path / "m.json", target_version="new")
@@ -125,7 +125,7 @@ def test_a_tree_of_any_depth_is_written_or_refused(tmp_path, format):
         (0,) * n, tuple(-1.0 * k for k in range(n)), below, tuple(range(-1, -1 - n, -1)), (1.0,) * (n + 1), (0,)
     )
     model = Model(names=("x",), columns=(0,), trees=forest)
-    if format in ("elastic", "onnx", "python", "json"):
+    if format in ("onnx", "python", "json"):
         assert mr.export(model, format, tmp_path / "model").files
         return
     with pytest.raises(ValueError, match="a tree is hundreds of splits deep, which readers of JSON refuse; train with"):
@@ -135,9 +135,6 @@ def test_a_tree_of_any_depth_is_written_or_refused(tmp_path, format):
 @pytest.mark.parametrize("format", OWN)
 def test_names_collide_only_where_they_are_rewritten(tmp_path, format):
     model = replace(GUIDE, names=("a b", "a.b", "age"))
-    if format == "elastic":
-        model = served("raw", "trees")
-        model = replace(model, names=("a b", "a.b", *model.names[2:]), negative=())
     if format in ("onnx", "python", "json"):
         assert mr.export(model, format, tmp_path / "model").files
         return
@@ -180,7 +177,7 @@ def test_nothing_that_is_there_is_written_over(tmp_path):
     assert not path.exists()
     (path.parent / "m-features.json").unlink()
     path.mkdir()
-    with pytest.raises(OSError, match="is a folder, not a file"):
+    with pytest.raises(OSError, match="Is a directory"):
         mr.export(GUIDE, "solr", path)
     assert written.files[path]
 

@@ -5,14 +5,12 @@ import json
 import numpy as np
 import pytest
 from helpers import logs
-from helpers.serving_elastic import ElasticModel
 from helpers.serving_elasticsearch import PluginModel
 from helpers.serving_solr import SolrModel
 from helpers.serving_vespa import VespaProfile
 
 from moerank.data import load_table
-from moerank.data.logs.ingest import ingest
-from moerank.data.logs.responses import LogOptions, read_definitions
+from moerank.data.ingest import ingest, read_definitions
 from moerank.exports import export
 from moerank.rankers import LambdaMART, RankRLS
 
@@ -39,8 +37,6 @@ def opensearch(follows_missing):
         ("opensearch", "3.1", logs.plugin, logs.NAMES, logs.FEATURE_SET, opensearch("zero")),
         ("opensearch", "3.8", logs.plugin, logs.NAMES, logs.FEATURE_SET, PluginModel),
         ("opensearch", None, logs.plugin, logs.NAMES, logs.FEATURE_SET, opensearch(None)),
-        ("elastic", None, logs.elastic, logs.NAMES, logs.EXTRACTORS, ElasticModel),
-        ("elastic", "8.14", logs.elastic, logs.NAMES, logs.EXTRACTORS, lambda text: ElasticModel(text, (8, 14))),
         ("solr", None, logs.solr, logs.NAMES, logs.STORE, SolrModel),
         ("vespa", None, logs.vespa, logs.VESPA_NAMES, None, VespaProfile),
     ],
@@ -48,8 +44,6 @@ def opensearch(follows_missing):
 def test_logged_rows_have_the_scores_of_the_ranker(
     format, version, write, names, definitions, server, ranker, tmp_path
 ):
-    if format == "elastic" and isinstance(ranker, RankRLS):
-        pytest.skip("is refused")
     (tmp_path / "log.jsonl").write_text(write(SHOP))
     (tmp_path / "judgments.csv").write_text(logs.quepid(SHOP))
     (tmp_path / "definitions.json").write_text(json.dumps(definitions))
@@ -58,7 +52,6 @@ def test_logged_rows_have_the_scores_of_the_ranker(
         tmp_path / "t.parquet",
         judgments=tmp_path / "judgments.csv",
         definitions=definitions and tmp_path / "definitions.json",
-        options=LogOptions(query_param="q" if format == "solr" else None),
     )
     data = load_table(done.table, missing=0)
     ranker.fit(data)
@@ -75,11 +68,6 @@ def test_logged_rows_have_the_scores_of_the_ranker(
     else:
         engine = server(*texts)
     scores = [engine.score(row) for row in rows]
-    if format == "elastic":  # whose table has no positions: its rows are in the order of the documents
-        ids = [
-            (q, doc) for q, (_, _, documents) in enumerate(SHOP) for doc, grade, *_ in documents if grade is not None
-        ]
-        scores = [score for _, score in sorted(zip(ids, scores, strict=True))]
     assert len(data.y) == len(scores) > 80
     assert np.ptp(scores) > 0.1
     np.testing.assert_allclose(scores, ranker.predict(data.X), rtol=1e-5, atol=1e-5 * np.ptp(scores))
@@ -108,14 +96,18 @@ def test_the_features_of_the_engine_come_back_as_they_were(content, format, tmp_
     assert "features without a definition: age_days" in again.lines
 
 
-def test_the_parameters_of_extractors_are_in_their_templates(tmp_path):
-    query = {
-        "bool": {"must": {"match": {"title": "{{ q }}"}}, "boost": None, "filter": [{"term": {"shop": "{{{s}}}"}}]}
-    }
-    extractor = {"query_extractor": {"feature_name": "a", "query": query}}
-    (tmp_path / "model.json").write_text(json.dumps({"feature_extractors": [extractor]}))
-    assert read_definitions(tmp_path / "model.json")["a"]["elasticsearch"]["params"] == ["q", "s"]
-    for content, message in (('{"a": 1}', "no feature is defined"), ("{", "not JSON")):
-        (tmp_path / "model.json").write_text(content)
-        with pytest.raises(ValueError, match=message):
-            read_definitions(tmp_path / "model.json")
+TWICE = [{"name": "a", "class": "F"}, {"name": "a", "class": "G"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a": 1}', "no feature is defined"),
+        ("{", "Expecting property"),
+        (json.dumps(TWICE), "'a' is defined twice, and not alike"),
+    ],
+)
+def test_what_is_no_definition_is_refused(content, message, tmp_path):
+    (tmp_path / "model.json").write_text(content)
+    with pytest.raises(ValueError, match=rf"model.json: .*{message}"):
+        read_definitions(tmp_path / "model.json")

@@ -9,9 +9,14 @@ from moerank.figures import of_study
 from moerank.figures.figure import FigureFolder, StudyFigure
 from moerank.figures.of_study import FIGURES
 from moerank.reports.page import html_report
-from moerank.reports.report import Report
+from moerank.reports.study_report import Report
 
-NEW = """
+NEW = """\
+'''A new figure.
+
+A sentence & nothing else.
+'''
+
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure
@@ -23,7 +28,7 @@ def draw(view):
     return figure
 
 
-FIGURE = StudyFigure(draw, caption="A sentence & nothing else.", section="results", place=2, takes=("fold",))
+FIGURE = StudyFigure(draw, "results", order=2, takes=("fold",))
 """
 
 
@@ -31,11 +36,11 @@ FIGURE = StudyFigure(draw, caption="A sentence & nothing else.", section="result
 def new_figure(tmp_path):
     """A figure of its own in a further folder of the package."""
     (tmp_path / "figures").mkdir()
-    (tmp_path / "figures" / "brandnew.py").write_text(NEW)
+    (tmp_path / "figures" / "brandnew_of_study.py").write_text(NEW)
     of_study.__path__.append(str(tmp_path / "figures"))
     yield "brandnew"
     of_study.__path__.remove(str(tmp_path / "figures"))
-    sys.modules.pop("moerank.figures.of_study.brandnew", None)
+    sys.modules.pop("moerank.figures.of_study.brandnew_of_study", None)
 
 
 def test_a_file_is_a_figure_of_the_command_line_and_of_reports(new_figure, command, tiny_study, monkeypatch):
@@ -44,7 +49,7 @@ def test_a_file_is_a_figure_of_the_command_line_and_of_reports(new_figure, comma
     outcome = command("plot", new_figure, tiny_study.out, "--fold", 2, "--out", "new.svg")
     assert outcome.exit_code == 0, outcome.stderr
     shown = {name: FIGURES[name] for name in ("accuracy", "brandnew", "attainment")}  # the others take seconds
-    monkeypatch.setattr("moerank.reports.report.FIGURES", shown)
+    monkeypatch.setattr("moerank.reports.study_report.FIGURES", shown)
     page = html_report(Report(tiny_study))
     assert "<figcaption>A sentence &amp; nothing else.</figcaption>" in page
     places = [page.index(f'="{name}-tiny-') for name in ("accuracy", "brandnew", "attainment")]
@@ -62,7 +67,7 @@ def test_every_figure_says_what_it_is():
     for name, figure in FIGURES.items():
         assert figure.caption.endswith("."), name
         assert figure.section in ("results", "tests", "features", "ablations"), name
-    places = [(figure.section, figure.place) for figure in FIGURES.values()]
+    places = [(figure.section, figure.order) for figure in FIGURES.values()]
     assert len(set(places)) == len(places)  # their order in a report is stated
     assert [name for name, figure in FIGURES.items() if not figure.of_problem] == ["ranks"]
 

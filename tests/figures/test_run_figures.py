@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 
 import moerank as mr
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
-from moerank.figures.of_run.features import MOST_ROWS
+from moerank.figures.of_run.features_of_run import MOST_ROWS
 from moerank.figures.style import save_figure
 from moerank.studies.result import Member
 

@@ -138,7 +138,7 @@ def judged(path, content, *, missing=None, dtype=np.float64, beside=None):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            data = load_letor(path, missing=missing, dtype=dtype, cache=False)
+            data = load_letor(path, missing=missing, dtype=dtype)
     except ValueError as error:
         return _judged_refusal(path, content, str(error), expected, beside)
     if expected is None:

@@ -68,7 +68,7 @@ def call_others():
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("1 qid:1 1:1 2:2\n0 qid:1 1:0.5 2:3\n")
         file.flush()
-        mr.load_letor(file.name, cache=False)
+        mr.load_letor(file.name)
 
 
 def seconds(name, types):

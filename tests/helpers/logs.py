@@ -12,45 +12,18 @@ GOLDEN = [
 ]
 """Queries with their documents: id, grade, and the values of the features; None is missing, or not judged."""
 
-QUERIES = {name: {"match": {"field": name}} for name in NAMES}
-FEATURE_SET = {
-    "_source": {
-        "name": "shop",
-        "featureset": {
-            "name": "shop",
-            "features": [
-                {"name": name, "params": ["q"], "template_language": "mustache", "template": query}
-                for name, query in QUERIES.items()
-            ],
-        },
-    }
-}
-EXTRACTORS = {
-    "trained_model_configs": [
-        {
-            "inference_config": {
-                "learning_to_rank": {
-                    "feature_extractors": [
-                        {"query_extractor": {"feature_name": name, "query": query}} for name, query in QUERIES.items()
-                    ]
-                }
-            }
-        }
-    ]
-}
-STORE = {
-    "responseHeader": {"status": 0},
+FEATURES = {
+    "name": "shop",
     "features": [
-        {
-            "name": name,
-            "class": "org.apache.solr.ltr.feature.FieldValueFeature",
-            "params": {"field": name, "defaultValue": "0"},
-            "store": "shop",
-        }
+        {"name": name, "params": ["q"], "template_language": "mustache", "template": {"match": {"field": name}}}
         for name in NAMES
     ],
 }
-"""The definitions of the features, as the plug-ins, Elastic's own LTR and Solr answer them."""
+FEATURE_SET = {"_source": {"name": "shop", "featureset": FEATURES}}
+CLASS = "org.apache.solr.ltr.feature.FieldValueFeature"
+PARAMS = {name: {"field": name, "defaultValue": "0"} for name in NAMES}
+STORE = {"features": [{"name": n, "class": CLASS, "params": PARAMS[n], "store": "shop"} for n in NAMES]}
+"""The definitions of the features, as the plug-ins and Solr answer them."""
 
 
 def shop(n_queries):
@@ -60,16 +33,8 @@ def shop(n_queries):
     for query in range(3, n_queries + 1):
         bm25, stars, age = draw.integers(0, 40, 8) / 4, draw.integers(2, 11, 8) / 2, draw.integers(1, 400, 8)
         grades = np.clip((bm25 + stars - 4) // 3, 0, 3).astype(int)
-        documents = [
-            (
-                f"d{query}x{row}",
-                int(grades[row]),
-                float(bm25[row]),
-                None if row == 5 else float(stars[row]),
-                float(age[row]),
-            )
-            for row in range(8)
-        ]
+        names, stars = [f"d{query}x{row}" for row in range(8)], [*stars[:5].tolist(), None, *stars[6:].tolist()]
+        documents = list(zip(names, grades.tolist(), bm25.tolist(), stars, age.astype(float).tolist(), strict=True))
         world.append((f"q{query}", f"query number {query}", documents))
     return world
 
@@ -82,43 +47,17 @@ def _lines(world, response):
 
 
 def plugin_response(documents):
-    def features(values):
-        return [
-            {"name": name} if value is None else {"name": name, "value": value}
-            for name, value in zip(NAMES, values, strict=True)
-        ]
-
-    hits = [
-        {
-            "_index": "shop",
-            "_id": doc,
-            "_score": 1.0,
-            "fields": {"_ltrlog": [{"main": features(values)}]},
-            "matched_queries": ["ltr"],
-        }
-        for doc, _, *values in documents
-    ]
-    shards = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
-    total = {"value": len(hits), "relation": "eq"}
-    return {"took": 4, "timed_out": False, "_shards": shards, "hits": {"total": total, "max_score": 1.0, "hits": hits}}
+    hits = []
+    for doc, _, *values in documents:
+        logged = [{"name": n} | ({} if v is None else {"value": v}) for n, v in zip(NAMES, values, strict=True)]
+        hits.append({"_index": "shop", "_id": doc, "fields": {"_ltrlog": [{"main": logged}]}, "matched_queries": ["x"]})
+    whole = {"took": 4, "timed_out": False, "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0}}
+    return whole | {"hits": {"total": {"value": len(hits), "relation": "eq"}, "hits": hits}}
 
 
 def plugin(world):
     """A log of the LTR plug-ins of Elasticsearch and OpenSearch."""
     return _lines(world, plugin_response)
-
-
-def elastic(world):
-    """A log of Elastic's own LTR: the documents stand in another order than on the page."""
-
-    def response(documents):
-        hits = []
-        for doc, _, *values in sorted(documents, reverse=True):
-            matched = {name: value for name, value in zip(NAMES, values, strict=True) if value is not None}
-            hits.append({"_index": "shop", "_id": doc, "_score": sum(matched.values()), "matched_queries": matched})
-        return {"took": 2, "timed_out": False, "hits": {"total": {"value": len(hits), "relation": "eq"}, "hits": hits}}
-
-    return _lines(world, response)
 
 
 def solr_response(query, documents):
@@ -149,25 +88,6 @@ def vespa_response(documents):
 def vespa(world):
     """A log of Vespa; a missing value of bm25(title) is 0."""
     return _lines(world, vespa_response)
-
-
-def pyvespa(world):
-    """A table of pyvespa's VespaFeatureCollector: relevant documents first, others are labelled 0."""
-    lines = ["query_id,doc_id,relevance_label,relevance_score,match_age_days,match_attribute(stars),match_bm25(title)"]
-    for qid, _, documents in world:
-        for doc, grade, bm25, stars, age in sorted(documents, key=lambda document: -(document[1] or 0)):
-            lines.append(f"{qid},{doc},{grade or 0.0},1.0,{age},{'' if stars is None else stars},{bm25 or 0.0}")
-    return "\n".join(lines) + "\n"
-
-
-def ranklib(world):
-    """Lines of RankLib with documents and queries in comments; a missing value is an absent index."""
-    lines = []
-    for qid, query, documents in world:
-        for doc, grade, *values in documents:
-            pairs = " ".join(f"{index}:{value}" for index, value in enumerate(values, start=1) if value is not None)
-            lines.append(f"{grade or 0} qid:{qid[1:]} {pairs} # {doc} {query}")
-    return "\n".join(lines) + "\n"
 
 
 def judged(world):

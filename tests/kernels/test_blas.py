@@ -9,7 +9,7 @@ from threading import Barrier, Thread
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.blas import _set_threads, one_blas_thread
 
 THREADS = 2
 
@@ -26,10 +26,7 @@ def limits():
 
 def set_limits(n_threads):
     for library in libraries():
-        release = getattr(library, "clear_controlling_thread", lambda force: None)
-        release(force=True)
-        library.set_num_threads(n_threads)
-        release(force=True)
+        _set_threads(library, n_threads)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import pytest
 from moerank.data import load_planted_fold
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.mofsrank.guarantee import guaranteed_member, halves, largest_loss, order_of_tests, shows
+from moerank.mofsrank.front import guaranteed_member, halves, largest_loss, order_of_tests, shows
 from moerank.mofsrank.objectives import values_of
 from moerank.statistics import e_value, level_of_each, mean_interval, p_above
 

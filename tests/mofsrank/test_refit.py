@@ -132,8 +132,8 @@ def test_what_draws_is_given_the_seed_of_the_run(fold):
 
 def test_progress_tells_of_each_step(fold):
     told = []
-    fitted(fold, refit={"ranker": "rankboost", "evaluations": 12}, progress=lambda *state: told.append(state))
-    stages = ["feature_selection", "refit_tuning", "refit_search", "refit"]
+    fitted(fold, refit="rankboost", progress=lambda *state: told.append(state))
+    stages = ["feature_selection", "refit_tuning", "refit"]
     assert list(dict.fromkeys(stage for stage, *_ in told)) == stages
     for stage in stages:
         fractions = [fraction for name, fraction, *_ in told if name == stage]
@@ -141,72 +141,29 @@ def test_progress_tells_of_each_step(fold):
         assert fractions[-1] == 1.0
 
 
-def search(fold, evaluations=20, **parameters):
-    return fitted(fold, refit={"ranker": RankBoost(8), "evaluations": evaluations}, **parameters)
-
-
-def test_a_small_search_goes_on_from_the_front_and_its_errors_are_out_of_fold(fold, plain):
-    train = fold[0]
-    solver, longer = search(fold), search(fold, evaluations=40)
-    assert 0 < solver.n_evaluations_ - plain.n_evaluations_ < 31
-    assert list(solver.fronts_) == ["feature_selection", "refit_search"]
-    front = solver.front_
-    np.testing.assert_array_equal(front["error"], np.sort(solver.fronts_["refit_search"][:, 1])[::-1])
-    assert (np.diff(front["error"]) < 0).all()
-    assert (front["error"] > 1.0 - METRIC.score(train, solver.front_rankers_.scores(train.X)) + 0.02).any()
-    histories = [found.history_["refit_search"]["hypervolume"].iloc[-1] for found in (solver, longer)]
-    assert histories[0] <= histories[1]
-
-
-def test_same_bits_with_any_number_of_workers_and_another_seed_other_ones(fold):
-    one, two, other = search(fold), search(fold, workers=2), search(fold, random_state=1)
+def test_same_bits_with_any_number_of_workers(fold):
+    one, two = fitted(fold, refit=RankBoost(8)), fitted(fold, refit=RankBoost(8), workers=2)
     np.testing.assert_array_equal(one.front_rankers_.scores(fold[2].X), two.front_rankers_.scores(fold[2].X))
     assert one.front_.equals(two.front_)
-    assert not one.front_.equals(other.front_)
 
 
-def test_limits_bind_the_small_search_and_excluded_features_have_no_part(fold):
-    groups = ["a", "a", "b", "b", None, None, None, None]
-    limits = dict(max_features=4, include=[5], exclude=[0], groups=groups)
-    solver = search(fold, **limits, feature_selection={**BUDGET, "by_group": True})
-    support = solver.front_support_
-    assert support[:, 5].all()
-    assert not support[:, 0].any()
-    assert support.sum(axis=1).max() <= 4
-    np.testing.assert_array_equal(support[:, 2], support[:, 3])
+def test_excluded_features_have_no_part_in_the_reference(fold):
+    solver = fitted(fold, refit=RankBoost(8), limits={"max_features": 4, "include": [5], "exclude": [0]})
+    assert solver.front_support_[:, 5].all()
     train, _, test = fold
-    kept = np.arange(8) > 0
-    everything = RankBoost(8).fit(train.X[:, kept], train.y, qid=train.qid).predict(test.X[:, kept])
+    columns = np.arange(8) > 0
+    everything = RankBoost(8).fit(train.X[:, columns], train.y, qid=train.qid).predict(test.X[:, columns])
     selection, reference = METRIC.per_query(test, np.column_stack([solver.predict(test), everything])).T
-    found = solver.verdict(test)
-    assert found == judge(selection, reference, "test", METRIC.name, solver.support_.sum(), 7, advice=found.advice)
-
-
-def test_an_interrupted_search_goes_on_from_its_memo(fold, tmp_path):
-    def interrupt(stage, fraction, generation, n_eval):
-        if (stage, generation) == ("refit_search", 1):
-            raise KeyboardInterrupt
-
-    told = []
-    with pytest.raises(KeyboardInterrupt):
-        search(fold, memo=tmp_path / "memo", progress=interrupt)
-    resumed = search(
-        fold, memo=tmp_path / "memo", resume=True, workers=2, progress=lambda *state: told.append(state[::2])
-    )
-    assert resumed.front_.equals(search(fold).front_)
-    assert told[0] == ("refit_search", 2)
+    verdict = solver.verdict(test)
+    assert verdict == judge(selection, reference, "test", METRIC.name, solver.support_.sum(), 7, advice=verdict.advice)
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
         ("lambdamat", "unknown ranker 'lambdamat'; did you mean 'lambdamart'?"),
-        (LambdaMART, "refit: the ranker must be a name or an estimator with fit and predict, not <class"),
-        (METRIC, "refit: the ranker must be a name or an estimator with fit and predict, not NDCG"),
-        ({"evaluations": 5}, "refit: the ranker must be a name or an estimator with fit and predict, not None"),
-        ({"ranker": "rankrls", "evaluation": 5}, "unknown setting of refit 'evaluation'; did you mean 'evaluations'"),
-        ({"ranker": "rankrls", "evaluations": -1}, "evaluations must be at least 0, not -1"),
-        ({"ranker": "rankrls", "evaluations": "5"}, "evaluations must be an integer, not '5'"),
+        (LambdaMART, "refit must be the name of a ranker or an estimator with fit and predict, not <class"),
+        (METRIC, "refit must be the name of a ranker or an estimator with fit and predict, not NDCG"),
     ],
 )
 def test_wrong_values_are_refused_before_the_search(fold, given, sentence):
@@ -220,4 +177,3 @@ def test_a_ranker_that_cannot_judge_instances_is_refused_with_the_ways_to_use_it
         fitted(fold, backend=LambdaMART(), instance_selection=True)
     assert "give instance_selection=False, and ensemble=False" in str(error.value)
     assert "refit=LambdaMART(…)" in str(error.value)
-    assert 'refit={"ranker": LambdaMART(…), "evaluations": 200}' in str(error.value)

@@ -38,24 +38,6 @@ def test_predictions_of_raw_and_scaled_data_are_the_same_bits(kind):
             np.testing.assert_array_equal(ranker.predict(table), scores)
 
 
-@pytest.mark.parametrize("kind", ["minmax", "standard"])
-def test_a_scaled_table_is_not_scaled_again(kind):
-    train, test = raw(), raw(1)
-    scaling = fit_scaling(train, kind)
-    ranker = RankSVM().fit(scaling.apply(train))
-    scaled = scaling.apply(test)
-    for table in (scaled.X, scaled.X[:5]):
-        for use in (ranker.predict, ranker.transform):
-            with pytest.raises(
-                ValueError, match=r"this is the scaled table of set 1, .* the RankingData itself, or raw"
-            ):
-                use(table)
-    with pytest.raises(ValueError, match="this is the scaled table of set 1"):
-        RankSVM().fit(scaling.apply(train), validation=(scaled.X, test.y, test.qid))
-    on_arrays = RankSVM().fit(scaling.apply(train).X, train.y, qid=train.qid)
-    np.testing.assert_array_equal(on_arrays.predict(scaled.X), ranker.predict(test))  # neither knows of any scaling
-
-
 def test_other_scalings_than_that_of_the_fit_are_refused():
     train, test = raw(), raw(1)
     scaled = {kind: fit_scaling(train, kind).apply(train) for kind in ("minmax", "standard", "query")}

@@ -5,8 +5,8 @@ from helpers.further_objective import with_cost
 
 from moerank.figures.of_study import FIGURES
 from moerank.reports.page import html_report
-from moerank.reports.report import Report
 from moerank.reports.sections import sections
+from moerank.reports.study_report import Report
 from moerank.studies.study import Study
 
 
@@ -17,8 +17,8 @@ def report(tiny_study):
 
 @pytest.fixture(scope="session")
 def shown(report):
-    """The sections of the report; their figures take seconds."""
-    return sections(report)
+    """The sections of the report."""
+    return list(sections(report))
 
 
 @pytest.fixture(scope="session")
@@ -53,5 +53,6 @@ def priced_report(report_of, report):
 @pytest.fixture(scope="session")
 def priced_page(priced_report):
     with pytest.MonkeyPatch.context() as patch:  # the other figures take seconds
-        patch.setattr("moerank.reports.report.FIGURES", {name: FIGURES[name] for name in ("accuracy", "objectives")})
+        two = {name: FIGURES[name] for name in ("accuracy", "objectives")}
+        patch.setattr("moerank.reports.study_report.FIGURES", two)
         return html_report(priced_report)

@@ -53,12 +53,12 @@ def test_what_is_no_file_does_not_hang(study, tmp_path, command):
     path = tmp_path / "cells" / f"{key}.json"
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(OSError, match=rf"{path} is a FIFO, not a file"):
+    with pytest.raises(OSError, match=rf"{path} is a pipe or a device, not a file"):
         study.results()
     path.unlink()
     failure = tmp_path / "failures" / f"{key}.json"
     os.mkfifo(failure)
-    with pytest.raises(OSError, match=rf"{failure} is a FIFO"):
+    with pytest.raises(OSError, match=rf"{failure} is a pipe"):
         study.failures()
     failure.unlink()
     failure.write_text("[" * 200_000)
@@ -70,7 +70,10 @@ def test_what_is_no_file_does_not_hang(study, tmp_path, command):
     os.remove(tmp_path / "study.json")
     os.mkfifo(tmp_path / "study.json")
     outcome = command("report", tmp_path)
-    assert (outcome.exit_code, outcome.stderr) == (2, f"error: {tmp_path / 'study.json'} is a FIFO, not a file\n")
+    assert (outcome.exit_code, outcome.stderr) == (
+        2,
+        f"error: {tmp_path / 'study.json'} is a pipe or a device, not a file\n",
+    )
     assert time.monotonic() - begin < 20
 
 

@@ -91,7 +91,7 @@ def test_budgets_of_the_problem_do_not_count_and_its_data_do(tiny_problem):
         (spea2, None, "a function needs a name for tables: solvers="),
         (RankSVM(), "fsmrank", "'fsmrank' is in the table of solvers"),
         (RankSVM(), "  ", "give the solver another name"),
-        (MOFSRank(include=list(range(60))), None, "is too long for tables; give it a name"),
+        (MOFSRank(limits={"include": list(range(60))}), None, "is too long for tables; give it a name"),
         (MOFSRank(random_state=np.random.default_rng(0)), "mine", "the solver mine, parameter random_state, is a Gen"),
     ],
 )

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import moerank as mr
 from moerank.cli.app import app
 from moerank.data import RankingData, make_planted
-from moerank.figures.stability import stability_figure
+from moerank.figures.stability_figure import stability_figure
 from moerank.selectors import GreedyRankRLS
 from moerank.studies.grid import Cell
 from moerank.studies.problem import load_problem, make_problem

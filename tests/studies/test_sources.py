@@ -14,7 +14,6 @@ TABLE = "query,label,a,b\n" + "".join(f"q{row // 2:02},{row % 2},{row},{row * ro
 @pytest.fixture
 def problem(tmp_path, monkeypatch):
     """Write a problem file with a table [data] and read it, far from any other data."""
-    monkeypatch.setenv("MOERANK_CACHE", "off")
     monkeypatch.delenv("MOERANK_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
@@ -215,3 +214,14 @@ def test_web_data_have_the_queries_that_are_asked_for():
     assert load_problem("web").load_fold(1)[0].X.dtype == np.float32
     with pytest.raises(ValueError, match=r"--set data\.queries: \[data\] queries must be at least 5, not 4"):
         load_problem("web", {"data.queries": 4})
+
+
+def test_the_cells_of_a_study_read_a_fold_once(problem, tmp_path, monkeypatch):
+    letor_fold(tmp_path / "mine" / "SET", 1.0)
+    read = problem(LETOR)
+    first, again = read.load_fold(1), read.load_fold(1)
+    assert again[0].X is first[0].X and again[0].label_runs is not first[0].label_runs
+    (tmp_path / "mine" / "SET" / "train.txt").write_text("1 qid:1 1:12.5\n0 qid:1 1:0\n")
+    assert read.load_fold(1)[0].X.tolist() == [[12.5], [0.0]]
+    monkeypatch.setattr("moerank.studies.sources.LARGEST_FOLD", 0)
+    assert read.load_fold(1)[0].X is not read.load_fold(1)[0].X

@@ -166,10 +166,10 @@ def test_a_read_only_folder_keeps_what_is_there(small_disk, run, asked, undistur
     reason = "Read-only file system; choose another folder with --out"
     assert (code, sentence(err)) == (2, f"error: cannot write results to {study}: {reason}")
     assert contents(study) == before
-    code, _, err = run("report", study, "--format", "md", "--out", tmp_path / "report.md")
+    code, _, err = run("report", study, "--format", "latex", "--out", tmp_path / "report.tex")
     assert code == 0
-    assert "7 of 8 runs are finished" in (tmp_path / "report.md").read_text()
-    code, _, err = run("report", study, "--format", "md")
+    assert "7 of 8 runs are finished" in (tmp_path / "report.tex").read_text()
+    code, _, err = run("report", study, "--format", "latex")
     assert (code, err) == (2, f"error: cannot write results to {study}: {reason}\n")
     code, out, _ = run(*asked(study, "--dry-run", "--json"))
     assert [cell["state"] for cell in json.loads(out)].count("open") == 1

@@ -1,56 +1,72 @@
-"""Tables with one row per document, in files with named columns."""
+"""Reader of tables with one row per document: CSV, Parquet, and formats that other packages add.
+
+`READERS` has a row for each format. A reader turns a path into columns, and the rest is the same for all formats.
+"""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import check_room, unknown
-from moerank.data.blocks import empty_table
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.cache import Table, remembered
-from moerank.data.read.files import (
-    READERS,
-    Reader,
+from moerank.data.read.stream import (
+    MISSING_REMEDY,
+    Documents,
+    as_precision,
     check_folder,
+    joined,
     names_in,
-    part_of_reading,
-    reader_of,
+    quoted,
+    report_offset,
     report_reading,
-    table_endings,
+    unpacked,
+    zeros,
 )
 from moerank.data.scaling import MissingRule, check_missing_rule
-
-Precision = type[np.float64] | type[np.float32]
-
-
-def as_precision(dtype: DTypeLike) -> Precision:
-    """Return a precision of features as one of the two types there are, or raise a ValueError."""
-    for precision in (np.float64, np.float32):
-        if np.dtype(dtype) == precision:
-            return precision
-    raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
-
+from moerank.files import Json, open_regular, replacing
+from moerank.solvers import plugins
 
 MOST_LABEL = 2**31 - 1
 
-MISSING_REMEDY = (
-    "say what missing values become: a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, "
-    "--missing, or missing = in [data] of a problem file"
-)
+ROLES = b"moerank"
+"""Key of the metadata of a Parquet file that say which columns are label, query, document and features."""
 
+LABELS = ("label", "relevance", "rel", "grade", "target", "y")
+QUERIES = ("qid", "query_id", "query", "queryid", "srch_id", "session_id", "group")
+"""Usual names of the columns of label and query, the most usual first; upper and lower case do not count."""
 
-class WrongValueError(ValueError):
-    """A value of a table that cannot be used; the reader of its format may know the line."""
+PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
+
+MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
+"""How CSV files write that a value is missing."""
+
+SEPARATORS = ",;\t"
+
+BLOCK = 2**22
+"""Bytes of a CSV file, and values of a Parquet file, that are read together; a row of CSV may not be longer."""
+
+BUFFER = 2**16
+"""Bytes of each column of a Parquet file that are read ahead: a group of rows may be as large as the file."""
 
 
 @dataclass(frozen=True)
@@ -60,32 +76,76 @@ class Columns:
     label: str
     query: str
     features: tuple[str, ...]
-    remedy: str = "make numbers of it"
-    """For a feature that holds no numbers."""
     further: Mapping[str, str] = field(default_factory=dict)
-    """The columns of `FURTHER` arrays, by their names."""
+    """The columns of documents and weights, by the names of the arguments of `RankingData`."""
+    given: bool = False
+    """Whether the features were named."""
 
     @property
-    def all(self) -> tuple[str, ...]:
-        """Label, query and features."""
-        return (self.label, self.query, *self.features)
+    def texts(self) -> list[str]:
+        """The columns of ids."""
+        return [self.query, *(name for array, name in self.further.items() if array == "documents")]
+
+    @property
+    def all(self) -> list[str]:
+        """The names of all columns."""
+        return [self.label, self.query, *self.further.values(), *self.features]
 
 
-FURTHER = ("documents", "query_weights", "document_weights")
-"""Arrays that a table may have beside features, labels and queries, by the names of arguments of `RankingData`."""
+class WrongRowError(ValueError):
+    """A row of a table that cannot be used, counted from 0, and the reason."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(f"row {row + 1:,}: {reason}")
+        self.row, self.reason = row, reason
 
 
-PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
+@dataclass(frozen=True)
+class Reader:
+    """A format of tables.
 
-LABELS = ("label", "relevance", "rel", "grade", "target", "y")
-QUERIES = ("qid", "query_id", "query", "queryid", "srch_id", "session_id", "group")
-"""Usual names of the columns of label and query, the most usual first; upper and lower case do not count."""
+    Attributes
+    ----------
+    read : callable
+        ``read(path, columns)`` returns the columns of these names in their order, as a pyarrow Table, as record
+        batches, or as any object with Arrow's ``__arrow_c_stream__``.
+    columns_of : callable, optional
+        ``columns_of(path, needed)`` returns the names of all columns; `needed` are some of them. By default they are
+        those of ``read(path, None)``.
+    compressions : tuple of str
+        Endings that may follow the ending of the format.
+    textual : bool
+        Whether `read` takes the names of the columns of texts as its third argument; the others hold numbers.
+    roles : callable, optional
+        ``roles(path)`` returns the columns that are ``label``, ``query``, ``document`` and ``features``, if the file
+        tells them.
+    explain : callable, optional
+        ``explain(path, columns, error)`` raises a ValueError that names the line of the first wrong value.
+    """
 
-TOGETHER = 16
-"""Features of a columnar file that are read together: of each open column some megabytes are decoded ahead."""
+    read: Callable[..., Any]
+    columns_of: Callable[[Path, Sequence[str]], Sequence[str]] | None = None
+    compressions: tuple[str, ...] = ()
+    textual: bool = False
+    roles: Callable[[Path], Mapping[str, Any]] | None = None
+    explain: Callable[[Path, Columns, Exception], None] | None = None
 
-LARGE = 2**26
-"""Bytes of a table from which on it is kept in the cache."""
+    def roles_in(self, path: Path) -> Mapping[str, Any]:
+        """Return the columns by their roles, as far as a file tells them."""
+        return self.roles(path) if self.roles else {}
+
+    def names(self, path: Path, needed: Sequence[str] = ()) -> list[str]:
+        """Return the names of the columns of a file."""
+        if self.columns_of:
+            return list(self.columns_of(path, needed))
+        return list(pa.RecordBatchReader.from_stream(self.read(path, None)).schema.names)
+
+    def batches(self, path: Path, columns: Sequence[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield columns block by block; `texts` are the columns that hold no numbers."""
+        content = self.read(path, columns, texts) if self.textual else self.read(path, columns)
+        if hasattr(content, "__arrow_c_stream__"):
+            content = pa.RecordBatchReader.from_stream(content)
+        yield from content
 
 
 def load_table(
@@ -101,7 +161,6 @@ def load_table(
     missing: MissingRule | None = None,
     dtype: DTypeLike = np.float64,
     name: str | None = None,
-    cache: bool = True,
 ) -> RankingData:
     r"""Read a CSV or Parquet file with one row per document.
 
@@ -111,8 +170,8 @@ def load_table(
         A Parquet file, or a CSV file in UTF-8, plain or ``.gz``: its first line names the columns, which commas,
         semicolons or tabs separate; blank lines are skipped. Installed packages may read further endings.
     label, query : str, optional
-        The names of the columns of relevance labels and query ids; only a Parquet file that `moerank.ingest` wrote
-        tells them itself. Labels are integers from 0; ids are 64-bit integers
+        The names of the columns of relevance labels and query ids; only a Parquet file that moerank wrote tells
+        them itself. Labels are integers from 0; ids are 64-bit integers
         if all are written so, else texts, and the rows of a query must be contiguous.
     features : sequence of str, optional
         The names of the feature columns, in the order of the result; by default those that the file tells, or all
@@ -120,24 +179,22 @@ def load_table(
     exclude : sequence of str, optional
         The names of columns that are no features, such as texts and dates.
     document : str, optional
-        The name of the column of document ids; a table of `moerank.ingest` tells it.
+        The name of the column of document ids; a table that moerank wrote tells it.
     query_weight, document_weight : str, optional
         The names of columns of weights > 0, see `RankingData`; all rows of a query have the same query weight.
     missing : float, "query-min", "query-mean" or "query-worst", optional
         What missing values become, see `RankingData`; by default a table with any is refused. In CSV an empty field is
-        missing, and so are NA, N/A, NULL, NaN and None.
+        missing, and so are NA, N/A, NULL, None, and NaN in letters of any size.
     dtype : {float64, float32}, default float64
         Of the features.
     name : str, optional
         How messages call the data set; by default its path.
-    cache : bool, default True
-        Keep what is read of a large file, from 64 MiB on, in the user's cache folder, see `moerank.data.read.cache`.
 
     Returns
     -------
     RankingData
-        The documents in file order, with the names of the columns. Beside the result, which is there
-        twice for a moment if values are missing, the blocks that are read take some 0.3 GiB of memory.
+        The documents in file order, with the names of the columns. Time is linear in the values; beside the result,
+        which is there twice for a moment if values are missing, some 0.3 GiB of memory are taken.
 
     Raises
     ------
@@ -159,25 +216,12 @@ def load_table(
     >>> data.feature_names, data.X.tolist()
     (('price', 'rating'), [[59.9, 4.5], [120.0, 3.0]])
     """
-    path = Path(path)
-    if missing is not None:
-        check_missing_rule(missing)
-    as_precision(dtype)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
-    for argument, names in (("features", features), ("exclude", exclude)):
-        if isinstance(names, str):
-            raise ValueError(f"{argument} must be a list of names of columns, not the text {names!r}")
+    path, rule = Path(path), missing
+    if rule is not None:
+        check_missing_rule(rule)
     further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
-    chosen = None if features is None else tuple(features)
-    roles: dict[str, Any] = {"label": label, "query": query, "features": chosen, "exclude": tuple(exclude), **further}
-
-    def read() -> Table:
-        return read_table(path, table_columns(path, **roles), dtype=dtype, missing=missing is not None)
-
-    reading = f"table {roles} {np.dtype(dtype)} {missing is not None}"
-    table = remembered(path, reading, read) if cache and path.stat().st_size >= LARGE else read()
-    return table.as_data(name or str(path), missing)
+    columns = table_columns(path, label=label, query=query, features=features, exclude=exclude, **further)
+    return read_table(path, columns, dtype=dtype, nulls=rule is not None).as_data(name or str(path), rule)
 
 
 def load_table_fold(
@@ -196,26 +240,23 @@ def load_table_fold(
     """Read the training, validation and test table of a fold, all with the features of the training table.
 
     The folder holds ``train``, ``vali`` (or ``valid``, or ``validation``) and ``test``, each with an ending of
-    `table_endings`, of which the first found is read. By default a part with other columns than the training table is
+    `READERS`, of which the first found is read. By default a part with other columns than the training table is
     refused. Other arguments and errors as in `load_table`.
     """
-    paths = table_paths(Path(directory))
+    folder = Path(directory)
+    check_folder(folder, "load_table_fold reads the folder of one fold")
+    paths = [_part(folder, names) for names in PARTS]
     roles: dict[str, Any] = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
-    chosen, exclude = None if features is None else tuple(features), tuple(exclude)
-    first = table_columns(paths[0], label=label, query=query, features=chosen, exclude=exclude, **roles)
-    roles |= {"label": first.label, "query": first.query, "missing": missing, "dtype": dtype}
-    if chosen is None and not exclude and not _table_reader(paths[0]).roles_in(paths[0]).get("features"):
-        expected = {*first.all, *first.further.values()}
-        for path in paths[1:]:
-            present = set(_table_reader(path).names(path, sorted(expected)))
-            for here, there, names in (("lacks", "has", expected - present), ("has", "lacks", present - expected)):
-                if names:
-                    what = f"the column {min(names)!r}, which {paths[0].name} {there}"
-                    raise ValueError(f"{path} {here} {what}; list the columns that are features")
-    else:
-        chosen = first.features
-    train = load_table(paths[0], features=chosen, **roles)
-    vali, test = (load_table(path, features=first.features, **roles) for path in paths[1:])
+    first = table_columns(paths[0], label=label, query=query, features=features, exclude=exclude, **roles)
+    roles |= {"label": first.label, "query": first.query, "features": first.features}
+    for path in paths[1:] if not first.given else ():
+        expected = set(first.all)
+        present = set(_table_reader(path).names(path, first.all))
+        for here, there, names in (("lacks", "has", expected - present), ("has", "lacks", present - expected)):
+            if names:
+                what = f"the column {min(names)!r}, which {paths[0].name} {there}"
+                raise ValueError(f"{path} {here} {what}; list the columns that are features")
+    train, vali, test = (load_table(path, missing=missing, dtype=dtype, **roles) for path in paths)
     return train, vali, test
 
 
@@ -229,79 +270,220 @@ def table_columns(
     **further: str | None,
 ) -> Columns:
     """Return the columns that are read: those given, else those that the file tells, and all others as features."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
+    for argument, given in (("features", features), ("exclude", exclude)):
+        if isinstance(given, str):
+            raise ValueError(f"{argument} must be a list of names of columns, not the text {given!r}")
     reader = _table_reader(path)
-    told = reader.roles_in(path)
-    own: dict[str, Any] = {"label": label or told.get("label"), "query": query or told.get("query")}
-    for what, column in own.items():
-        if column is None:
-            raise ValueError(f"{path}: the file does not tell its column of the {what}; give {what}=")
-    roles = [array.removesuffix("s") for array in FURTHER]
-    own |= {role: name for role in roles if (name := further.get(role) or told.get(role))}
-    used, left_out = set(own.values()), set(exclude)
-    present = reader.names(path, [*own.values(), *left_out])
-    if features is None:
-        features = [name for name in told.get("features", ()) if name not in used] or None
-    if left_out:
-        if absent := sorted(left_out - set(present)):
-            raise ValueError(f"{path}: {unknown('column', absent[0], present)}; exclude= names columns to leave out")
-        features = [name for name in features or present if name not in left_out | used]
-    if twice := [name for number, name in enumerate(present) if name in present[:number]]:
-        raise ValueError(f"{path}: two columns are called {twice[0]!r}; give the columns distinct names")
-    role_of: dict[str, str] = {}
-    for what, name in own.items():
-        if name not in present:
-            raise ValueError(f"{path}: {unknown('column', name, present)}; {what}= names the column of the {what}")
-        if name in role_of:
-            raise ValueError(f"{path}: the column {name!r} cannot be both {role_of[name]} and {what}")
-        role_of[name] = what
-    chosen = tuple(name for name in present if name not in used) if features is None else tuple(features)
-    _check_chosen(path, chosen, present, role_of, given=features is not None)
-    remedy = "make numbers of it" if features is not None else "leave it out (exclude), or make numbers of it"
-    arrays = {f"{role}s": name for name, role in role_of.items() if role in roles}
-    return Columns(own["label"], own["query"], chosen, remedy, arrays)
+    stored = reader.roles_in(path)
+    options = {"label": label, "query": query, "document": None, **further}
+    roles = {role: name for role, given in options.items() if (name := given or stored.get(role))}
+    for role in ("label", "query"):
+        if role not in roles:
+            raise ValueError(f"{path}: the file does not tell its column of the {role}; give {role}=")
+    left_out = dict.fromkeys(exclude)
+    present = reader.names(path, [*roles.values(), *left_out])
+    if fault := _fault_of_roles(roles, left_out, present):
+        raise ValueError(f"{path}: {fault}")
+    used = {*roles.values(), *left_out}
+    listed = tuple(stored.get("features", ())) if features is None else tuple(features)
+    chosen = tuple(name for name in listed or present if name not in used) if features is None else listed
+    if fault := _fault_of_features(chosen, present, roles, given=features is not None):
+        raise ValueError(f"{path}: {fault}")
+    arrays = {f"{role}s": name for role, name in roles.items() if role not in ("label", "query")}
+    return Columns(roles["label"], roles["query"], chosen, arrays, given=bool(listed or left_out))
 
 
-def _check_chosen(
-    path: Path, chosen: tuple[str, ...], present: Sequence[str], roles: Mapping[str, str], *, given: bool
-) -> None:
-    """Refuse columns that cannot be features; `given` says whether they were named."""
-    if not given and (strange := [name for name in chosen if name in ("", "__index_level_0__")]):
-        raise ValueError(
-            f"{path}: the column {strange[0]!r} is an index that pandas wrote, no feature; write the table with "
-            "index=False, or list the columns that are features"
-        )
+def _fault_of_roles(roles: Mapping[str, str], left_out: Iterable[str], present: Sequence[str]) -> str | None:
+    """Say which name of a column is not there, there twice, or given twice, if any."""
+    counts, role_of = Counter(present), {name: role for role, name in reversed(list(roles.items()))}
+    for name, count in counts.items():
+        if count > 1:
+            return f"two columns are called {name!r}; give the columns distinct names"
+    for role, name in roles.items():
+        if name not in counts:
+            return f"{unknown('column', name, present)}; {role}= names the column of the {role}"
+        if role_of[name] != role:
+            return f"the column {name!r} cannot be both {role_of[name]} and {role}"
+    absent = next((name for name in left_out if name not in counts), None)
+    return f"{unknown('column', absent, present)}; exclude= names columns to leave out" if absent else None
+
+
+def _fault_of_features(
+    chosen: tuple[str, ...], present: Sequence[str], roles: Mapping[str, str], *, given: bool
+) -> str | None:
+    """Say which column cannot be a feature, if any; `given` says whether they were named."""
     if not chosen:
-        label, query, *_ = roles
-        lacking = f"there is no column beside {label!r} and {query!r}; at least one feature is needed"
-        raise ValueError(f"{path}: {'features is empty; at least one column is needed' if given else lacking}")
-    for number, name in enumerate(chosen if given else ()):
-        if name not in present:
-            wrong = f"{unknown('column', str(name), present)}; features= names the columns of features"
-        elif name in roles:
-            wrong = f"the column {name!r} is the {roles[name]}, no feature"
-        elif name in chosen[:number]:
-            wrong = f"features names the column {name!r} twice"
+        lacking = f"there is no column beside {roles['label']!r} and {roles['query']!r}; at least one feature is needed"
+        return "features is empty; at least one column is needed" if given else lacking
+    there, counts, role_of = set(present), Counter(chosen), {name: role for role, name in roles.items()}
+    for name in chosen:
+        if not given and name in ("", "__index_level_0__"):
+            remedy = "write the table with index=False, or list the columns that are features"
+            return f"the column {name!r} is an index that pandas wrote, no feature; {remedy}"
+        if name not in there:
+            return f"{unknown('column', name, present)}; features= names the columns of features"
+        if name in role_of:
+            return f"the column {name!r} is the {role_of[name]}, no feature"
+        if counts[name] > 1:
+            return f"features names the column {name!r} twice"
+    return None
+
+
+def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -> Documents:
+    """Return the documents of a table; `nulls` allows missing values."""
+    reader = _table_reader(path)
+    report_reading(path, 0.0)
+    try:
+        documents = _read(path, reader.batches(path, columns.all, columns.texts), columns, as_precision(dtype), nulls)
+    except (WrongRowError, pa.ArrowException) as error:
+        if reader.explain:
+            reader.explain(path, columns, error)
+        reason = f", {error}" if isinstance(error, WrongRowError) else f": cannot be read ({error})"
+        raise ValueError(f"{path}{reason}") from None
+    report_reading(path, 1.0)
+    return documents
+
+
+def _read(
+    path: Path, batches: Iterable[pa.RecordBatch], columns: Columns, dtype: type[np.floating[Any]], nulls: bool
+) -> Documents:
+    """Gather the documents of all batches: features piece by piece, all else as a table of Arrow."""
+    pieces: list[Floats] = []
+    others, n_rows, n_features = [], 0, len(columns.features)
+    for batch in batches:
+        n_bytes = (n_rows + batch.num_rows) * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
+        check_room(f"{path}: {n_rows + batch.num_rows:,} rows of {n_features:,} features", n_bytes)
+        features = batch.select(list(columns.features))
+        pieces.append(zeros(n_features, batch.num_rows, dtype).T)
+        for name, column, target in zip(columns.features, features.columns, pieces[-1].T, strict=True):
+            _fill(target, _numbers(column, path, name, given=columns.given), name, n_rows, nulls=nulls)
+        others.append(batch.select(columns.all[:-n_features]))
+        n_rows += batch.num_rows
+    if not n_rows:
+        raise ValueError(f"{path}: the table has no row")
+    table = pa.Table.from_batches(others)
+    ids, offsets = _queries(_ids(table[columns.query], path, columns.query, "query"), columns.query)
+    y = _labels(_numbers(table[columns.label], path, columns.label), columns.label)
+    arrays: dict[str, Array] = {}
+    for array, name in columns.further.items():
+        if array == "documents":
+            arrays[array] = np.array(_ids(table[name], path, name, "document").to_pylist()).astype(np.str_)
         else:
-            continue
-        raise ValueError(f"{path}: {wrong}")
+            arrays[array] = _weights(_numbers(table[name], path, name), name)
+    if (weights := arrays.get("query_weights")) is not None:
+        arrays["query_weights"] = weights[offsets[:-1]]
+        same = weights == np.repeat(arrays["query_weights"], np.diff(offsets))
+        other = f"another weight in the column {columns.further['query_weights']!r} than in the first row of the query"
+        _require(same, lambda i: f"{other}; give all rows of a query its weight")
+    qid = np.repeat(ids, np.diff(offsets))
+    return Documents(joined(pieces, n_features, dtype), y, qid, columns.features, **arrays)
 
 
-def table_paths(folder: Path) -> list[Path]:
-    """Return the training, validation and test table of the folder of a fold; errors as in `load_table_fold`."""
-    check_folder(folder, "load_table_fold reads the folder of one fold")
-    return [_part(folder, names) for names in PARTS]
+def _require(right: Mask, reason: Callable[[int], str], row: int = 0) -> None:
+    """Raise the error of the first of the rows from `row` on that is not right."""
+    if not right.all():
+        wrong = int(right.argmin())
+        raise WrongRowError(row + wrong, reason(wrong))
+
+
+def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str, *, given: bool = True) -> Array:
+    """Return a column of plain numbers, NaN for missing ones; refuse another column."""
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        remedy = "make numbers of it" if given else "leave it out (exclude), or make numbers of it"
+        raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
+    return arrow_numbers(column)
+
+
+def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) -> None:
+    """Write a feature of the rows from `row` on into a column of the table."""
+    with np.errstate(over="ignore"):
+        target[...] = values
+    if np.isfinite(target).all():
+        return
+    if not nulls:
+        _require(~np.isnan(target), lambda i: f"the value of {name!r} is missing; {MISSING_REMEDY}", row)
+    large = "is infinite, or too large for the precision of the features"
+    _require(~np.isinf(target), lambda i: f"the value {values[i]:g} of {name!r} {large}", row)
+
+
+def _labels(values: Array, name: str) -> Integers:
+    """Return relevance labels."""
+    values = np.asarray(values, np.float64)
+    with np.errstate(invalid="ignore"):
+        right = (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))
+    integer = f"an integer from 0 (irrelevant) to {MOST_LABEL:,}"
+    _require(right, lambda i: f"the label {values[i]:g} in the column {name!r} is not {integer}")
+    return values.astype(np.int64)
+
+
+def _weights(values: Array, name: str) -> Vector:
+    """Return weights."""
+    values = np.asarray(values, np.float64)
+    right = "a positive number; leave the row out, or give it a weight"
+    positive = (values > 0) & np.isfinite(values)
+    _require(positive, lambda i: f"the weight {values[i]:g} in the column {name!r} is not {right}")
+    return values
+
+
+def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
+    """Return the ids of queries or documents: integers or texts."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+        raise ValueError(f"{path}: the column {name!r} holds {kind}, which are no ids; make texts")
+    if pa.types.is_floating(kind):
+        numbers = arrow_numbers(column)
+        inexact = f"in the column {name!r} is NaN, or a float that stands for several integers; make integers or texts"
+        _require(np.abs(numbers) < LARGEST_EXACT, lambda i: f"the {what} id {numbers[i]:g} {inexact}")
+    if not pa.types.is_integer(kind) or column.null_count:
+        column = column.cast(pa.large_string()).fill_null("")
+        absent = f"no {what} id in the column {name!r}; every row needs one"
+        _require(np.asarray(pc.not_equal(column, "")), lambda i: absent)
+    return column.combine_chunks()
+
+
+def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
+    """Return the id of each query, 64-bit integers if all are written so, and the rows at which queries begin."""
+    runs = pc.run_end_encode(column, pa.int64())
+    offsets = np.append(0, runs.run_ends.to_numpy())
+    first: dict[object, int] = {}
+    for query, row in zip(runs.values.to_pylist(), offsets.tolist(), strict=False):
+        if query in first:
+            remedy = f"sort the rows by the column {name!r}, so that those of a query are contiguous"
+            raise WrongRowError(row, f"query {query} begins again; {remedy}")
+        first[query] = row
+    texts = np.array([str(query) for query in first])
+    try:
+        numbers = np.array([int(text) for text in texts.tolist()], np.int64)
+    except (ValueError, OverflowError):
+        return texts, offsets
+    return (numbers if (numbers.astype(str) == texts).all() else texts), offsets  # 07 is not 7
+
+
+def write_table(path: Path, documents: Documents) -> None:
+    """Write documents as a Parquet file that tells its columns; NaN becomes a missing value."""
+    names = documents.feature_names or tuple(str(number) for number in range(1, documents.X.shape[1] + 1))
+    ids = {} if documents.documents is None else {"document": documents.documents}
+    columns = {"label": documents.y, "query": documents.qid, **ids}
+    roles = {name: name for name in columns} | {"features": names}
+    columns |= dict(zip(names, map(np.ascontiguousarray, documents.X.T), strict=True))
+    content = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+    with replacing(path) as file:
+        pq.write_table(content.replace_schema_metadata({ROLES: json.dumps({"roles": roles})}), file)
 
 
 def find_part(folder: Path, names: tuple[str, ...] = PARTS[0]) -> Path | None:
     """Return the table in a folder that has one of these names, by default the training table; None without one."""
-    candidates = (folder / (name + ending) for name in names for ending in table_endings())
+    candidates = (folder / (name + ending) for name in names for ending in _endings())
     return next((path for path in candidates if path.is_file()), None)
 
 
 def _part(folder: Path, names: tuple[str, ...]) -> Path:
     path = find_part(folder, names)
     if path is None:
-        first, *others = table_endings()
+        first, *others = _endings()
         raise FileNotFoundError(
             f"{folder}: looked for {', '.join(name + first for name in names)} (also {', '.join(others)}) "
             f"and found {names_in(folder)}"
@@ -311,20 +493,24 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
 
 def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
     """Return the names of the label and the query column: given, told by the file, or else the first usual ones."""
-    reader = _table_reader(path)
-    told = reader.roles_in(path)
-    found: dict[str, Any] = {"label": label or told.get("label"), "query": query or told.get("query")}
-    present = reader.names(path, [name for name in found.values() if name is not None])
-    for what, usual in (("label", LABELS), ("query", QUERIES)):
-        if found[what] is None:
-            found[what] = next((column for name in usual for column in present if column.lower() == name), None)
-        if found[what] is None:
+    stored = stored_roles(path)
+    given = {"label": label or stored.get("label"), "query": query or stored.get("query")}
+    present = _table_reader(path).names(path, [name for name in given.values() if name])
+    for role, usual in (("label", LABELS), ("query", QUERIES)):
+        given[role] = given[role] or usual_column(present, usual)
+        if given[role] is None:
             shown = ", ".join(present[:10]) + (", …" if len(present) > 10 else "")
-            raise ValueError(f"{path}: no column has a usual name of the {what}; name it by --{what}, one of {shown}")
-    return found["label"], found["query"]
+            raise ValueError(f"{path}: no column has a usual name of the {role}; name it by --{role}, one of {shown}")
+    return str(given["label"]), str(given["query"])
 
 
-def told_roles(path: Path) -> Mapping[str, Any]:
+def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
+    """Return the first of these names that a column has, upper and lower case do not count."""
+    spelt = {column.lower(): column for column in reversed(list(present))}
+    return next((spelt[name] for name in names if name in spelt), None)
+
+
+def stored_roles(path: Path) -> Mapping[str, Any]:
     """Return the roles of columns that the file itself tells."""
     return _table_reader(path).roles_in(path)
 
@@ -344,188 +530,224 @@ def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]
     return dict(zip(names, table.itercolumns(), strict=True))
 
 
+@contextmanager
+def _opened_parquet(path: Path) -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file, and refuse what is none in a sentence."""
+    with open_regular(path) as stored:
+        try:
+            with pq.ParquetFile(stored, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True) as file:
+                yield file
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            reason = str(error).partition("\n")[0][:200]
+            raise ValueError(f"{path}: not a Parquet file that can be read, or a damaged one ({reason})") from None
+
+
+def _parquet_names(path: Path, needed: Sequence[str]) -> list[str]:
+    """Return the names of the columns."""
+    with _opened_parquet(path) as file:
+        return list(file.schema_arrow.names)
+
+
+def _parquet_roles(path: Path) -> Json:
+    """Return the names of the columns by their roles, if the file tells them."""
+    with _opened_parquet(path) as file:
+        roles: Json = json.loads((file.schema_arrow.metadata or {}).get(ROLES, b"{}")).get("roles", {})
+        return roles
+
+
+def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield columns block by block."""
+    with _opened_parquet(path) as file:
+        n_rows, n_read = int(file.metadata.num_rows), 0
+        size = max(2**8, min(BLOCK // len(columns), 2**16))
+        for batch in file.iter_batches(batch_size=size, columns=list(columns)):
+            if sorted(batch.schema.names) != sorted(columns):
+                raise ValueError(f"{path}: a damaged Parquet file: it holds other columns than it says")
+            yield batch
+            n_read += batch.num_rows
+            report_reading(path, min(n_read / max(n_rows, 1), 0.999))
+        if n_read != n_rows:
+            raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {n_read:,}")
+
+
+@contextmanager
+def _opened_csv(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Yield the text of a CSV file, and its bytes as they are stored; refuse what is none in a sentence."""
+    try:
+        with open_regular(path) as stored, unpacked(path, stored) as file:
+            yield file, stored
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: not a text in UTF-8; write it anew in this encoding") from None
+    except csv.Error as error:
+        raise ValueError(f"{path}: not a CSV file: {error}") from None
+
+
+@contextmanager
+def _csv_lines(path: Path) -> Iterator[TextIOWrapper]:
+    """Yield the lines of a CSV file as `csv` reads them."""
+    with _opened_csv(path) as (file, _):
+        lines = TextIOWrapper(file, "utf-8-sig", newline="")
+        try:
+            yield lines
+        finally:
+            lines.detach()
+
+
+def _csv_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the fields of each row that is not blank, the header first."""
+    with _csv_lines(path) as lines:
+        rows = csv.reader(lines, delimiter=separator, strict=True)
+        for fields in rows:
+            if fields and (len(fields) > 1 or not fields[0] or fields[0].strip(" \t")):
+                yield rows.line_num, fields
+
+
+def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
+    """Return the names of the columns and the separator: that with all needed names, else with the most names."""
+    with _csv_lines(path) as lines:
+        first = next(lines, "")
+    headers = {}
+    for sign in SEPARATORS:
+        try:
+            headers[sign] = next(csv.reader([first], delimiter=sign, strict=True), [])
+        except csv.Error:  # quotes stand where they cannot with this separator
+            headers[sign] = []
+    separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
+    if not any(headers[separator]):
+        raise ValueError(f"{path}: the first line must be a header with the names of all columns")
+    return headers[separator], separator
+
+
+def _csv_names(path: Path, needed: Sequence[str]) -> list[str]:
+    """Return the names of the columns; `needed` are some of them."""
+    return _csv_header(path, needed)[0]
+
+
+def _read_csv(path: Path, columns: Sequence[str], texts: Iterable[str]) -> Iterator[pa.RecordBatch]:
+    """Yield some columns block by block, as numbers or as texts; null is a missing number."""
+    names, separator = _csv_header(path, columns)
+    quoted = _has_quotes(path)
+    kinds = dict.fromkeys(columns, pa.float64()) | dict.fromkeys(texts, pa.string())
+    size = max(BLOCK, 32 * len("".join(names)))  # in which some rows fit
+    with (
+        _opened_csv(path) as (file, stored),
+        pa.csv.open_csv(
+            pa.PythonFile(file, mode="r"),
+            read_options=pa.csv.ReadOptions(column_names=names, skip_rows=1, block_size=size),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=separator, newlines_in_values=True, invalid_row_handler=_skip_blank
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=kinds, include_columns=list(columns), null_values=MISSING, strings_can_be_null=False
+            ),
+        ) as reader,
+    ):
+        for batch in reader:
+            yield batch
+            report_offset(path, stored)
+    if quoted:  # pyarrow takes a text after a quote, and a quote that does not end
+        for _ in _csv_rows(path, separator):
+            pass
+
+
+def _has_quotes(path: Path) -> bool:
+    """Whether quotes stand in a CSV file; refuse bytes that are no UTF-8, and zero bytes."""
+    has_quotes, decoder = False, codecs.getincrementaldecoder("utf-8")()
+    with _opened_csv(path) as (file, _):
+        while block := file.read(BLOCK):
+            decoder.decode(block)
+            has_quotes = has_quotes or b'"' in block
+            if b"\0" in block:
+                raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
+        decoder.decode(b"", final=True)
+    return has_quotes
+
+
+def _skip_blank(row: pa.csv.InvalidRow) -> str:
+    """Skip a row of blanks; refuse any other with too many or too few fields."""
+    return "skip" if row.actual_columns == 1 and not row.text.strip(" \t") else "error"
+
+
+def _explain_csv(path: Path, columns: Columns, error: Exception) -> None:
+    """Raise a ValueError with the line of the first row that is wrong."""
+    names, separator = _csv_header(path, columns.all)
+    index = {name: number for number, name in enumerate(names)}
+    numeric = [name for name in columns.all if name not in columns.texts]
+    rows = _csv_rows(path, separator)
+    next(rows)
+    for row, (line, fields) in enumerate(rows):
+        where = f"{path}, line {line}: "
+        if len(fields) != len(names):
+            raise ValueError(
+                f"{where}{len(fields)} fields, but the header names {len(names)} columns; correct the line, or quote "
+                "fields that hold the separator"
+            )
+        for name in numeric:
+            text = fields[index[name]]
+            if text not in MISSING and not _NUMBER.fullmatch(text):
+                remedy = f"{REMEDIES[kind_of(text)]}, {LEFT_OUT}" if name in columns.features else REMEDIES["texts"]
+                raise ValueError(f"{where}the value {quoted(text)} of {name!r} is not a number; {remedy}")
+        if isinstance(error, WrongRowError) and row == error.row:
+            raise ValueError(where + error.reason)
+
+
+_NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
+
+KINDS = {
+    "numbers": _NUMBER,
+    "decimal commas": re.compile(r"[ \t]*[+-]?[0-9]*,[0-9]+[ \t]*"),
+    "switches": re.compile(r"(?i)[ \t]*(?:true|false|yes|no)[ \t]*"),
+    "dates": re.compile(r"[ \t]*[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[ \t]*[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}.*"),
+    "texts": re.compile(r"(?s).*"),
+}
+"""Patterns of the values of columns, the most particular first."""
+
+REMEDIES = {
+    "decimal commas": 'write a point, as pandas.read_csv(path, sep=";", decimal=",").to_csv(path, index=False) does',
+    "switches": "write 1 for true and 0 for false",
+    "dates": "write a number of days",
+    "numbers": "make numbers of it",
+    "texts": "make numbers of it",
+}
+
+LEFT_OUT = "or leave the column out: --exclude, exclude= in Python, or exclude = in [data] of a problem file"
+
+
+def kind_of(*texts: str) -> str:
+    """Return which of `KINDS` all these texts are."""
+    return next(kind for kind, pattern in KINDS.items() if all(map(pattern.fullmatch, texts)))
+
+
+_PARQUET = Reader(_read_parquet, _parquet_names, roles=_parquet_roles)
+_CSV = Reader(_read_csv, _csv_names, compressions=(".gz",), textual=True, explain=_explain_csv)
+
+READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".tsv": replace(_CSV, compressions=())}
+"""The readers by the endings of their files, in the order in which the files of a folder are looked for."""
+
+
+def _readers() -> Iterator[tuple[str, Reader]]:
+    """Yield all readers by the endings of their files with compressions, those of installed packages last."""
+    added = {f".{name.removeprefix('.')}": reader for name, reader in plugins("moerank.readers").items()}
+    for ending, given in (READERS | added).items():
+        reader = given if isinstance(given, Reader) else Reader(given)
+        yield from ((ending + compression, reader) for compression in ("", *reader.compressions))
+
+
+def _endings() -> list[str]:
+    return [ending for ending, _ in _readers()]
+
+
+def reader_of(path: Path) -> Reader | None:
+    """Return the reader of a table by its ending, or that of Parquet by its first bytes; None for other files."""
+    for ending, reader in _readers():
+        if path.name.lower().endswith(ending):
+            return reader
+    if path.is_file():
+        with open_regular(path) as file:
+            return _PARQUET if file.read(4) == b"PAR1" else None
+    return None
+
+
 def _table_reader(path: Path) -> Reader:
     """Return the reader of a table; a file with another ending is taken for CSV."""
-    reader = reader_of(path)
-    return READERS[".csv"] if reader is None or not reader.tabular else reader
-
-
-def read_table(
-    path: Path, columns: Columns, *, dtype: DTypeLike, missing: bool, rows: tuple[int, int] | None = None
-) -> Table:
-    """Read a table, or the rows from ``rows[0]`` to before ``rows[1]`` of a columnar file."""
-    reader = _table_reader(path)
-    try:
-        return _read(reader, path, columns, np.dtype(dtype), missing, rows)
-    except (WrongValueError, pa.ArrowException) as error:
-        reader.refuse(path, columns, dtype, missing=missing)
-        reason = str(error) if isinstance(error, WrongValueError) else f"{path}: cannot be read ({error})"
-        raise ValueError(reason) from None
-
-
-def _read(
-    reader: Reader, path: Path, columns: Columns, dtype: np.dtype, missing: bool, rows: tuple[int, int] | None
-) -> Table:
-    """Read labels and queries first, which tells the size of the table, and the features then."""
-    n_features, first = len(columns.features), rows[0] if rows else 0
-    together = TOGETHER if reader.columnar else n_features
-    groups = [columns.features[begin : begin + together] for begin in range(0, n_features, together)]
-    shares = np.linspace(0.0, 0.999, len(groups) + 2).tolist()
-    report_reading(path, 0.0)
-    queries, labels = QueryRuns(path, columns.query), []
-    further: dict[str, list[Array]] = {name: [] for name in columns.further}
-    texts = [columns.query, *(name for array, name in columns.further.items() if array == "documents")]
-    with part_of_reading(*shares[:2]):
-        for batch in reader.batches(path, [*columns.all[:2], *columns.further.values()], texts, rows):
-            row = first + queries.n_rows
-            labels.append(_labels(batch.column(columns.label), path, columns.label, row))
-            queries.add(_ids(batch.column(columns.query), path, columns.query, row))
-            for array, name in columns.further.items():
-                told = batch.column(name), path, name, row
-                further[array].append(_ids(*told, "document") if array == "documents" else _weights(*told))
-            n_rows, n_bytes = queries.n_rows, n_features * dtype.itemsize + 16  # with label and query
-            check_room(f"{path}: {n_rows:,} rows of {n_features:,} features", n_rows * n_bytes)
-    if not queries.n_rows:
-        raise WrongValueError(f"{path}: the table has no row")
-    X = empty_table(queries.n_rows, n_features, dtype)
-    place = 0
-    for group, begin, end in zip(groups, shares[1:-1], shares[2:], strict=True):
-        row = 0
-        with part_of_reading(begin, end):
-            for batch in reader.batches(path, group, [], rows):
-                block = X[row : row + batch.num_rows, place : place + len(group)]
-                if len(block) < batch.num_rows:
-                    break  # the file has grown
-                for name in group:
-                    _check_type(path, name, batch.schema.field(name).type, columns.remedy)
-                _fill(block, batch, group, path, first + row, missing=missing)
-                row += batch.num_rows
-        if row != len(X):
-            raise ValueError(f"{path}: it changed while it was read; read it again")
-        place += len(group)
-    report_reading(path, 1.0)
-    y, offsets = np.concatenate(labels), queries.offsets()
-    found = {array: np.concatenate(parts) for array, parts in further.items()}
-    if "documents" in found:
-        found["documents"] = found["documents"].astype(np.str_)
-    if (weights := found.get("query_weights")) is not None:
-        found["query_weights"] = weights[offsets[:-1]]
-        same = weights == np.repeat(found["query_weights"], np.diff(offsets))
-        other = f"another weight in the column {columns.further['query_weights']!r} than in the first row of the query"
-        _require(same, path, first, lambda i: f"{other}; give all rows of a query its weight")
-    return Table(X, y, np.repeat(queries.ids(), np.diff(offsets)), columns.features, **found)
-
-
-def _require(right: Mask, path: Path, row: int, reason: Callable[[int], str]) -> None:
-    """Raise the error of the first of the rows from `row` on that is not right."""
-    if not right.all():
-        wrong = int(right.argmin())
-        raise WrongValueError(f"{path}, row {row + wrong + 1:,}: {reason(wrong)}")
-
-
-def _labels(column: pa.Array, path: Path, name: str, row: int) -> Integers:
-    """Return the relevance labels of the rows from `row` on."""
-    values = _plain_numbers(column, path, name)
-    with np.errstate(invalid="ignore"):
-        right = (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))
-    whole = f"an integer from 0 (irrelevant) to {MOST_LABEL:,}"
-    _require(right, path, row, lambda i: f"the label {values[i]:g} in the column {name!r} is not {whole}")
-    return values.astype(np.int64)
-
-
-def _weights(column: pa.Array, path: Path, name: str, row: int) -> Vector:
-    """Return the weights of the rows from `row` on."""
-    values = _plain_numbers(column, path, name)
-    right = "a positive number; leave the row out, or give it a weight"
-    positive = (values > 0) & np.isfinite(values)
-    _require(positive, path, row, lambda i: f"the weight {values[i]:g} in the column {name!r} is not {right}")
-    return values
-
-
-def _plain_numbers(column: pa.Array, path: Path, name: str) -> Vector:
-    _check_type(path, name, column.type, remedy="make numbers of it")
-    return np.asarray(arrow_numbers(column), np.float64)
-
-
-def _ids(column: pa.Array, path: Path, name: str, row: int, what: str = "query") -> Array:
-    """Return the ids of queries or documents in the rows from `row` on: integers or texts."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
-        plural = {"query": "queries"}.get(what, "documents")
-        raise ValueError(f"{path}: the column {name!r} holds {column.type}, which are no ids of {plural}; make texts")
-    if column.null_count:
-        there = column.is_valid().to_numpy(zero_copy_only=False)
-        _require(there, path, row, lambda i: f"no {what} id in the column {name!r}; every row needs one")
-    if pa.types.is_floating(column.type):
-        numbers = column.to_numpy(zero_copy_only=False)
-        inexact = f"in the column {name!r} is NaN, or a float that stands for several integers; make integers or texts"
-        exact = np.abs(numbers) < LARGEST_EXACT
-        _require(exact, path, row, lambda i: f"the {what} id {numbers[i]:g} {inexact}")
-    if not pa.types.is_integer(column.type):
-        column = column.cast(pa.string())
-    ids: Array = column.to_numpy(zero_copy_only=False)
-    return ids
-
-
-def _check_type(path: Path, name: str, kind: pa.DataType, remedy: str) -> None:
-    """Refuse a column that does not hold plain numbers."""
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
-
-
-def _fill(block: Floats, batch: pa.RecordBatch, names: Sequence[str], path: Path, row: int, *, missing: bool) -> None:
-    """Write the features of the rows from `row` on into a block (n_rows, n_features) of the table."""
-    for feature, name in enumerate(names):
-        values, target = arrow_numbers(batch.column(name)), block[:, feature]
-        with np.errstate(over="ignore"):
-            target[...] = values
-        if np.isfinite(target).all():
-            continue
-        absent, infinite = np.flatnonzero(np.isnan(target)), np.flatnonzero(np.isinf(target))
-        if len(absent) and not missing:
-            where = f"{path}, row {row + absent[0] + 1:,}"
-            raise WrongValueError(f"{where}: the value of {name!r} is missing; {MISSING_REMEDY}")
-        if len(infinite):
-            value = values[infinite[0]]
-            reason = "not finite" if np.isinf(value) else "too large for the precision of the features"
-            raise WrongValueError(f"{path}, row {row + infinite[0] + 1:,}: the value {value:g} of {name!r} is {reason}")
-
-
-class QueryRuns:
-    """The queries of the rows of a table, gathered block by block; the rows of a query must be contiguous."""
-
-    def __init__(self, path: Path, column: str) -> None:
-        self._path, self._column = path, column
-        self._first: dict[object, int] = {}  # row of each query
-        self._last: object = None
-        self.n_rows = 0
-
-    def add(self, ids: Array) -> None:
-        """Add the ids of further rows, shape (n_rows,), integers or texts; refuse a query that begins again."""
-        starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])) if len(ids) else np.zeros(0, np.int64)
-        for query, row in zip(ids[starts].tolist(), (self.n_rows + starts).tolist(), strict=True):
-            if query == self._last:
-                continue
-            if query in self._first:
-                raise WrongValueError(f"{self._path}, row {row + 1:,}: query {query} {begins_again(self._column)}")
-            self._first[query], self._last = row, query
-        self.n_rows += len(ids)
-
-    def offsets(self) -> Integers:
-        """Return the rows at which the queries begin and end, shape (n_queries + 1,)."""
-        return np.array([*self._first.values(), self.n_rows], np.int64)
-
-    def ids(self) -> Array:
-        """Return the queries: 64-bit integers if all are written so, else texts."""
-        texts = [str(query) for query in self._first]
-        try:
-            numbers = np.array([int(text) for text in texts], np.int64)
-        except (ValueError, OverflowError):
-            return np.array(texts)
-        return numbers if numbers.astype(str).tolist() == texts else np.array(texts)  # 07 is not 7
-
-
-def begins_again(column: str) -> str:
-    """Return the refusal of a query whose rows are not contiguous."""
-    return f"begins again; sort the rows by the column {column!r}, so that those of a query are contiguous"
+    return reader_of(path) or _CSV

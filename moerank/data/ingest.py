@@ -1,0 +1,571 @@
+"""Feature logs of search engines and relevance judgments become one table, which `load_table` reads as it is.
+
+`ENGINES` has a row for each kind of log: a function takes a response and yields its hits, whose values are as they are
+logged.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import nan
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from moerank.arrays import Floats
+from moerank.checks import check_at_least, plain_name, toml_value, unknown
+from moerank.data.judgments import check_texts, read_judgments
+from moerank.data.read.stream import report_reading
+from moerank.data.read.table import MOST_LABEL, ROLES
+from moerank.data.trec import text_lines
+from moerank.files import Json, cannot_write, read_json, read_text, replacing
+
+OWN = ("qid", "label", "query", "doc", "position")
+"""Columns of the table in front of the features."""
+
+Hit: TypeAlias = tuple[str | None, list[tuple[str, object]]]
+"""The document of a hit, and the names and values of its features."""
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """A table that was made of logs.
+
+    Attributes
+    ----------
+    table : Path
+    engine : str
+        "elasticsearch" (also for OpenSearch), "solr" or "vespa".
+    features : tuple of str
+    n_queries, n_documents : int
+    lines : tuple of str
+        What was read, joined, left out and written, in sentences.
+    """
+
+    table: Path
+    engine: str
+    features: tuple[str, ...]
+    n_queries: int
+    n_documents: int
+    lines: tuple[str, ...]
+
+
+def ingest(
+    logs: str | Path | Sequence[str | Path],
+    table: str | Path,
+    *,
+    judgments: str | Path,
+    columns: Sequence[str] | None = None,
+    log: str | None = None,
+    document: str | None = None,
+    exclude: Sequence[str] = (),
+    unjudged: int | None = None,
+    definitions: str | Path | None = None,
+    force: bool = False,
+) -> Ingested:
+    r"""Make a table for training of the feature logs of a search engine and of relevance judgments.
+
+    Parameters
+    ----------
+    logs : path-like or sequence of path-like
+        Files, plain or ``.gz``, with a response of Elasticsearch, OpenSearch, Solr or Vespa on each line, and its query
+        beside it: ``{"query": "trail shoes", "response": {…}}``, or ``query_id``, or both. For a response of Solr alone
+        the query is its parameter ``q``.
+    table : path-like
+        The Parquet file to write.
+    judgments : path-like
+        A table with a header (CSV or TSV), or qrels of TREC, plain or ``.gz``. Grades are integers from 0.
+    columns : sequence of str, optional
+        The columns of query, document and grade in the table of judgments; by default those with usual names. The query
+        is a text, or an id in a column such as ``query_id``.
+    log : str, optional
+        Which log of several: of the log specs of Elasticsearch and OpenSearch, a field of Solr, or "matchfeatures",
+        "summaryfeatures" or "rankfeatures" of Vespa.
+    document : str, optional
+        The field of Solr or Vespa that holds the document id; by default ``id`` of Solr and ``documentid`` of Vespa.
+    exclude : sequence of str
+        Features that are left out.
+    unjudged : int, optional
+        The label of documents without a judgment; by default they are left out.
+    definitions : path-like, optional
+        The engine's own definitions of features, which go into ``features.toml``: JSON of a feature store of Solr, or
+        of a feature set of Elasticsearch or OpenSearch.
+    force : bool, default False
+        Replace the table if it is there.
+
+    Returns
+    -------
+    Ingested
+        The table has the columns qid, label, query, doc and position, and then the features. A query's rows stand by
+        position; missing values are null. The file tells which columns are features. ``features.toml`` beside it, for
+        `moerank.export`, is written unless it is there.
+
+    Raises
+    ------
+    ValueError
+        For what cannot be read or joined, or is given twice with other values, with file and line. Nothing is written
+        then.
+    OSError
+        If a file cannot be read or written, or is there already.
+
+    Notes
+    -----
+    Time O(n log n) and memory O(n) for n logged values.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> hits = [{"id": "a", "[features]": "bm25=0.5"}, {"id": "b", "[features]": "bm25=2.0"}]
+    >>> with TemporaryDirectory() as folder:
+    ...     log, judged = Path(folder, "log.jsonl"), Path(folder, "judged.csv")
+    ...     _ = log.write_text(json.dumps({"query": "shoes", "response": {"response": {"docs": hits}}}))
+    ...     _ = judged.write_text("query,doc,grade\nshoes,a,1\nshoes,b,0\n")
+    ...     done = ingest(log, Path(folder, "table.parquet"), judgments=judged)
+    >>> done.engine, done.features, done.n_documents
+    ('solr', ('bm25',), 2)
+    """
+    paths = [Path(logs)] if isinstance(logs, str | Path) else list(map(Path, logs))
+    path, judged = Path(table), Path(judgments)
+    _check_output(path, [*paths, judged, *([] if definitions is None else [Path(definitions)])], force)
+    check_at_least(0, MOST_LABEL, or_none=True, unjudged=unjudged)
+    defined = {} if definitions is None else read_definitions(Path(definitions))
+    grades = read_judgments(judged, columns)
+    result = _Log(paths, log, document, set(exclude))
+    result.read()
+    hits, X = result.hits(grades, judged)
+    title, n_features = ENGINES[result.engine].title, len(result.names)
+    lines = [f"read {result.n_responses:,} responses of {title}: {len(hits):,} documents, {n_features} features"]
+    if repeats := len(result.rows) - len(hits):
+        lines.append(f"hits that were logged before with the same values: {repeats:,}")
+    label, joined = _labels(hits, grades, judged, unjudged)
+    rows = pd.DataFrame({**hits, "label": label, "order": pd.factorize(hits["qid"])[0]})
+    rows = rows[label >= 0].sort_values(["order", "position", "doc"], kind="stable")
+    X = X[rows.index]
+    _write(path, rows, X, result)
+    lines += [*joined, *_remarks(result, X)]
+    lines += _write_features(path.with_name("features.toml"), result, defined)
+    n_queries, n = rows["qid"].nunique(), len(rows)
+    lines.append(f"wrote {path}: {n_queries:,} queries, {n:,} documents, labels {min(rows.label)} to {max(rows.label)}")
+    lines.append(f"next: moerank data describe {path}{' --missing query-min' * bool(np.isnan(X).any())}")
+    return Ingested(path, result.engine, result.names, n_queries, n, tuple(lines))
+
+
+def _check_output(path: Path, inputs: Sequence[Path], force: bool) -> None:
+    """Refuse a table that is no Parquet file, is one of the inputs, or is there already."""
+    if path.suffix != ".parquet":
+        raise ValueError(f"{path}: the table is a Parquet file; write --out NAME.parquet")
+    if path.exists():
+        if any(source.exists() and path.samefile(source) for source in inputs):
+            raise ValueError(f"{path} is an input, too; choose another file with --out")
+        if not force:
+            raise FileExistsError(f"{path} exists; choose another file, or replace it with --force")
+
+
+# Reading
+
+
+@dataclass
+class _Log:
+    """The hits in files of logs; the values of each hit follow those of the one before."""
+
+    paths: list[Path]
+    log: str | None
+    document: str | None
+    exclude: set[str]
+    engine: str = ""
+    names: tuple[str, ...] = ()
+    n_responses: int = 0
+    rows: list[tuple[str | None, str | None, str, int, int, int]] = field(default_factory=list)
+    values: array[float] = field(default_factory=lambda: array("d"))
+    seen: set[str] = field(default_factory=set)
+
+    def read(self) -> None:
+        """Read all files."""
+        for file, path in enumerate(self.paths):
+            for line, text in text_lines(path):
+                try:
+                    if text.strip():
+                        self._add(file, line, read_json(text, float))
+                except json.JSONDecodeError as error:
+                    reason = f"not JSON ({error.msg}, column {error.colno}); write one response a line"
+                    raise ValueError(f"{path}, line {line}: {reason}") from None
+                except (KeyError, TypeError, AttributeError) as error:
+                    raise ValueError(f"{path}, line {line}: not a response of a search engine ({error!r})") from None
+                except (ValueError, OverflowError) as error:
+                    raise ValueError(f"{path}, line {line}: {error}") from None
+            report_reading(path, 1.0)
+        if not self.names:
+            raise ValueError(f"{self.paths[0]}: no response has a hit with features")
+        for name in self.exclude - self.seen:
+            raise ValueError(f"--exclude: {unknown('feature', name, sorted(self.seen))}")
+        for name in set(self.names) & set(OWN):
+            raise ValueError(f"the feature {name!r} has the name of another column; leave it out by --exclude")
+
+    def _add(self, file: int, line: int, entry: Any) -> None:
+        """Take the hits of a line."""
+        query, text, response = _envelope(entry)
+        engine = _engine_of(response)
+        if self.engine not in ("", engine):
+            titles = f"{ENGINES[engine].title}, and the lines before of {ENGINES[self.engine].title}"
+            raise ValueError(f"a response of {titles}; ingest one engine at a time")
+        self.engine = engine
+        self.n_responses += 1
+        for position, (doc, features) in enumerate(ENGINES[engine].hits(response, self.log, self.document), start=1):
+            if doc is None:
+                raise ValueError("a hit has no document id; log it again with one")
+            values = self._numbers(doc, features)
+            if not self.rows:
+                self.names = tuple(values)
+            for name in sorted(values.keys() ^ set(self.names)):
+                has = "has no" if name in self.names else "has a further"
+                remedy = f"log the same features for all, or leave it out by --exclude {name!r}"
+                raise ValueError(f"the hit {doc!r} {has} feature {name!r}, unlike those before; {remedy}")
+            self.values.extend(values[name] for name in self.names)
+            self.rows.append((query, text, doc, position, file, line))
+
+    def _numbers(self, doc: str, features: Sequence[tuple[str, object]]) -> dict[str, float]:
+        """Return the values of a hit by the names of the features; NaN is missing."""
+        values: dict[str, float] = {}
+        for name, value in features:
+            if not isinstance(name, str) or not name:
+                raise ValueError(f"the hit {doc!r} has a feature called {name!r}; give each feature a name")
+            self.seen.add(name)
+            if name in self.exclude:
+                continue
+            if name in values:
+                raise ValueError(f"the hit {doc!r} has the feature {name!r} twice; leave one, or choose a log by --log")
+            value = nan if value is None or value == "NaN" else value
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                what = "a tensor" if isinstance(value, dict | list) else repr(value)[:30]
+                raise ValueError(f"the feature {name!r} holds {what}, not a number; leave it out by --exclude {name!r}")
+            values[name] = float(value)
+        return values
+
+    def where(self, row: int) -> str:
+        """Return the file and line of a hit."""
+        return f"{self.paths[self.rows[row][4]]}, line {self.rows[row][5]}"
+
+    def hits(self, judgments: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, Floats]:
+        """Return each document of a query once, and its values; refuse one that is there twice with other values."""
+        hits = pd.DataFrame(self.rows, columns=["id", "query", "doc", "position", "file", "line"], dtype=object)
+        check_texts(hits, self.where)
+        names = hits[["id", "query"]].dropna().drop_duplicates("id").set_index("id")["query"]
+        hits["query"] = hits["query"].fillna(hits["id"].map(names))
+        kind = next((kind for kind in ("id", "query") if hits[kind].notna().all()), None)
+        if kind is None:
+            row = int(hits["query"].isna().argmax())
+            raise ValueError(f"{self.where(row)}: no query beside the query_id, which other lines lack; give both")
+        hits["qid"] = hits[kind]
+        if self.engine == "vespa" and self.document is None:
+            hits["doc"] = self._short_ids(hits["doc"], judgments["doc"], path)
+        X = self._table()
+        keys = pd.MultiIndex.from_frame(hits[["qid", "doc"]])
+        first = np.flatnonzero(~keys.duplicated())
+        earlier = first[keys[first].get_indexer(keys)]
+        for row in np.flatnonzero(earlier != np.arange(len(hits))).tolist():
+            if not np.array_equal(X[row], X[earlier[row]], equal_nan=True):
+                pair = f"document {hits['doc'][row]!r} of query {hits['qid'][row]!r}"
+                before = f"{self.where(earlier[row])}; leave one (documents of two indices need ids of their own)"
+                raise ValueError(f"{self.where(row)}: {pair} has other values than in {before}")
+        return hits.loc[first].reset_index(drop=True), X[first]
+
+    def _table(self) -> Floats:
+        """Return the values (n_hits, n_features) in the precision of the engine, in which all must be finite."""
+        with np.errstate(over="ignore"):
+            X = np.frombuffer(self.values).reshape(-1, len(self.names)).astype(ENGINES[self.engine].dtype)
+        for row, column in np.argwhere(np.isinf(X)):
+            name = self.names[column]
+            raise ValueError(f"{self.where(row)}: the value of {name!r} is infinite or too large; --exclude {name!r}")
+        return X
+
+    def _short_ids(self, ids: pd.Series, judged: pd.Series, path: Path) -> pd.Series:
+        """Return Vespa's ids behind the fourth colon, unless the judgments have whole ids."""
+        full = judged.str.startswith("id:")
+        if full.all():
+            return ids
+        if full.any():
+            example = judged[full].iloc[0]
+            raise ValueError(
+                f"{path}: some documents have whole ids of Vespa, such as {example!r}; write all in one way"
+            )
+        short = ids.str.split(":", n=4).str[4]
+        for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
+            other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
+            raise ValueError(f"{self.where(row)}: {ids[row]!r} and {other!r} end alike; give judgments with whole ids")
+        return short
+
+
+def _envelope(entry: Any) -> tuple[str | None, str | None, Json]:
+    """Return the id and the text of a query, at least one of them, and the response."""
+    named = "response" in entry and not {"query", "query_id"}.isdisjoint(entry)
+    response = entry["response"] if named else entry
+    query, text = _text(entry.get("query_id")), _text(entry.get("query"))
+    if not named:
+        text = _text(response.get("responseHeader", {}).get("params", {}).get("q"))
+    if query is None and text is None:
+        raise ValueError('no response says which query it answers; write {"query": "trail shoes", "response": {…}}')
+    return query, text, response
+
+
+def _text(value: object) -> str | None:
+    """Return an id or a query as text, None if there is none; refuse tables, and floats, which may mean several ids."""
+    if value is None or (isinstance(value, str) and value):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise ValueError(f"{str(value)[:30]!r} is no id or query; write it as a text")
+
+
+# Engines
+
+
+def _plugin_hits(response: Json, log: str | None, document: str | None) -> Iterator[Hit]:
+    """Yield the hits of the LTR plug-ins of Elasticsearch and OpenSearch, with ``fields._ltrlog``."""
+    if document is not None:
+        raise ValueError("--id is not for logs of Elasticsearch and OpenSearch, whose hits have an _id")
+    for hit in response["hits"]["hits"]:
+        doc, entries = _text(hit["_id"]), hit.get("fields", {}).get("_ltrlog")
+        if not entries:
+            raise ValueError(f"the hit {doc!r} has no _ltrlog; ask for it by ext.ltr_log in the request")
+        logs = [(name, features) for entry in entries for name, features in entry.items()]
+        if log not in (None, *dict(logs)):
+            raise ValueError(f"--log: {unknown('log', str(log), dict(logs))}")
+        chosen = [feature for name, features in logs if log in (None, name) for feature in features]
+        yield doc, [(feature["name"], feature.get("value")) for feature in chosen]
+
+
+def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterator[Hit]:
+    """Yield the documents of Solr, with the text of their ``[features]``."""
+    if "grouped" in response:
+        raise ValueError("documents in groups are not read; log without group=true")
+    name = document or "id"
+    for doc in response["response"]["docs"]:
+        if name not in doc:
+            raise ValueError(f"a document has no field {name!r}; add it to fl, or name the unique key by --id")
+        fields = ["[features]", *(key for key in doc if re.fullmatch(r"\[.*\]", key))] if log is None else [log]
+        text = next((doc[key] for key in fields if key in doc), None)
+        if not isinstance(text, str):
+            raise ValueError(f"the document {doc[name]!r} has no {fields[0]}; add it to fl, or name it by --log")
+        yield _text(doc[name]), _solr_values(text)
+
+
+def _solr_values(text: str) -> list[tuple[str, object]]:
+    """Return the features of a text such as ``title=6.25,stars=NaN``, or with ``:`` and blanks."""
+    for delimiter, separator in ("=,", ": "):
+        pairs = [pair.rpartition(delimiter) for pair in text.split(separator) if pair]
+        if all(name and re.fullmatch(NUMBER, value) for name, _, value in pairs):
+            for name, *_ in pairs:
+                if re.search(rf"[:;=]\s*{NUMBER}", name):
+                    raise ValueError(f"{name[:40]!r} looks like several features; log them as in 'a=1,b=2'")
+            return [(name, float(value)) for name, _, value in pairs]
+    raise ValueError(f"the features {text[:40]!r} are not separated as in 'a=1,b=2' or 'a:1 b:2'")
+
+
+NUMBER = r"(?:NaN|[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
+"""The numbers that Solr writes."""
+
+VESPA_LOGS = ("matchfeatures", "summaryfeatures", "rankfeatures")
+
+
+def _vespa_hits(response: Json, log: str | None, document: str | None) -> Iterator[Hit]:
+    """Yield the hits of Vespa."""
+    for child in response["root"].get("children", []):
+        identifier, fields = str(child.get("id", "")), child.get("fields", {})
+        if identifier.startswith("group:"):
+            raise ValueError("hits in groups are not read; log without grouping")
+        logs = [name for name in VESPA_LOGS if name in fields and log in (None, name)]
+        if len(logs) != 1:
+            text = f"has {' and '.join(logs)}; choose one by --log" if logs else f"has no {log or VESPA_LOGS[0]}"
+            raise ValueError(f"the hit {identifier!r} {text}{'; list match-features in the rank profile' * (not logs)}")
+        doc = _text(fields.get("documentid", identifier) if document is None else fields[document])
+        if document is None and not re.match("id:[^:]*:[^:]*:[^:]*:.", str(doc), re.DOTALL):
+            raise ValueError(f"{doc!r} is an internal id, which may change; return documentid, or name a field by --id")
+        values = [(name, value) for name, value in fields[logs[0]].items() if name != "vespa.summaryFeatures.cached"]
+        yield doc, [(re.sub(r"^rankingExpression\((.*)\)$", r"\1", name), value) for name, value in values]
+
+
+class Engine(NamedTuple):
+    """A kind of log."""
+
+    title: str  # in messages
+    hits: Callable[[Json, str | None, str | None], Iterator[Hit]]  # of a response, in their order
+    dtype: Literal["f4", "f8"]
+
+
+ENGINES = {
+    "elasticsearch": Engine("Elasticsearch or OpenSearch", _plugin_hits, "f4"),
+    "solr": Engine("Solr", _solr_hits, "f4"),
+    "vespa": Engine("Vespa", _vespa_hits, "f8"),
+}
+
+
+def _engine_of(response: Json) -> str:
+    """Return which engine wrote a response; refuse an error, and one that lacks hits because of a failure."""
+    root = response.get("root", {})
+    if failed := response.get("error") or root.get("errors"):
+        raise ValueError(f"an error instead of hits ({str(failed)[:60]}); log it again")
+    if response.get("timed_out") or response.get("responseHeader", {}).get("partialResults"):
+        raise ValueError("the search timed out; log it again")
+    if response.get("_shards", {}).get("failed") or root.get("coverage", {}).get("full") is False:
+        raise ValueError("some shards failed; log it again")
+    kinds = {"root": "vespa", "response": "solr", "grouped": "solr", "hits": "elasticsearch"}
+    engine = next((engine for key, engine in kinds.items() if key in response), None)
+    if engine is None:
+        raise ValueError("not a response of Elasticsearch, OpenSearch, Solr or Vespa")
+    return engine
+
+
+# Joining
+
+
+def _labels(
+    hits: pd.DataFrame, judgments: pd.DataFrame, path: Path, unjudged: int | None
+) -> tuple[pd.Series, list[str]]:
+    """Return the label of each hit, −1 if it is left out, and what was joined, in sentences."""
+    kinds = [kind for kind in ("query", "id") if kind in judgments]
+    # Without a kind of name that both sides have, each side has one kind, which the other calls by another word.
+    kind = next((kind for kind in kinds if hits[kind].notna().all()), kinds[0])
+    ours = kind if hits[kind].notna().all() else "qid"
+    keys = pd.MultiIndex.from_frame(judgments[[kind, "doc"]])
+    grades = judgments.set_index(keys)["grade"].groupby(level=[0, 1], sort=False).agg(["min", "max"])
+    for key in grades.index[grades["min"] < grades["max"]]:
+        places = " and ".join(f"line {line}" for line in judgments["line"][keys == key])
+        raise ValueError(f"{path}, {places}: several grades of document {key[1]!r} for query {key[0]!r}; leave one")
+    at = grades.index.get_indexer(pd.MultiIndex.from_frame(hits[[ours, "doc"]]))
+    judged = at >= 0
+    word = "text" if kind == "query" else "id"
+    joined = f"joined {len(set(at[judged])):,} of {len(grades):,} judgments by query {word}"
+    if not judged.any():
+        raise ValueError(f"{path}: {joined}; {_why_nothing(hits, judgments, ours, kind)}")
+    sentences = [joined]
+    if left := int((~judged).sum()):
+        became = "left out (--unjudged 0 keeps them)" if unjudged is None else f"with the label {unjudged}"
+        sentences.append(f"documents without a judgment: {left:,}, {became}")
+    absent = judgments[kind][~judgments[kind].isin(hits[ours])].unique()
+    if len(absent):
+        sentences.append(f"judged queries that are not in the log: {len(absent):,} ({_some(map(repr, absent))})")
+    labels = np.where(judged, grades["max"].to_numpy()[at], -1 if unjudged is None else unjudged)
+    return pd.Series(labels), sentences
+
+
+def _why_nothing(hits: pd.DataFrame, judgments: pd.DataFrame, ours: str, kind: str) -> str:
+    """Say what of the log and the judgments would fit, from their queries and documents."""
+    logged, judged = dict.fromkeys(hits[ours]), dict.fromkeys(judgments[kind])
+    other = "query_id" if kind == "query" else "query"
+    if not judged.keys().isdisjoint(hits["id" if kind == "query" else "query"]):
+        return f"the judgments name queries by the log's {other}: call their column {other}"
+    for query in judged:
+        if query in logged:
+            docs = [frame["doc"][frame[key] == query].iloc[0] for frame, key in ((hits, ours), (judgments, kind))]
+            return f"for query {query!r} the log has documents such as {docs[0]!r}, the judgments {docs[1]!r}"
+    folded = {" ".join(query.casefold().split()): query for query in logged}
+    for query in judged:
+        if near := folded.get(" ".join(query.casefold().split())):
+            return f"the log has {near!r}, the judgments {query!r}: they differ in case or blanks"
+    return f"the log has queries such as {next(iter(logged))!r}, the judgments {next(iter(judged))!r}"
+
+
+# Writing
+
+
+def _write(path: Path, rows: pd.DataFrame, X: Floats, result: _Log) -> None:
+    """Write the table, whose metadata tell the columns."""
+    roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
+    kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
+    columns = [pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)]
+    columns += [pa.array(column, from_pandas=True) for column in X.T]
+    about = {ROLES: json.dumps({"roles": roles, "engine": result.engine})}
+    content = pa.table(columns, names=[*OWN, *result.names]).replace_schema_metadata(about)
+    try:
+        with replacing(path) as file:
+            pq.write_table(content, file)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def _remarks(result: _Log, X: Floats) -> Iterator[str]:
+    """Yield sentences on missing values and on zeros."""
+    missing = dict(zip(result.names, np.isnan(X).sum(axis=0).tolist(), strict=True))
+    listed = _some(f"{name} {count:,}" for name, count in missing.items() if count)
+    yield f"missing: {listed} of {len(X):,}" if listed else "no value is missing"
+    if nowhere := _some(name for name, count in missing.items() if count == len(X)):
+        yield f"features that are missing in every row: {nowhere}"
+    if (X == 0).any() and (result.engine != "elasticsearch" or not listed):
+        yield "a 0 may stand for a missing value: this log does not tell them apart"
+
+
+def read_definitions(path: Path) -> dict[str, Json]:
+    """Return the definitions of features in a file of an engine, as `moerank.export` takes them, by their names.
+
+    It is JSON that holds, at any depth, features of Solr (name, class, params) or of the plug-ins of Elasticsearch and
+    OpenSearch (name, template).
+    """
+    try:
+        features = _definitions_in(read_json(read_text(path, MOST_DEFINITIONS)))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    definitions: dict[str, Json] = {}
+    for feature in features:
+        engine = "solr" if "class" in feature else "elasticsearch"
+        definition = {engine: {key: feature[key] for key in DEFINED[engine] if key in feature}}
+        if definitions.setdefault(str(feature["name"]), definition) != definition:
+            raise ValueError(f"{path}: the feature {feature['name']!r} is defined twice, and not alike; leave one")
+    if not definitions:
+        raise ValueError(f"{path}: no feature is defined; give a feature store of Solr, or a feature set")
+    return definitions
+
+
+def _definitions_in(value: Any) -> Iterator[Json]:
+    """Yield the definitions of features at any depth of JSON."""
+    if isinstance(value, dict) and "name" in value and ("class" in value or "template" in value):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _definitions_in(inner)
+
+
+DEFINED = {"solr": ("class", "params"), "elasticsearch": ("params", "template", "template_language")}
+"""Keys of a definition that exports take."""
+
+MOST_DEFINITIONS = 2**24
+"""Bytes of a file of definitions, at most."""
+
+
+def _write_features(path: Path, result: _Log, definitions: dict[str, Json]) -> Iterator[str]:
+    """Write what is known of the features, for exports; a file that is there may hold the user's definitions."""
+    taken = Counter[str]()
+    text = (
+        "# Features of the search engine, for moerank export --features features.toml; complete each with\n"
+        '# solr = {class = "SolrFeature", params = {q = "{!field f=title}${q}"}}\n'
+        '# elasticsearch = {params = ["q"], template = {match = {title = "{{q}}"}}}\n'
+    )
+    for name in result.names:
+        plain, quoted = plain_name(name), toml_value(name)
+        taken[plain] += 1
+        text += f'\n[{quoted}]\nname = "{plain}{f"_{taken[plain]}" if taken[plain] > 1 else ""}"\n'
+        text += f"vespa = {quoted}\n" * (result.engine == "vespa")
+        text += "".join(f"{key} = {toml_value(value)}\n" for key, value in definitions.get(name, {}).items())
+    if definitions and (undefined := _some(name for name in result.names if name not in definitions)):
+        yield f"features without a definition: {undefined}"
+    if alike := _some(name for name, n in taken.items() if n > 1):
+        yield f"got numbers, as engines take them for the same: features called {alike}"
+    if path.exists():
+        yield f"kept {path}{'; remove it to take the definitions' * bool(definitions)}"
+    else:
+        with replacing(path) as file:
+            file.write(text.encode())
+
+
+def _some(texts: Iterator[str]) -> str:
+    """Return the first five of some texts, for a message."""
+    listed = list(texts)
+    return ", ".join(listed[:5]) + ", …" * (len(listed) > 5)

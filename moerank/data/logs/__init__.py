@@ -1,1 +1,0 @@
-"""Feature logs of search engines and relevance judgments, which become tables."""

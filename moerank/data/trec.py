@@ -1,0 +1,238 @@
+"""Runs and qrels of TREC, which `ir_measures`, `ranx`, PyTerrier and ``trec_eval`` read, too.
+
+A run has lines ``query Q0 document rank score tag``, and qrels have lines ``query 0 document label``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from moerank.arrays import Vector
+from moerank.data.inputs import checked_scores
+from moerank.data.ranking_data import RankingData
+from moerank.data.read.table import MOST_LABEL
+from moerank.files import open_regular, replace_file
+
+LONGEST_LINE = 2**26
+"""Bytes of a line, at most: a compressed file may hold more than memory."""
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text, plain or ``.gz``, with their numbers; what is none is a ValueError with its line."""
+    number = 0
+    try:
+        with open_regular(path) as stored:
+            file = gzip.GzipFile(fileobj=stored) if path.suffix == ".gz" else stored
+            while line := file.readline(LONGEST_LINE):
+                number += 1
+                if len(line) == LONGEST_LINE:
+                    raise ValueError(
+                        f"{path}, line {number}: longer than {LONGEST_LINE >> 20} MiB; write shorter lines"
+                    )
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}, line {number}: not a text in UTF-8; write the file anew in this encoding") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path}: the .gz file is truncated or damaged ({error}); compress it again") from None
+
+
+def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike, *, tag: str = "moerank") -> None:
+    """Write a ranking of documents as a TREC run.
+
+    The scores are written in single precision, in which ``trec_eval`` compares them. It orders equal scores by document
+    id, and moerank by row; where scores would be equal the later row gets the next smaller number, so that every tool
+    computes the metrics of this ranking.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, which is replaced.
+    data : RankingData
+        With ids of documents.
+    scores : array-like, shape (n_documents,)
+        Finite; the largest ranks first.
+    tag : str, default "moerank"
+        The name of the run.
+
+    Raises
+    ------
+    ValueError
+        For data without ids of documents, a document that is twice in a query, ids with spaces, and malformed scores.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> data = RankingData([[0.1], [0.9]], y=[0, 1], qid=[7, 7], documents=["a", "b"])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_run(Path(folder, "test.run"), data, [0.5, 0.75])
+    ...     Path(folder, "test.run").read_text().splitlines()
+    ['7 Q0 b 1 0.75 moerank', '7 Q0 a 2 0.5 moerank']
+    """
+    keys, checked = document_keys(data), checked_scores(scores, data.n_documents, data.name)
+    if checked.ndim != 1:
+        raise ValueError(f"{data.name}: scores has shape {checked.shape}; a run has one ranking")
+    largest = float(np.finfo(np.float32).max) / 2  # so that there are smaller numbers
+    single = checked.clip(-largest, largest).astype(np.float32)
+    lines = []
+    for begin, end in pairwise(data.offsets.tolist()):
+        last = np.float32(np.inf)
+        for rank, row in enumerate(begin + np.argsort(-checked[begin:end], kind="stable"), start=1):
+            last = min(single[row], np.nextafter(last, np.float32(-np.inf)))
+            query, document = keys[row]
+            lines.append(f"{query} Q0 {document} {rank} {last:.9g} {tag}\n")
+    replace_file(Path(path), "".join(lines).encode())
+
+
+def write_qrels(path: str | os.PathLike[str], data: RankingData) -> None:
+    """Write the relevance labels of documents as TREC qrels; arguments and errors as in `write_run`."""
+    labels = zip(document_keys(data), data.y.tolist(), strict=True)
+    lines = (f"{query} 0 {document} {label}\n" for (query, document), label in labels)
+    replace_file(Path(path), "".join(lines).encode())
+
+
+def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
+    """Return the scores (n_documents,) that a TREC run gives to documents, for `Metric.score` and `Metric.per_query`.
+
+    Documents that are not in the run rank behind all others, in the order of their rows. Documents of the run that are
+    not in `data` do not count, as they have no label.
+
+    Parameters
+    ----------
+    path : path-like
+        A file, plain or ``.gz``.
+    data : RankingData
+        With ids of documents.
+
+    Raises
+    ------
+    ValueError
+        For a line that is none of a run, a document that is twice in a query, and a run without any document of `data`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> data = RankingData([[0.1], [0.9]], y=[0, 1], qid=[7, 7], documents=["a", "b"])
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "bm25.run").write_text("7 Q0 b 1 12.5 bm25")
+    ...     read_run(Path(folder, "bm25.run"), data).argsort().tolist()
+    [0, 1]
+    """
+    path, keys = Path(path), document_keys(data)
+    ranked: dict[tuple[str, str], float] = {}
+    for number, line in text_lines(path):
+        words = line.split()
+        if not words:
+            continue
+        try:
+            query, _, document, _, score, _ = words
+            value = float(score)
+            if not np.isfinite(value):
+                raise ValueError
+        except ValueError:
+            raise ValueError(
+                f"{path}, line {number}: {line[:40]!r} is not like 'q1 Q0 p7 1 12.5 bm25', with a finite score"
+            ) from None
+        if (query, document) in ranked:
+            raise ValueError(f"{path}, line {number}: document {document} is twice in query {query}; leave one line")
+        ranked[query, document] = value
+    scores = np.array([ranked.get(key, -np.inf) for key in keys])
+    in_run = np.isfinite(scores)
+    if not in_run.any():
+        raise ValueError(
+            f"{path}: none of its documents is in {data.name}, whose first is {keys[0][1]!r} of query "
+            f"{data.qid[0]}; give the run for these queries"
+        )
+    scores[~in_run] = np.nextafter(scores[in_run].min(), -np.inf)
+    return scores
+
+
+def read_qrels(path: str | os.PathLike[str], data: RankingData | None = None) -> RankingData:
+    r"""Return documents with the relevance labels of TREC qrels.
+
+    Parameters
+    ----------
+    path : path-like
+        A file, plain or ``.gz``. A negative label, as of spam, becomes 0.
+    data : RankingData, optional
+        Documents with ids, whose labels are replaced; one without a label gets 0. By default the documents are those of
+        the qrels, with a feature that is 0: enough for a metric.
+
+    Raises
+    ------
+    ValueError
+        For a line that is none of qrels, a label that is no integer, two labels of a document, and qrels without any
+        document of `data`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "test.qrels").write_text("7 0 a 0\n7 0 b 2\n")
+    ...     judged = read_qrels(Path(folder, "test.qrels"))
+    >>> judged.documents.tolist(), judged.y.tolist()
+    (['a', 'b'], [0, 2])
+    """
+    path = Path(path)
+    labels: dict[tuple[str, str], int] = {}
+    for number, query, document, grade in qrels_lines(path, text_lines(path)):
+        if re.fullmatch(r"-?[0-9]+(\.0*)?", grade) is None or float(grade) > MOST_LABEL:
+            raise ValueError(f"{path}, line {number}: the label {grade} is not an integer up to {MOST_LABEL:,}")
+        label = max(int(float(grade)), 0)
+        if labels.setdefault((query, document), label) != label:
+            raise ValueError(
+                f"{path}, line {number}: a second label of document {document} in query {query}; leave one"
+            )
+    if data is None:
+        if not labels:
+            raise ValueError(f"{path}: there is no label in the file")
+        order = {query: number for number, query in enumerate(dict.fromkeys(query for query, _ in labels))}
+        rows = sorted(labels, key=lambda key: order[key[0]])
+        qid, documents = zip(*rows, strict=True)
+        y = [labels[key] for key in rows]
+        return RankingData(np.zeros((len(y), 1)), y, qid, name=str(path), documents=documents)
+    keys = document_keys(data)
+    if labels.keys().isdisjoint(keys):
+        raise ValueError(f"{path}: none of its documents is in {data.name}; give the qrels of these queries")
+    return data.with_labels(np.array([labels.get(key, 0) for key in keys]))
+
+
+def qrels_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, str, str]]:
+    """Yield number, query, document and grade of each line of qrels; comments may stand before the first."""
+    began = False
+    for number, line in lines:
+        words = line.split()
+        if not words or (not began and line.startswith("#")):
+            continue
+        if len(words) != 4:
+            raise ValueError(f"{path}, line {number}: {line[:40]!r} is not like 'q1 0 p7 3'")
+        began = True
+        yield number, words[0], words[2], words[3]
+
+
+def document_keys(data: RankingData) -> list[tuple[str, str]]:
+    """Return query and document of each row; refuse data in which they do not tell rows apart."""
+    if data.documents is None:
+        raise ValueError(
+            f"{data.name}: the documents have no ids; give documents= in Python, document = in [data] of a problem "
+            "file, or LETOR files with ids in the comments"
+        )
+    keys = list(zip(data.qid.astype(np.str_).tolist(), data.documents.tolist(), strict=True))
+    earlier = set()
+    for key in keys:
+        if key in earlier:
+            raise ValueError(f"{data.name}: document {key[1]} is twice in query {key[0]}; leave one of the rows out")
+        if any(word.split() != [word] for word in key):
+            raise ValueError(f"{data.name}: a query or document {key} holds a space, which ends a field; give ids")
+        earlier.add(key)
+    return keys

@@ -1,0 +1,81 @@
+"""Features used by the members of a front."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.patheffects import withStroke
+
+from moerank.arrays import Mask
+from moerank.figures.figure import RunFigure
+from moerank.figures.style import CHOSEN, WIDTH, put_title
+from moerank.studies.result import Result
+
+MOST_ROWS = 50
+"""Largest number of features on a page; the most used are shown."""
+
+MOST_TICKS = 12
+
+
+def features_figure(result: Result) -> Figure:
+    """Draw the pixels that a front uses if features are the pixels of an image, else a matrix features × members."""
+    used = np.zeros((len(result.feature_names), len(result.front)), bool)
+    for column, member in enumerate(result.front):
+        used[member.features, column] = True
+    return _matrix(result, used) if result.grid is None else _image(result, used, result.grid)
+
+
+def _matrix(result: Result, used: Mask) -> Figure:
+    """Draw one row per feature, the most used first, and one column per member, the smallest first."""
+    counts = used.sum(axis=1)
+    rows = np.argsort(-counts, kind="stable")[: min(int((counts > 0).sum()), MOST_ROWS)]
+    cells = used[rows].astype(int)
+    cells[:, result.chosen] *= 2
+    n_rows, n_members = cells.shape
+    figure = Figure(figsize=(WIDTH, 0.9 + 0.13 * n_rows), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(cells, cmap=ListedColormap(["white", "#56B4E9", "black"]), vmin=0, vmax=2, aspect="auto")
+    # White lines between the cells, so that they can be counted.
+    for line in np.arange(n_members + 1) - 0.5:
+        axes.axvline(line, color="white", linewidth=0.6)
+    for line in np.arange(n_rows + 1) - 0.5:
+        axes.axhline(line, color="white", linewidth=0.6)
+    ticks = np.arange(0, n_members, -(-n_members // MOST_TICKS))
+    axes.set_xticks(ticks, [str(len(result.front[tick].features)) for tick in ticks])
+    axes.set_yticks(range(n_rows), result.names(rows.tolist()), fontsize=6)
+    axes.tick_params(length=0)
+    axes.set_ylabel(f"{n_rows} most used features" if (counts > 0).sum() > n_rows else "Feature")
+    figure.supxlabel("Members by number of features (black: chosen)", fontsize=8)
+    put_title(figure, _finding(result, used, "features"))
+    return figure
+
+
+def _image(result: Result, used: Mask, grid: tuple[int, int]) -> Figure:
+    """Draw the share of members that use each pixel in grey, and frame the pixels of the chosen member."""
+    figure = Figure(figsize=(WIDTH, 0.82 * WIDTH * grid[0] / grid[1]), layout="constrained")
+    axes = figure.subplots()
+    share = axes.imshow(used.mean(axis=1).reshape(grid), cmap="Greys", vmin=0, vmax=1)
+    for feature in result.best.features:
+        row, column = divmod(feature, grid[1])
+        frame = Rectangle((column - 0.38, row - 0.38), 0.76, 0.76, fill=False, edgecolor=CHOSEN, linewidth=1.3)
+        frame.set_path_effects([withStroke(linewidth=3.0, foreground="white")])  # visible on black, and in grey
+        axes.add_patch(frame)
+    axes.set_xticks(range(grid[1]), [str(number + 1) for number in range(grid[1])])
+    axes.set_yticks(range(grid[0]), [str(number + 1) for number in range(grid[0])])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(True)
+    axes.set(xlabel="Column (frames: chosen)", ylabel="Row")
+    figure.colorbar(share, ax=axes, label="Share of the front's members", shrink=0.9)
+    put_title(figure, _finding(result, used, "pixels"))
+    return figure
+
+
+def _finding(result: Result, used: Mask, noun: str) -> str:
+    """Return how many features are chosen, and how many most members use."""
+    most = int((used.mean(axis=1) > 0.5).sum())
+    return f"{len(result.best.features)} of {len(used)} {noun} are chosen; most members of the front use {most}"
+
+
+FIGURE = RunFigure(features_figure)

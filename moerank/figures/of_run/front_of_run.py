@@ -1,0 +1,95 @@
+"""Front: number of features against the metric on training, validation and test queries."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from moerank.figures.figure import RunFigure
+from moerank.figures.panels import judged, title_of
+from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put_log_scale, put_ticks
+from moerank.studies.result import PARTS, Member, Result
+
+BASELINES = ("D", "v", "P")
+"""Markers of all features, FSMRank and LambdaMART."""
+
+WIDE = 4.0
+"""Ratio of the largest baseline to the largest member from which an axis is logarithmic."""
+
+
+def front_figure(result: Result) -> Figure:
+    """Draw the number of features against the metric, for the same members on all three parts.
+
+    If the search did not minimise the number of features, the first other objective takes its place. Diamonds are the
+    test values of all features, FSMRank and LambdaMART at their own number of features or cost; a line shows that of
+    all features. The band around the test values is the confidence interval of their differences from all features: a
+    member whose band meets that line is not shown to differ. The chosen member has a ring. Members of more than two
+    objectives are points.
+    """
+    metric, counted = result.metrics[0], _counted(result)
+    title = title_of(counted, metric)
+    several = len(set(result.objectives) - {counted, "error"}) > 0
+    notes = [f"Searched: {', '.join(result.objectives)}. Shown: {title.lower()} and {metric}."] if several else []
+    notes.append(f"{result.problem}, fold {result.fold}: {result.solver}.")
+    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+    axes = figure.subplots()
+    front = sorted(result.front, key=lambda member: _amount(member, counted))
+    x = [_amount(member, counted) for member in front]
+    for part in PARTS:
+        look = LINES[part] | ({"linestyle": "none"} if several else {})
+        axes.plot(x, [member.scores[part][metric] for member in front], label=part, **look)
+    if not several:
+        _put_band(axes, x, front, metric, len(result.queries["test"]))
+    references = [baseline for baseline in result.baselines if baseline.name != "best single feature"]
+    for number, (baseline, marker) in enumerate(zip(references, BASELINES, strict=False)):
+        amount, value = _amount(baseline, counted), baseline.scores["test"][metric]
+        axes.plot([amount], [value], marker, color=GREY, label=f"{baseline.name} ({amount:g}), test")
+        if number == 0:
+            axes.axhline(value, color=GREY, linewidth=0.7, linestyle=":", zorder=0)
+    chosen, value = _amount(result.best, counted), result.best.scores["test"][metric]
+    axes.plot([chosen], [value], **RING, label=f"chosen ({chosen:g}), test {value:.3f}")
+    axes.set(xlabel=title, ylabel=f"{metric} (higher is better)")
+    _scale(axes, [*x, *(_amount(baseline, counted) for baseline in references)], max(x), counted)
+    return finished(figure, axes, 2.0, _finding(result), " ".join(notes), axes)
+
+
+def _finding(result: Result) -> str:
+    """Return what the chosen features cost, if it was judged, else how many they are."""
+    if result.verdict is None:
+        return f"{len(result.best.features)} of {len(result.feature_names)} features are chosen"
+    return judged(result.verdict)
+
+
+def _scale(axes: Axes, amounts: list[float], largest: float, counted: str) -> None:
+    """Scale the x axis: logarithmic for costs, and where the baselines are far beyond the largest member."""
+    if counted == "cost" or max(amounts) > WIDE * largest > 0.0:
+        put_log_scale(axes, amounts)
+    else:
+        put_ticks(axes, integer=counted == "features")
+
+
+def _counted(result: Result) -> str:
+    """Return the objective of the x axis."""
+    others = [name for name in result.objectives if name != "error"]
+    return "features" if "features" in others or not others else others[0]
+
+
+def _amount(member: Member, objective: str) -> float:
+    return len(member.features) if objective == "features" else member.objectives[objective]
+
+
+def _put_band(axes: Axes, x: list[float], front: list[Member], metric: str, n_queries: int) -> None:
+    """Draw the confidence intervals of the members' differences from all features around their test values."""
+    errors = [member.paired_error for member in front]
+    if None in errors:
+        return
+    from scipy import stats  # slow to load
+
+    half = stats.t.ppf(0.975, n_queries - 1) * np.array(errors, float)
+    values = np.array([member.scores["test"][metric] for member in front])
+    band: Style = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
+    axes.fill_between(x, values - half, values + half, label="95 % interval, against all features", **band)
+
+
+FIGURE = RunFigure(front_figure)

@@ -1,0 +1,80 @@
+"""Ablations: fronts of MOFSRank with all stages and without one of them.
+
+Fronts of one run with and without each part of MOFSRank, and below them the error of the best ranker in training with
+at most so many features, means over folds and seeds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.panels import Look, Panels, errors_noted, two_of
+from moerank.solvers import BASES, ablations
+from moerank.studies.comparison import against_reference
+from moerank.studies.results import NoResultsError, Results, mean_by_size
+from moerank.verdict import LEVEL
+
+FRONTS, TRAINING, TEST = (
+    "Fronts of fold {}, first seed",
+    "Training, mean of all folds and seeds",
+    "Test, the same members",
+)
+
+
+def ablation_figure(view: View) -> Figure:
+    """Draw the fronts of one run in one panel, and the least error with at most k features over all runs.
+
+    The first panel shows all members of the fronts on the selected fold, as Figures 4 to 6 of Cheng et al. (2018). The
+    others show the training and test error of the member with at most k features that is best in training. By default
+    the solvers are MOFSRank and its ablations, or else mofsrank-paper and its own.
+    """
+    solvers = view.solvers or view.results.solvers
+    bases = [base for base in BASES if base in solvers and ablations(base).keys() & {*solvers}]
+    full = bases[0] if bases else BASES[0]
+    names = {full: "all three stages"} | {name: f"without {part}" for name, part in ablations(full).items()}
+    if not view.solvers and not bases:
+        raise NoResultsError(f"the study of {view.where} has no ablations; add them with moerank study … --ablate")
+    shown = view.results.among(view.solvers or [solver for solver in solvers if solver in names])
+    titles = {names.get(solver, solver): folds for solver, folds in shown.by_solver().items()}
+    fold = view.fold_of(shown)
+    columns = {FRONTS.format(fold): "", TRAINING: "train", TEST: "test"}
+    # A front of more than two objectives is no line in two of them.
+    style = {"linestyle": "none"} if shown.further_objectives else {"drawstyle": "steps-post"}
+
+    def draw(look: Look) -> None:
+        if part := columns[look.column]:
+            error = 1.0 - mean_by_size(titles[look.label], part, view.metric, chosen_on="train")
+            look.plot(np.arange(1, len(error) + 1), error)
+            return
+        run = next(iter(titles[look.label].get(fold, [])), None)
+        front = run.front if run else []
+        errors = [1.0 - member.scores["train"][view.metric] for member in front]
+        look.plot([len(member.features) for member in front], errors, markevery=1, **style)
+
+    return Panels(
+        list(titles),
+        list(titles),
+        list(columns),
+        finding=_finding(shown, full, names, view.metric),
+        height=1.25,
+        labels=("Number of features, at most", f"1 − {view.metric} (lower is better)"),
+        same_x=False,  # fronts have far fewer members than there are features
+        notes=[errors_noted(shown, view.metric), two_of(shown)],
+    ).draw(draw)
+
+
+def _finding(shown: Results, full: str, names: dict[str, str], metric: str) -> str:
+    """Return which parts change the metric of test queries, by paired t tests with Holm's method."""
+    if full not in shown.solvers or len(shown.solvers) < 2:
+        return f"Fronts of {' and '.join(names.get(solver, solver) for solver in shown.solvers)}"
+    tests = against_reference(shown, full, metric)
+    changed = tests[tests["holm"] <= LEVEL].itertuples()
+    changes = [f"{names.get(row.solver, row.solver)}, {row.difference:+.3f}".replace("-", "−") for row in changed]
+    if not changes:
+        return f"Leaving out a part of {full}: no difference in test {metric} is shown"
+    return f"Changes of test {metric} that are shown: {'; '.join(changes)}"
+
+
+FIGURE = StudyFigure(ablation_figure, "ablations", takes=("fold",))

@@ -1,0 +1,81 @@
+"""Feature frequency: share of folds and seeds in which each solver selects a feature, and stability of selections.
+
+Percentage of the runs that select a feature, with the mean Jaccard index of the selections of two runs and in brackets
+the index corrected for chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.panels import best_of_families, named
+from moerank.figures.style import WIDTH, finished
+from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
+
+MOST_FREQUENT = 16
+"""Largest number of features."""
+
+HEAD_LENGTH = 15
+"""Characters of a line of a solver's label."""
+
+NAME_LENGTH = 26
+"""Characters of the name of a feature."""
+
+ROW = 0.16
+"""Inches of a feature."""
+
+
+def frequency_figure(view: View) -> Figure:
+    """Draw a map feature × solver with the percentages, the most used features first, above the stability of solvers.
+
+    Of many solvers the best of each family by validation are shown. Stability is the mean pairwise Jaccard index of the
+    selections of the runs, and in brackets the index corrected for chance, which is 0 for random selections. The note
+    below the figure names the solvers without a selection.
+    """
+    by_solver = view.results.by_solver()
+    names = view.results[0].feature_names
+    selecting = [solver for solver, folds in by_solver.items() if offers_sizes(folds)]
+    if not selecting:
+        raise NoResultsError(f"no solver of the study of {view.where} selects features")
+    chosen = {s: [run.best.features for runs in by_solver[s].values() for run in runs] for s in selecting}
+    share = np.zeros((len(names), len(selecting)))
+    for column, runs in enumerate(chosen.values()):
+        for features in runs:
+            share[list(features), column] += 1.0 / len(runs)
+    order = np.argsort(-share.sum(axis=1), kind="stable")[: min(int((share > 0).any(axis=1).sum()), MOST_FREQUENT)]
+    often = int((share[order[0]] > 0.5).sum())
+    shown = best_of_families(view.results, selecting)
+    cells = share[order][:, [selecting.index(solver) for solver in shown]]
+    figure = Figure(figsize=(WIDTH, 2.0 + ROW * len(order)), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto")
+    for (row, column), value in np.ndenumerate(cells):
+        colour = "white" if value > 0.5 else "black"
+        axes.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour)
+    stable = [_stability(chosen[solver], len(names)) for solver in shown]
+    heads = [f"{fill(solver, HEAD_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
+    axes.set_xticks(range(len(shown)), heads, fontsize=6, rotation=90 if len(shown) > 4 else 0)
+    rows = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
+    rows = [row if len(row) <= NAME_LENGTH else f"{row[: NAME_LENGTH - 1]}…" for row in rows]
+    axes.set_yticks(range(len(order)), rows, fontsize=6)
+    axes.tick_params(length=0)
+    axes.set_xlabel("Stability (corrected)")
+    solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else "it" if often else "no solver"
+    finding = f"{rows[0]} is chosen most: {solvers} in more than half of the runs".capitalize()
+    left_out = named("Left out, for they offer one size", [s for s in by_solver if s not in selecting])
+    return finished(figure, axes, ROW * len(order), finding, left_out)
+
+
+def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
+    if len(runs) < 2:
+        return "–"
+    jaccard, corrected = feature_stability(runs, n_features)
+    return f"{jaccard:.2f} ({corrected:.2f})"
+
+
+FIGURE = StudyFigure(frequency_figure, "features")

@@ -1,0 +1,59 @@
+"""Fronts of several solvers on one fold: the same members on training, validation and test queries.
+
+The front of each solver on one fold with its first seed, the same rankers on all three parts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.panels import Look, Panels, best_of_families, fronts_of_fold, named, two_of
+from moerank.figures.style import beyond, limits_of
+from moerank.studies.result import PARTS
+
+PART_TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
+
+
+def fronts_figure(view: View) -> Figure:
+    """Draw the front of each solver on one fold, with its first seed: a panel for each part of the data.
+
+    A note names the solvers without a front, and those with values beyond `style.limits_of`. Of many
+    solvers the best of each family by validation has a colour. Members of more than two objectives are points.
+    """
+    metric, fold = view.metric, view.fold_of(view.results)
+    runs, without_front = fronts_of_fold(view)
+    values = {
+        part: {solver: np.array([member.scores[part][metric] for member in run.front]) for solver, run in runs.items()}
+        for part in PARTS
+    }
+    limits = {part: limits_of(by_solver) for part, by_solver in values.items()}
+    parts = {PART_TITLES[part]: part for part in PARTS}
+    style = {"linestyle": "none", "markevery": 1} if view.results.further_objectives else {}
+
+    def draw(look: Look) -> None:
+        if look.faint and style:
+            return  # points without a line
+        sizes = [len(member.features) for member in runs[look.label].front]
+        look.plot(sizes, values[parts[look.column]][look.label], **style)
+        look.axes.set_ylim(*limits[parts[look.column]])
+
+    outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))
+    cut = named("Some values lie beyond the axis", outside)
+    leader = max(runs, key=lambda solver: float(np.max(values["train"][solver])))
+    test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}
+    rank = 1 + sum(value > test[leader] for value in test.values())
+    chosen = f"on test queries its chosen member is number {rank} of {len(runs)}"
+    return Panels(
+        list(runs),
+        list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
+        list(parts),
+        finding=f"{leader} reaches most in training; {chosen}",
+        height=1.1,
+        labels=("Number of features", f"{metric}, fold {fold} (higher is better)"),
+        notes=[*without_front, cut, two_of(view.results)],
+    ).draw(draw)
+
+
+FIGURE = StudyFigure(fronts_figure, "results", order=2, takes=("fold",))

@@ -1,0 +1,84 @@
+"""Hypervolume of each search over its evaluations.
+
+Hypervolume of the front of each stage during the search, means over folds and seeds, with a band between the quartiles
+of the runs without the differences between folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from moerank.arrays import Matrix
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.panels import Look, Panels, beside_first, named
+from moerank.studies.result import Convergence
+from moerank.studies.results import NoResultsError
+
+
+def hypervolume_figure(view: View) -> Figure:
+    """Draw the hypervolume of each stage's front: the mean over folds and seeds, with a band of their quartiles.
+
+    For the band the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
+    The lines end with the shortest run. A note names the solvers without a search. Of many searches the first has a
+    colour, and those whose last front is apart from its own.
+    """
+    by_solver = view.results.by_solver()
+    runs = {
+        solver: [(fold, run.convergence) for fold, seeds in folds.items() for run in seeds if run.convergence]
+        for solver, folds in by_solver.items()
+    }
+    runs = {solver: histories for solver, histories in runs.items() if histories}
+    if not runs:
+        raise NoResultsError(f"no solver of the study of {view.where} is a search")
+    names = dict.fromkeys(stage for histories in runs.values() for _, history in histories for stage in history)
+    stages = {stage.replace("_", " ").capitalize(): stage for stage in names}
+
+    curves = {
+        (solver, stage): _curve([(fold, history[stage]) for fold, history in histories if stage in history])
+        for solver, histories in runs.items()
+        for stage in names
+        if any(stage in history for _, history in histories)
+    }
+    last = {solver: curves[solver, [stage for stage in names if (solver, stage) in curves][-1]] for solver in runs}
+    ends = {}
+    for solver, (_, low, mean, high) in last.items():
+        several = len(runs[solver]) > len(by_solver[solver])  # a single seed has no quartiles
+        ends[solver] = (low[-1], mean[-1], high[-1]) if several else (-np.inf, mean[-1], np.inf)
+    shown, finding = beside_first(ends, largest=True)
+    if not np.isfinite([low for low, _, _ in ends.values()]).any():
+        finding = "One seed of each search: no difference is shown"
+
+    def draw(look: Look) -> None:
+        evaluations, low, mean, high = curves.get((look.label, stages[look.column]), np.empty((4, 0)))
+        look.fill(evaluations, low, high)
+        if len(mean) or not look.faint:  # its line in the legend
+            look.plot(evaluations, mean, marker=None)
+
+    return Panels(
+        list(runs),
+        shown,
+        list(stages),
+        finding=finding,
+        height=1.1,
+        labels=("Evaluations", "Hypervolume of the front"),
+        same_x=False,
+        notes=[named("No search", [solver for solver in by_solver if solver not in runs])],
+    ).draw(draw)
+
+
+def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
+    """Return evaluations, lower quartile, mean and upper quartile of runs with their folds."""
+    length = min(len(history.evaluations) for _, history in histories)
+    evaluations = np.mean([history.evaluations[:length] for _, history in histories], axis=0)
+    values = np.array([history.hypervolume[:length] for _, history in histories])
+    folds = np.array([fold for fold, _ in histories])
+    mean = values.mean(axis=0)
+    levels = np.array([values[folds == fold].mean(axis=0) for fold in folds])
+    low, high = np.quantile(values - levels + mean, (0.25, 0.75), axis=0)
+    return np.array([evaluations, low, mean, high])
+
+
+FIGURE = StudyFigure(hypervolume_figure, "results", order=4)

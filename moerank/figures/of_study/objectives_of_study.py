@@ -1,0 +1,75 @@
+"""Objectives: the fronts of several solvers on one fold in each pair of the objectives that were searched.
+
+The front of each solver on the training data of one fold with its first seed, in each pair of the objectives, with a
+staircase through the rankers that are non-dominated in the pair.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from textwrap import fill
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from moerank.figures.figure import StudyFigure, View
+from moerank.figures.panels import Look, Panels, best_of_families, fronts_of_fold, non_dominated, title_of
+from moerank.figures.style import RING, put_log_scale
+from moerank.studies.results import NoResultsError, front_points
+
+
+def objectives_figure(view: View) -> Figure:
+    """Draw the training front of each solver on one fold, with its first seed: a panel for each pair of objectives.
+
+    A staircase joins the members of a solver that are non-dominated in the pair, and the chosen one has a ring. The
+    note names the solvers without a front. Of many solvers the best of each family by validation has a colour.
+    """
+    fold, objectives = view.fold_of(view.results), view.results.objectives
+    if len(objectives) < 2:
+        raise NoResultsError(f"the study of {view.where} has one objective, and so no pair to draw")
+    runs, without_front = fronts_of_fold(view)
+    pairs = list(combinations(objectives, 2))
+    words = {name: title_of(name, view.metric) for name in objectives}
+    xlabel, ylabel = "", f"Objectives in training, fold {fold} (lower is better)"
+    titles = {fill(f"{words[y]} against {words[x][0].lower()}{words[x][1:]}", 44): (x, y) for x, y in pairs}
+    if len(pairs) == 1:
+        titles = {"": pairs[0]}
+        xlabel, ylabel = words[objectives[0]], f"{words[objectives[1]]}, training, fold {fold}"
+
+    def draw(look: Look) -> None:
+        points = front_points(runs[look.label], titles[look.column])
+        best = points[non_dominated(points)]
+        if not look.faint:
+            look.plot(*points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
+            look.axes.plot(*points[[runs[look.label].chosen]].T, label="_chosen" if look.number else "chosen", **RING)
+        look.plot(*best.T, drawstyle="steps-post", markevery=1)
+
+    points = [front_points(run) for run in runs.values()]
+    owners = np.repeat(list(runs), [len(mine) for mine in points])
+    counts = Counter(owners[non_dominated(np.concatenate(points))].tolist())  # of the joint front
+    ((leader, most),) = counts.most_common(1)
+    if len(runs) > 1:
+        finding = f"{leader} has {most} of the {counts.total()} members of the joint front in training"
+    else:
+        finding = f"{most} members, of which none dominates another in all {len(objectives)} objectives"
+    panels = Panels(
+        list(runs),
+        list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
+        list(titles),
+        finding=finding,
+        height=1.2 if len(pairs) > 1 else 2.2,
+        labels=(xlabel, ylabel),
+        same_x=False,
+        of_metric=False,
+        notes=without_front,
+    )
+    for axes, (x, _) in zip(panels.axes.values(), titles.values(), strict=True):
+        if x == "cost":
+            put_log_scale(axes, [member.objectives[x] for run in runs.values() for member in run.front])
+    return panels.draw(draw)
+
+
+FIGURE = StudyFigure(
+    objectives_figure, "results", order=6, takes=("fold",), reported=lambda results: bool(results.further_objectives)
+)

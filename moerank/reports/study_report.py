@@ -1,0 +1,232 @@
+"""Contents of reports: a study with its results, and the tables and figures of a section."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from moerank.figures.figure import SectionName
+from moerank.figures.of_study import FIGURES
+from moerank.statistics import mean_and_error
+from moerank.studies.comparison import hypervolume_pairs, query_pairs
+from moerank.studies.problem import Problem
+from moerank.studies.results import NoResultsError, Results, front_quality
+from moerank.studies.study import Study
+
+REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
+"""Default references in order of preference."""
+
+ALPHA = 0.05
+"""Level of significance."""
+
+
+class Report:
+    """A study with its results, the solver that all others are compared with, and the metrics of the tables.
+
+    Parameters
+    ----------
+    study : Study
+    reference : str, optional
+        Label of a solver; by default the first one of `REFERENCES`.
+    metrics : sequence of str, default ()
+        Metrics for the tables of results instead of those of the study, any of NDCG@1 to 10, P@1 to 10, MAP, MeanNDCG.
+
+    Raises
+    ------
+    NoResultsError
+        If no cell of the study is finished.
+    ValueError
+        For a solver or a metric without results.
+    """
+
+    def __init__(self, study: Study, reference: str | None = None, metrics: Sequence[str] = ()) -> None:
+        self.study = study
+        self.results = Results(study.results())
+        self._runs: dict[str, pd.DataFrame] = {}
+        if not self.results:
+            raise NoResultsError(f"{study.out} has no finished cell yet; run the study first")
+        labels = self.results.solvers
+        self.reference = reference or next((name for name in REFERENCES if name in labels), labels[0])
+        if self.reference not in labels:
+            raise ValueError(f"the study has no results of {self.reference}; choose one of {', '.join(labels)}")
+        self._metrics = metrics
+        for problem in self.problems:
+            self.metrics(problem)
+
+    @property
+    def title(self) -> str:
+        """The heading of the report."""
+        return f"Feature selection on {', '.join(problem.name for problem in self.problems)}"
+
+    @cached_property
+    def problems(self) -> list[Problem]:
+        """The problems with at least one finished cell."""
+        return [problem for problem in self.study.problems if problem.name in self.results.problems]
+
+    @property
+    def n_missing(self) -> int:
+        """The number of cells that are not finished."""
+        return len(self.study.cells()) - len(self.results)
+
+    def metrics(self, problem: Problem) -> list[str]:
+        """Return the metrics of the table of results on a problem."""
+        mine = self.results.of(problem.name)
+        return [mine.named_metric(name, mine.kept_metrics) for name in self._metrics] or mine.metrics
+
+    def runs(self, problem: Problem) -> pd.DataFrame:
+        """Return the numbers of the runs on a problem, with the quality of their fronts, see `front_quality`.
+
+        ``instances used`` is the share that the chosen member was trained on, ``given up`` the largest share of the
+        reduction of the loss that it lacks, ``proved`` the share of sizes with a proved optimum; NaN without any.
+        """
+        if problem.name not in self._runs:
+            mine = self.results.of(problem.name)
+            frame = mine.frame.merge(front_quality(mine), on=["solver", "fold", "seed"])
+            frame["IGD+"] = frame.pop("igd_plus")
+            frame["instances used"] = [_share(run.best.instances, run.n_instances) for run in mine]
+            proofs = [(run.certificate, run.chosen) for run in mine]
+            frame["given up"] = [proof.given_up[chosen] if proof else np.nan for proof, chosen in proofs]
+            frame["proved"] = [len(proof.proved) / len(proof.sizes) if proof else np.nan for proof, _ in proofs]
+            self._runs[problem.name] = frame
+        return self._runs[problem.name]
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """The tests between all pairs on all problems, with the ``problem`` and the ``measure``.
+
+        See `query_pairs` and, for the searches, `hypervolume_pairs`.
+        """
+        frames = []
+        for problem in self.problems:
+            mine = self.results.of(problem.name)
+            by_front = hypervolume_pairs(self.runs(problem), mine.searches, ALPHA)
+            for measure, frame in ((mine.metric, query_pairs(mine, mine.metric)), ("hypervolume", by_front)):
+                frame.insert(0, "problem", problem.name)
+                frame.insert(1, "measure", measure)
+                frames.append(frame)
+        return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+
+def _share(used: int | None, available: int | None) -> float:
+    """Return the share of the instances that were used, which are all where a solver could have selected some."""
+    return np.nan if not available else 1.0 if used is None else used / available
+
+
+ERROR = " ±"
+"""End of the name of a column with the standard errors of the column before it."""
+
+
+def p_text(p: float) -> str:
+    """Return a p value with three decimals, or "< 0.001"."""
+    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+FORMATTERS: dict[str, Callable[[float], str]] = {
+    **dict.fromkeys(("p", "Holm"), p_text),
+    **dict.fromkeys(("training (s)", "tuning (s)", "stability", "corrected"), "{:.2f}".format),
+    **dict.fromkeys(("instances used", "given up", "proved"), "{:.1%}".format),
+    "features": "{:.1f}".format,
+    "compared": "{:,.0f}".format,
+}
+"""Formatters of columns whose values do not have four decimals."""
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """Table with a name for links and a caption; the first column of its frame names the rows.
+
+    `best` are the columns whose best values are bold, with whether the largest is best. `marked` are the rows, by
+    column, that differ significantly from a reference.
+    """
+
+    name: str
+    caption: str
+    frame: pd.DataFrame
+    best: Mapping[str, bool] = field(default_factory=dict)
+    marked: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are printed; standard errors are printed with their means."""
+        return [column for column in self.frame if not column.endswith(ERROR)]
+
+    def is_number(self, column: str) -> bool:
+        """Whether a column holds numbers, which are aligned to the right."""
+        return pd.api.types.is_numeric_dtype(self.frame[column])
+
+    @cached_property
+    def texts(self) -> pd.DataFrame:
+        """The texts of the cells, which are empty for NaN."""
+        texts = pd.DataFrame({column: self._column(column) for column in self.columns}, dtype=object)
+        for column, rows in self.marked.items():
+            texts.loc[self.frame.iloc[:, 0].isin(rows), column] += "*"
+        return texts
+
+    def _column(self, column: str) -> list[str]:
+        values, form = self.frame[column], FORMATTERS.get(column.partition(" of ")[0], "{:.4f}".format)
+        if not self.is_number(column):
+            return [str(value) for value in values]
+        if pd.api.types.is_integer_dtype(values):
+            form = "{:,}".format
+        errors = self.frame.get(f"{column}{ERROR}", default=pd.Series(np.nan, values.index))
+        means = ["" if np.isnan(value) else form(value) for value in values]
+        ends = ["" if np.isnan(error) else f" ± {form(error)}" for error in errors]
+        return [mean + end for mean, end in zip(means, ends, strict=True)]
+
+    @cached_property
+    def bold(self) -> pd.DataFrame:
+        """Whether each cell is bold: the best of a column with all that are printed alike, and significant p values."""
+        bold = pd.DataFrame(False, index=self.frame.index, columns=self.columns)
+        for column, largest in self.best.items():
+            values, means = self.frame[column], self.texts[column].str.split().str[0].str.rstrip("*")
+            if values.count() > 1:
+                bold[column] = means == means[values.idxmax() if largest else values.idxmin()]
+        if "Holm" in bold:
+            bold["Holm"] = self.frame["Holm"] <= ALPHA
+        return bold
+
+
+def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return the means of columns of runs over folds, after seeds, with standard errors: a row for each solver.
+
+    `columns` gives the names of the means. Runs without a value do not count.
+    """
+    folds = runs.groupby(["solver", "fold"])[list(columns)].mean()
+    rows: dict[str, dict[str, float]] = {solver: {} for solver in runs["solver"].unique()}
+    for solver, row in rows.items():
+        for column, name in columns.items():
+            values = folds.loc[solver, column].dropna()
+            row[name], row[f"{name}{ERROR}"] = mean_and_error(values if len(values) else [np.nan])
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("solver").reset_index()
+
+
+@dataclass
+class ReportSection:
+    """Section of a report: the figures of its part, of a problem or all, commands, and the problem of an explorer."""
+
+    title: str
+    tables: list[ReportTable] = field(default_factory=list)
+    paragraphs: list[str] = field(default_factory=list)
+    figures: list[tuple[SectionName, Problem | None]] = field(default_factory=list)
+    code: str = ""
+    explored: str = ""
+
+
+def illustrations(report: Report, section: ReportSection) -> dict[str, tuple[Figure, str]]:
+    """Draw the figures of a section in their order; return them with their captions, by names for links."""
+    drawn = {}
+    for part, problem in section.figures:
+        results = report.results if problem is None else report.results.of(problem.name)
+        for name, figure in sorted(FIGURES.items(), key=lambda item: item[1].order):
+            if figure.section == part and figure.of_problem == (problem is not None) and figure.reported(results):
+                try:
+                    image = figure.draw(results, problem)
+                except NoResultsError:  # the study has no data for this figure
+                    continue
+                drawn[name if problem is None else f"{name}-{problem.name}"] = image, figure.caption
+    return drawn

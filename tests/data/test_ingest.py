@@ -1,0 +1,292 @@
+"""Logs of search engines become the table that they stand for, and what is no such log is refused with its place."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import logs
+from helpers.logs import GOLDEN, NAMES, VESPA_NAMES
+
+from moerank.data import load_table
+from moerank.data.ingest import ingest
+from moerank.exports.deployable import read_features
+
+RANKED = [["q1", 3, "p7"], ["q1", 1, "p3"], ["q1", 0, "p9"], ["q2", 2, "k1"]]
+VALUES = {"p7": (6.25, 4.5, 12), "p3": (2.5, np.nan, 300), "p9": (np.nan, 3, 1e-4), "k1": (8, 5, 40)}
+PLUGIN, VESPA, SOLR = logs.plugin(GOLDEN), logs.vespa(GOLDEN), logs.solr(GOLDEN)
+QUEPID = logs.quepid(GOLDEN)
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Ingest texts of logs and judgments, and return what was done."""
+
+    def make(text, judgments=QUEPID, *, name="log.jsonl", **options):
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        (tmp_path / "judgments.csv").write_text(judgments)
+        files = {"judgments": tmp_path / "judgments.csv", "force": True}
+        return ingest(tmp_path / name, tmp_path / "table.parquet", **files, **options)
+
+    return make
+
+
+def answer(query, values, name="f", **more):
+    """A line of the plug-in's log with one feature of each document."""
+    hits = [{"_id": doc, "fields": {"_ltrlog": [{"main": [{"name": name, "value": v}]}]}} for doc, v in values]
+    return json.dumps({"query": query, "response": {"hits": {"hits": hits}}} | more) + "\n"
+
+
+def vespa(documents, **fields):
+    """A response of Vespa with the feature f of each document."""
+    children = [{"id": doc, "fields": {"documentid": doc, "matchfeatures": {"f": f}} | fields} for doc, f in documents]
+    return json.dumps({"query": "shoes", "response": {"root": {"children": children}}})
+
+
+def solr(*texts, field="[features]", query="shoes", **more):
+    """A response of Solr with the features of the documents a, b, …"""
+    docs = [{"id": doc} | more | {field: text} for doc, text in zip("abc", texts, strict=False)]
+    return json.dumps({"query": query, "response": {"response": {"docs": docs}}})
+
+
+def rows_of(done):
+    frame = pd.read_parquet(done.table)
+    return frame[["qid", "label", "doc"]].to_numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    ("engine", "text", "names", "unmatched", "dtype"),
+    [
+        ("elasticsearch", PLUGIN, NAMES, np.nan, np.float32),
+        ("solr", SOLR, NAMES, 0, np.float32),
+        ("vespa", VESPA, VESPA_NAMES, 0, np.float64),
+    ],
+)
+def test_a_golden_log_gives_its_table(engine, text, names, unmatched, dtype, make):
+    done = make(text)
+    assert (done.engine, done.features, done.n_queries, done.n_documents) == (engine, names, 2, 4)
+    frame = pd.read_parquet(done.table)
+    texts = {qid: query for qid, query, _ in GOLDEN}
+    assert frame[["query", "label", "doc"]].to_numpy().tolist() == [[texts[q], *others] for q, *others in RANKED]
+    assert frame["position"].tolist() == [1, 2, 3, 1]
+    assert frame["qid"].tolist() == (frame["query"].tolist() if engine == "solr" else ["q1", "q1", "q1", "q2"])
+    for place, name in enumerate(names):
+        column = np.array([VALUES[doc][place] for *_, doc in RANKED], dtype)
+        assert frame[name].dtype == dtype
+        np.testing.assert_array_equal(frame[name], np.where(np.isnan(column) & (place == 0), unmatched, column))
+    data = load_table(done.table, missing=0)
+    assert (data.feature_names, data.y.tolist()) == (names, [3, 1, 0, 2])
+    assert data.documents.tolist() == ["p7", "p3", "p9", "k1"]
+
+
+def test_the_same_log_in_other_clothes(make, tmp_path):
+    expected = pd.read_parquet(make(PLUGIN).table)
+    lines = PLUGIN.splitlines()
+    turned = "\n\n".join(json.dumps(dict(reversed(json.loads(line).items()))) for line in lines)
+    marked = b"\xef\xbb\xbf" + PLUGIN.replace("\n", "\r\n").encode()
+    for text, name in [(marked, "log.jsonl"), (gzip.compress(PLUGIN.encode()), "log.jsonl.gz"), (turned, "log.jsonl")]:
+        pd.testing.assert_frame_equal(pd.read_parquet(make(text, name=name).table), expected)
+    parts = [tmp_path / "one", tmp_path / "two"]
+    for part, line in zip(parts, lines, strict=True):
+        part.write_text(line)
+    done = ingest(parts, tmp_path / "parts.parquet", judgments=tmp_path / "judgments.csv")
+    pd.testing.assert_frame_equal(pd.read_parquet(done.table), expected)
+
+
+def test_null_and_bare_nan_of_vespa_are_missing(make):
+    text = VESPA.replace("null", "NaN").replace('"age_days"', '"rankingExpression(age_days)"')
+    text = text.replace('"matchfeatures": {', '"matchfeatures": {"vespa.summaryFeatures.cached": 0.0, ')
+    done = make(text)
+    assert done.features == VESPA_NAMES
+    np.testing.assert_array_equal(pd.read_parquet(done.table)["attribute(stars)"], [4.5, np.nan, 3, 5])
+    assert "missing: attribute(stars) 1 of 4" in done.lines
+    assert "a 0 may stand for a missing value: this log does not tell them apart" in done.lines
+
+
+def test_the_document_of_vespa_is_what_follows_the_fourth_colon(make):
+    text = vespa([("id:n:t::shop::a", 1), ("id:n:t:g=7:b:c", 2), ("id:n:t::a", 3)])
+    judged = "query,docid,rating\nshoes,a,3\nshoes,shop::a,1\nshoes,b:c,0\n"
+    assert rows_of(make(text, judged)) == [["shoes", 1, "shop::a"], ["shoes", 0, "b:c"], ["shoes", 3, "a"]]
+    both = vespa([("id:n:product::a", 1), ("id:n:article::a", 1)])
+    with pytest.raises(ValueError, match=r"line 1: 'id:n:article::a' and 'id:n:product::a' end alike; .* whole ids"):
+        make(both, judged)
+    whole = "query,docid,rating\nshoes,id:n:article::a,2\n"
+    assert rows_of(make(both, whole)) == [["shoes", 2, "id:n:article::a"]]
+    with pytest.raises(ValueError, match="some documents have whole ids of Vespa"):
+        make(both, whole + "shoes,a,1\n")
+
+
+def test_solr_logs_of_other_forms(make):
+    judged = "query,docid,rating\nshoes,a,1\nshoes,b,0\n"
+    for text, options in [
+        (solr("f=1,g h=2", "f=3,g h=NaN"), {}),
+        (solr("f=1,g h=2,", "f=3,g h=NaN", **{"[docid]": 7, "[explain]": "x=1"}), {}),
+        (solr("f=1,g h=2", "f=3,g h=NaN", field="[fv]"), {}),
+        (solr("f=1,g h=2", "f=3,g h=NaN", field="fv", **{"[shard]": "s"}), {"log": "fv"}),
+        (solr("f=1,g h=2", "f=3,g h=NaN").replace('"id"', '"sku"'), {"document": "sku"}),
+    ]:
+        done = make(text, judged, **options)
+        frame = pd.read_parquet(done.table)
+        assert done.features == ("f", "g h")
+        np.testing.assert_array_equal(frame[["f", "g h"]], [[1, 2], [3, np.nan]])
+    assert make(solr("f:1e-2 g:.5", "f:-3 g:4."), judged).features == ("f", "g")
+
+
+def test_several_logs_and_features_that_are_left_out(make):
+    lines = [json.loads(line) for line in PLUGIN.splitlines()]
+    for line in lines:
+        for hit in line["response"]["hits"]["hits"]:
+            hit["fields"]["_ltrlog"][0]["other"] = [{"name": "clicks", "value": "NaN"}]
+            hit["fields"]["_ltrlog"][0]["main"].append({"name": "extra_logging", "value": {"a": 1}})
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    done = make(text, exclude=["extra_logging"])
+    assert done.features == (*NAMES, "clicks")
+    assert "features that are missing in every row: clicks" in done.lines
+    assert make(text, log="main", exclude=["extra_logging", "stars"]).features == ("title_bm25", "age_days")
+    with pytest.raises(ValueError, match="'extra_logging' holds a tensor, not a number; leave it out by --exclude"):
+        make(text)
+
+
+def test_a_document_that_is_logged_again(make):
+    again = PLUGIN + logs.plugin(GOLDEN[:1])
+    done = make(again)
+    assert done.n_documents == 4
+    assert "hits that were logged before with the same values: 3" in done.lines
+    other = again + logs.plugin([("q1", "trail shoes", [("p7", 3, 1.0, 1.0, 1.0)])])
+    with pytest.raises(ValueError, match=r"line 4: document 'p7' of query 'q1' has other values than in .*, line 1"):
+        make(other)
+    negative = answer("shoes", [("a", 0.0), ("b", 1.0), ("a", -0.0)])
+    assert make(negative, "query,docid,rating\nshoes,a,1\n", unjudged=0).n_documents == 2
+
+
+def test_names_of_queries(make):
+    judged = "query,docid,rating\n7,a,1\nboots,a,3\n"
+    text = answer("7", [("a", 1.0)]) + answer("boots", [("a", 2.0)], query_id="7")
+    assert rows_of(make(text, judged)) == [["7", 1, "a"], ["boots", 3, "a"]]  # the text of one is the id of another
+    sessions = answer("boots", [("a", 2.0)], query_id=1) + answer("boots", [("a", 5.0)], query_id=2)
+    assert rows_of(make(sessions, judged)) == [["1", 3, "a"], ["2", 3, "a"]]
+    later = answer("boots", [("a", 2.0)], query_id=1) + answer(None, [("b", 2.0)], query_id=1)
+    assert pd.read_parquet(make(later, judged, unjudged=0).table)["query"].tolist() == ["boots", "boots"]
+    for text, message in [
+        (answer("shoes", [("a", 1.0)], query_id=7) + answer("boots", [("b", 1.0)], query_id="7"),
+         "line 2: the query id '7' has the text 'boots', and 'shoes' before"),
+        (answer("shoes", [("a", 1.0)]) + answer(None, [("b", 1.0)], query_id=7), "line 2: no query beside"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            make(text)
+
+
+def test_documents_without_a_judgment_and_judgments_without_a_document(make):
+    judgments = QUEPID + "\nred lamp,z,1\nblue kettle,zz,1"
+    assert make(PLUGIN, judgments).lines[1:4] == (
+        "joined 4 of 6 judgments by query text",
+        "documents without a judgment: 1, left out (--unjudged 0 keeps them)",
+        "judged queries that are not in the log: 1 ('red lamp')",
+    )
+    done = make(PLUGIN, judgments, unjudged=0)
+    assert pd.read_parquet(done.table)["label"].tolist() == [3, 1, 0, 2, 0]
+    assert done.lines[2] == "documents without a judgment: 1, with the label 0"
+
+
+def changed(**changes):
+    """The plug-in's log with another second response."""
+    lines = [json.loads(line) for line in PLUGIN.splitlines()]
+    lines[1]["response"] |= changes
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (PLUGIN.replace('"query_id": "q2", "query": "blue kettle", ', ""), {}, "line 2: no response says which query"),
+        ("\n", {}, "log.jsonl: no response has a hit with features"),
+        ("[5]", {}, "line 1: not a response of a search engine"),
+        (PLUGIN + "{", {}, "line 3: not JSON .*write one response a line"),
+        ("[" * 100_000, {}, "line 1: nested too deeply"),
+        ('{"query": "a", "response": {"hits": {"hits": 5}}}', {}, "line 1: not a response of a search engine"),
+        ('{"query": "a", "response": {"took": 5}}', {}, "line 1: not a response of Elasticsearch, OpenSearch, Solr or"),
+        ('{"query": 1.5, "response": {}}', {}, "line 1: '1.5' is no id or query; write it as a text"),
+        ('{"query": "a", "query": "b", "response": {}}', {}, "line 1: the key 'query' is given twice"),
+        (b'{"query": "caf\xe9"}', {}, "line 1: not a text in UTF-8"),
+        (PLUGIN.replace("age_days", "\\ud800"), {}, "line 1: .*surrogates not allowed"),
+        ("\n" + " " * 2**26, {}, "line 2: longer than 64 MiB"),
+        (changed(timed_out=True), {}, "line 2: the search timed out; log it again"),
+        (changed(_shards={"failed": 1}), {}, "line 2: some shards failed"),
+        (changed(error={"type": "x"}), {}, "line 2: an error instead of hits"),
+        (PLUGIN.replace("_ltrlog", "log", 1), {}, "line 1: the hit 'p7' has no _ltrlog; ask for it by ext"),
+        (PLUGIN, {"log": "mian"}, "line 1: --log: unknown log 'mian'; did you mean 'main'"),
+        (PLUGIN, {"document": "sku"}, "line 1: --id is not for logs of Elasticsearch"),
+        (PLUGIN, {"exclude": ["starz"]}, "--exclude: unknown feature 'starz'; did you mean 'stars'"),
+        (PLUGIN + VESPA, {}, "line 3: a response of Vespa, and the lines before of Elasticsearch or OpenSearch"),
+        (PLUGIN.replace("12.0", "Infinity"), {}, "line 1: the value of 'age_days' is infinite or too large"),
+        (PLUGIN.replace("12.0", "1e39"), {}, "line 1: the value of 'age_days' is infinite or too large"),
+        (PLUGIN.replace("12.0", "9" * 400), {}, "line 1: int too large"),
+        (PLUGIN.replace("12.0", "9" * 5000), {}, "line 1: Exceeds the limit"),
+        (PLUGIN.replace("12.0", '"12"'), {}, "'age_days' holds '12', not a number; leave it out by --exclude"),
+        (PLUGIN.replace('"age_days"', "null"), {}, "line 1: the hit 'p7' has a feature called None"),
+        (PLUGIN.replace("age_days", "days", 1), {}, "line 1: the hit 'p3' has a further feature 'age_days', unlike"),
+        (PLUGIN.replace("age_days", "stars"), {}, "line 1: the hit 'p7' has the feature 'stars' twice"),
+        (PLUGIN.replace("age_days", "label"), {}, "the feature 'label' has the name of another column"),
+        (VESPA.replace("12.0", "[1.5]"), {}, "'age_days' holds a tensor, not a number"),
+        (VESPA.replace('"id:shop:product::p7"', '"index:shop/0/81"'), {}, "is an internal id, which may"),
+        (VESPA.replace("matchfeatures", "fields"), {}, "has no matchfeatures; list match-features in the rank profile"),
+        (vespa([("id:n:t::a", 1)], summaryfeatures={}), {}, "has matchfeatures and summaryfeatures; choose"),
+        (vespa([("group:root:0", 1)]), {}, "line 1: hits in groups are not read"),
+        (vespa([("id:n:t::a", 1)]).replace('"f": 1', '"f": 1, "rankingExpression(f)": 2'), {}, "feature 'f' twice"),
+        (solr("f=1").replace('"response": {"docs', '"grouped": {"docs'), {}, "documents in groups are not read"),
+        (solr("f=1,f=9"), {}, "line 1: the hit 'a' has the feature 'f' twice"),
+        (solr("f=1;g=2"), {}, "line 1: 'f=1;g' looks like several features"),
+        (solr("f:1;g:NaN;h:2"), {}, "line 1: 'f:1;g:NaN;h' looks like several features"),
+        (solr("f=1_0,g=inf"), {}, "line 1: the features 'f=1_0,g=inf' are not separated as in 'a=1,b=2'"),
+        (solr("f=1", field="fv"), {}, r"line 1: the document 'a' has no \[features\]; add it to fl"),
+        (solr("f=1"), {"document": "sku"}, "line 1: a document has no field 'sku'; add it to fl"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(text, options, message, make, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        make(text, **options)
+    assert not (tmp_path / "table.parquet").exists()
+
+
+def test_damaged_gz_is_refused(make):
+    packed = gzip.compress(PLUGIN.encode())
+    for text in (packed[:-20], packed + b"x", PLUGIN):
+        with pytest.raises(ValueError, match=r"log.jsonl.gz: the .gz file is truncated or damaged"):
+            make(text, name="log.jsonl.gz")
+
+
+def test_largest_numbers(make):
+    judged = "query,docid,rating\nshoes,a,1\n"
+    frame = pd.read_parquet(make(answer("shoes", [("a", 3.4028235e38)]), judged).table)
+    assert frame["f"][0] == np.finfo(np.float32).max  # as Lucene prints it, which is above it in double precision
+    assert pd.read_parquet(make(vespa([("id:n:t::a", 1e300)]), judged).table)["f"].tolist() == [1e300]
+    with pytest.raises(ValueError, match="infinite or too large"):
+        make(answer("shoes", [("a", 1.0), ("b", 3.4028236e38)]), judged)
+
+
+def test_files_that_are_there(make, tmp_path):
+    done = make(PLUGIN)
+    log, judged = tmp_path / "log.jsonl", tmp_path / "judgments.csv"
+    (tmp_path / "features.toml").write_text("mine")
+    assert f"kept {tmp_path / 'features.toml'}" in make(PLUGIN).lines
+    assert (tmp_path / "features.toml").read_text() == "mine"
+    with pytest.raises(FileExistsError, match="replace it with --force"):
+        ingest(log, done.table, judgments=judged)
+    with pytest.raises(ValueError, match="the table is a Parquet file; write --out"):
+        ingest(log, tmp_path / "table.csv", judgments=judged)
+    with pytest.raises(OSError, match="choose another folder with --out"):
+        ingest(log, tmp_path / "nowhere" / "table.parquet", judgments=judged)
+    (tmp_path / "own.parquet").write_text(PLUGIN)
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "own.parquet")
+    for out in ("own.parquet", "link.parquet"):
+        with pytest.raises(ValueError, match="is an input, too; choose another file with --out"):
+            ingest(tmp_path / "own.parquet", tmp_path / out, judgments=judged, force=True)
+    assert (tmp_path / "own.parquet").read_text() == PLUGIN
+
+
+def test_names_that_engines_take_for_the_same(make):
+    done = make(PLUGIN.replace("stars", "age-days"))
+    assert "got numbers, as engines take them for the same: features called age_days" in done.lines
+    features = read_features(done.table.with_name("features.toml"))
+    assert (features["age-days"].name, features["age_days"].name) == ("age_days", "age_days_2")
