@@ -28,7 +28,7 @@ TITLES = {
 MODULES = {
     "moerank.mofsrank.objectives": "Objectives of the search, and how to add one",
     "moerank.mofsrank.front": "Fronts, and the choice of a member",
-    "moerank.evolution": "Operators, searches, archive, journal",
+    "moerank.evolution": "Operators, searches, archive, memo",
     "moerank.statistics": "Tests and fronts",
     "moerank.verdict": "The verdict",
     "moerank.rankers.model": "A ranker as it is stored",

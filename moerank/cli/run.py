@@ -101,7 +101,7 @@ def run(
     command = ["moerank", *sys.argv[1:]]
     continued = command if "--resume" in command else [*command, "--resume"]
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
-        from moerank.data.dask import connect
+        from moerank.mofsrank.dask_slices import connect
         from moerank.solvers import find_backend
         from moerank.studies.problem import load_problem
         from moerank.studies.result import RESULT

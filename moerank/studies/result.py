@@ -22,7 +22,7 @@ from moerank.rankers.model import Forest, Model
 from moerank.verdict import Verdict
 from moerank.version import VERSION
 
-JOURNAL = "search.journal"
+MEMO = "search.memo"
 RESULT = "result.json"
 FRONT_TABLE = "front.csv"
 
@@ -396,8 +396,8 @@ def _check_format_of(text: str) -> None:
 
 
 def unfinished(folder: Path) -> list[Path]:
-    """Return the journals of an interrupted run."""
-    return sorted(folder.glob(JOURNAL + "*"))
+    """Return the memos of an interrupted run."""
+    return sorted(folder.glob(MEMO + "*"))
 
 
 def is_of_a_run(folder: Path) -> bool:

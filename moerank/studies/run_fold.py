@@ -272,7 +272,7 @@ def run_fold(
     random_state: int | None = None,
     workers: int | Client = 1,
     data: str | Path | None = None,
-    journal: str | Path | None = None,
+    memo: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
     baselines: bool = True,
@@ -296,10 +296,10 @@ def run_fold(
         Threads; the result is the same for any number.
     data : path, optional
         Where files of data are; see `Problem.load_fold`.
-    journal : path, optional
+    memo : path, optional
         Where a search writes down what it evaluates.
     resume : bool, default False
-        Go on from the journal if there is one.
+        Go on from the memo if there is one.
     progress : callable, optional
         Called as ``progress(stage, fraction, text)``.
     baselines : bool, default True
@@ -342,7 +342,7 @@ def run_fold(
             "tune": False,  # the backend is tuned already
             "random_state": random_state,
             "workers": workers,
-            "journal": journal,
+            "memo": memo,
             "resume": resume,
             "progress": lambda stage, fraction, number, _: report(stage, fraction, COUNTED[stage].format(number)),
             **problem.offers(),
@@ -437,7 +437,7 @@ def _validated(
         n_settings += len(grid_of(defaults["backend"], train))
     fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
     n_parts, values = problem.comparison.cross_validation, []
-    defaults = {**defaults, "journal": None, "resume": False, "progress": None}
+    defaults = {**defaults, "memo": None, "resume": False, "progress": None}
     for number in range(1, n_parts + 1):
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
         parts = dict(zip(PARTS, deal_queries(train, number, n_parts, seed=defaults["random_state"]), strict=True))

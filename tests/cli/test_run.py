@@ -120,7 +120,7 @@ def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_pa
     words = stopped.stderr.splitlines()[-1].split()
     assert words[:2] == ["moerank", "run"]
     assert words[-1] == "--resume"
-    assert (tmp_path / "here" / f"search.journal.{stage}").is_file()
+    assert (tmp_path / "here" / f"search.memo.{stage}").is_file()
     seen = []
     with monkeypatch.context() as patch:
         patch.setattr(StageProgress, "__call__", lambda self, *state: seen.append(state[::2]))
@@ -148,11 +148,11 @@ def test_a_run_that_ends_before_its_result_is_written_loses_nothing(command, tmp
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
-def test_a_new_run_discards_an_old_journal_with_a_notice(command, tmp_path):
+def test_a_new_run_discards_an_old_memo_with_a_notice(command, tmp_path):
     (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "search.journal.ensemble").write_bytes(b"left behind")
+    (tmp_path / "here" / "search.memo.ensemble").write_bytes(b"left behind")
     outcome = command("run", "TINY", "--out", "here")
-    assert "search.journal.ensemble of an interrupted run is removed (--resume would continue it)" in outcome.stderr
+    assert "search.memo.ensemble of an interrupted run is removed (--resume would continue it)" in outcome.stderr
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
@@ -166,12 +166,12 @@ class Prepared:
         return Path.touch, (self.victim,)
 
 
-@pytest.mark.parametrize("header", [b"", b'{"format": "moerank journal", "versions": {}, "configuration": {}}\n'])
+@pytest.mark.parametrize("header", [b"", b'{"format": "moerank memo 1", "versions": {}, "configuration": {}}\n'])
 def test_a_prepared_pickle_runs_nothing(command, tmp_path, header):
     victim = tmp_path / "victim"
     (tmp_path / "here").mkdir()
     for stage in ("instance_selection", "feature_selection", "ensemble"):
-        (tmp_path / "here" / f"search.journal.{stage}").write_bytes(header + pickle.dumps(Prepared(victim)))
+        (tmp_path / "here" / f"search.memo.{stage}").write_bytes(header + pickle.dumps(Prepared(victim)))
     assert command("run", "TINY", "--resume", "--out", "here").exit_code == 2
     assert not victim.exists()
     # The pickle is one that would have run.

@@ -1,0 +1,89 @@
+"""Searches on the workers of a Dask cluster of this machine, against the same search without it.
+
+    python tests/benchmarks/dask_slices.py kills [--kills 20] [--workers 3]
+    python tests/benchmarks/dask_slices.py speed [--queries 4820]
+
+"kills" ends a worker in every second generation of one search until so many are dead; Dask starts others in their
+place. "speed" searches features of synthetic data of the shape of MSLR-WEB30K with one worker and with two, and prints
+the processor seconds of the longest worker. Exit code 1 if a front has other bits.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+from distributed import Client, LocalCluster
+
+import moerank as mr
+
+
+def cluster(n_workers):
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None)
+
+
+def front(train, workers, progress=None, **budget):
+    solver = mr.MOFSRank(
+        instance_selection=False, feature_selection=budget, ensemble=False, random_state=0, workers=workers,
+        progress=progress,
+    )  # fmt: skip
+    return solver.fit(train).fronts_["feature_selection"]
+
+
+def kills(arguments):
+    train, draws, killed = mr.load_planted_fold(1)[0], random.Random(0), []
+    budget = {"population": 100, "generations": 2 * arguments.kills + 5}
+
+    def kill():
+        while True:  # until one is up that can be killed
+            pids = [nanny.pid for nanny in local.workers.values() if nanny.pid]
+            if pids and (pid := draws.choice(pids)) not in killed:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+                print(f"{len(killed)} workers killed", flush=True)
+                return
+            time.sleep(0.1)
+
+    def progress(stage, fraction, generation, n_eval):
+        if generation % 2 and generation < 2 * arguments.kills:
+            threading.Timer(draws.uniform(0, 0.05), kill).start()
+
+    with cluster(arguments.workers) as local, Client(local) as client:
+        there = front(train, client, progress, **budget)
+    same = np.array_equal(there, front(train, 1, **budget))
+    print(f"{len(killed)} workers killed in one search; the same front: {same}")
+    return same
+
+
+def speed(arguments):
+    train = mr.load_web_fold(1, n_queries=arguments.queries)[0]
+    print(f"{train.n_documents:,} documents, {train.n_features} features")
+    budget, fronts, longest = {"population": 200, "generations": 40}, [], []
+    for n_workers in (1, 2):
+        with cluster(n_workers) as local, Client(local) as client:
+            front(train, client, population=8, generations=1)  # compiles
+            begin = client.run(time.process_time)
+            fronts.append(front(train, client, **budget))
+            end = client.run(time.process_time)
+            longest.append(max(end[worker] - begin[worker] for worker in begin))
+            print(f"{n_workers} workers: {longest[-1]:.1f} s of the processor of the longest one", flush=True)
+    print(f"one takes {longest[0] / longest[1]:.2f} times as long as two; the same front: {np.array_equal(*fronts)}")
+    return np.array_equal(*fronts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["kills", "speed"])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--queries", type=int, default=4820)
+    arguments = parser.parse_args()
+    sys.exit(not {"kills": kills, "speed": speed}[arguments.what](arguments))
+
+
+if __name__ == "__main__":
+    main()
