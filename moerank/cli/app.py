@@ -70,36 +70,20 @@ data_app = typer.Typer(
 )
 
 
-def _add(to: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
-    """Add a command whose help is its docstring, with lines that terminals of any width break; errors are sentences."""
-    text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
-    lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
-    to.command(
-        name,
-        help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
-        epilog="\n\n".join(lines) if examples else None,
-    )(sentences()(command))
+def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
+    """Add commands. Their help is the docstring, with lines that terminals of any width break; errors are sentences."""
+    for command in commands:
+        text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
+        lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
+        group.command(
+            command.__name__.removesuffix("_kernels"),
+            help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
+            epilog="\n\n".join(lines) if examples else None,
+        )(sentences()(command))
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (
-    init,
-    run,
-    study,
-    merge,
-    report,
-    plot,
-    export,
-    judge,
-    certify,
-    stability,
-    solvers,
-)
-DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, ingest, convert)
-for _command in COMMANDS:
-    _add(app, _command)
-_add(app, compile_kernels, "compile")
-for _command in DATA_COMMANDS:
-    _add(data_app, _command)
+_add(app, init, run, study, merge, report, plot, export, judge, certify, stability, solvers, compile_kernels)
+_add(data_app, describe, ingest, convert)
 app.add_typer(data_app, name="data")
 
 
