@@ -74,7 +74,9 @@ def test_every_key_of_a_result_has_its_row(pages):
 
 def test_every_option_of_a_command_has_its_row(pages, command):
     commands = {page[2:].partition("\n")[0]: page for name, page in pages.items() if name.startswith("commands/")}
-    assert {f"moerank {name}" for name in ("run", "study", "report", "plot", "export", "data describe")} <= set(commands)
+    assert {f"moerank {name}" for name in ("run", "study", "report", "plot", "export", "data describe")} <= set(
+        commands
+    )
     for title, page in commands.items():
         assert f"[`{title}`]" in pages["commands.md"]
         shown = re.findall(r"(?<![\w-])--[a-z-]+", command(*title.split()[1:], "--help").stdout)

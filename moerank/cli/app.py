@@ -26,8 +26,8 @@ from moerank.version import VERSION
 def solvers(as_json: options.AsJson = False) -> None:
     """List the solvers with their families, requirements and papers; --json has the titles.
 
-    The asterisk marks the recommended solver: it finds good fronts soonest of
-    all searches, as measured by tests/benchmarks/fronts.py.
+    The asterisk marks the recommended solver: it needs the fewest evaluations
+    for a good front, as measured by tests/benchmarks/fronts.py.
     """
     from moerank.solvers import solvers as table
 
@@ -43,9 +43,9 @@ def solvers(as_json: options.AsJson = False) -> None:
 def compile_kernels(
     every: Annotated[bool, typer.Option("--all", help="Also the kernels of all other solvers.")] = False,
 ) -> None:
-    """Compile the kernels, which the first run of `moerank run` would do otherwise.
+    """Compile the kernels now, so that the first run starts at once.
 
-    It takes some twenty seconds on two processors. The code is kept beside
+    It takes some twenty seconds on two processors. The code is kept in
     the installed package if it can be written to there, else in the user's
     cache. Code that root has put into an image, or on a shared disk, serves
     all users and all workers of a cluster with the same processor.

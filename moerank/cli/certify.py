@@ -30,13 +30,13 @@ def certify(
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Prove how much the members of a front give up, against the best features of their size.
+    """Prove how far each member of a front is from the best features of its size.
 
-    The backend must be RankRLS. For each member it says how much of the
-    reduction of the training loss it gives up against the proved optimum, or
-    against its bound. All subsets of up to three features are ranked by, so
-    that the metric itself is proved for small members. Nothing is said about
-    other queries. The certificate is added to result.json, and figures and
+    The backend must be RankRLS. For each member the command prints how much of
+    the reduction of the training loss it gives up against the proved optimum,
+    or against its bound. It also trains all subsets of up to three features,
+    which proves the metric itself for small members. A certificate says
+    nothing about other queries. It is added to result.json, and figures and
     reports show it. Ctrl-C keeps what is proved, first of the losses, then
     of the metric.
 

@@ -70,8 +70,8 @@ def run(
     its metric and MAP on the training, validation and test queries. Below are
     all features, the best single feature and FSMRank. The output folder gets
     result.json, front.csv, model.json, front.png, convergence.png and
-    features.png; foreign files of these names are never replaced. The very
-    first run compiles kernels, which takes some twenty seconds. --quiet
+    features.png; files that moerank did not write are never replaced. The
+    very first run compiles kernels, which takes some twenty seconds. --quiet
     prints only the verdict and errors. A finished run in the folder is
     shown and not repeated, unless its data have changed.
 
