@@ -10,7 +10,6 @@ import os
 import secrets
 import stat
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,9 +22,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 LONGEST_NAME = 60
 """Characters in the name of a file of a run or a study while it is written, at most."""
-
-OLD = 3600.0
-"""Seconds after which no process writes a temporary file any more."""
 
 
 def cannot_write(what: object, error: OSError) -> OSError:
@@ -82,14 +78,6 @@ def replace_file(path: Path, content: bytes) -> None:
 def remains_of(path: Path) -> list[Path]:
     """Return the temporary files of `path` that killed processes have left."""
     return sorted(path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 16}.tmp"))
-
-
-def remove_old_remains(path: Path) -> None:
-    """Remove temporary files of `path` that are more than an hour old, where no lock says whether a process lives."""
-    for left in remains_of(path):
-        with suppress(OSError):
-            if time.time() - left.lstat().st_mtime > OLD:
-                left.unlink()
 
 
 def open_regular(path: Path) -> BinaryIO:

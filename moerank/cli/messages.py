@@ -13,7 +13,6 @@ from threading import Event, Thread
 from time import monotonic
 from unicodedata import category
 
-import click
 import typer
 
 from moerank.files import FULL, cannot_write
@@ -32,10 +31,25 @@ REPEATED = 2.0
 SHOW_CURSOR = "\x1b[?25h"
 
 
+class _Quiet:
+    """Whether the running command has --quiet."""
+
+    on = False
+
+
+@contextmanager
+def quietly(quiet: bool) -> Iterator[None]:
+    """Print only errors and the last line of a command, if it has --quiet."""
+    _Quiet.on = quiet
+    try:
+        yield
+    finally:
+        _Quiet.on = False
+
+
 def is_quiet() -> bool:
     """Whether the running command has --quiet."""
-    context = click.get_current_context(silent=True)
-    return context is not None and bool(context.params.get("quiet"))
+    return _Quiet.on
 
 
 def notice(text: str) -> None:

@@ -22,7 +22,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from moerank.cli.messages import is_quiet, notice, printable
+from moerank.cli.messages import is_quiet, printable, remark
 from moerank.data.read.stream import reading_progress
 from moerank.studies.study import Cell
 
@@ -39,12 +39,11 @@ class _Bars:
 
     def __init__(self, *columns: ProgressColumn) -> None:
         console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-        self._quiet = is_quiet()  # which other threads do not know
-        self._bars = Progress(*columns, console=console, disable=self._quiet or not console.is_terminal)
+        self._bars = Progress(*columns, console=console, disable=is_quiet() or not console.is_terminal)
 
     def _line(self, text: str) -> None:
-        if self._bars.disable and not self._quiet:
-            notice(text)
+        if self._bars.disable:
+            remark(text)
 
     def __enter__(self) -> Self:
         self._bars.start()

@@ -51,7 +51,7 @@ def report(
     moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
     """
     from moerank.checks import unknown
-    from moerank.files import prepare_folder, remove_old_remains, replace_file
+    from moerank.files import prepare_folder, replace_file
     from moerank.reports.study_report import Report
     from moerank.solvers import split
     from moerank.studies.study import Study
@@ -61,7 +61,6 @@ def report(
     path = out or folder / FORMATS[format_]
     content = Report(Study.load(folder), reference, split(metrics))
     prepare_folder(path.parent)
-    remove_old_remains(path)
     replace_file(path, _written(content, format_).encode())
     if missing := content.n_missing:
         runs = "1 run is" if missing == 1 else f"{missing} runs are"

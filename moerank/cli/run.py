@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, is_quiet, notice, remark, say
+from moerank.cli.messages import interruptible, is_quiet, notice, quietly, remark, say
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
@@ -92,7 +92,7 @@ def run(
     moerank run mq2008 --trec --against bm25.run
     """
     command = ["moerank", *sys.argv[1:]]
-    with interruptible(command if resume else [*command, "--resume"]):
+    with quietly(quiet), interruptible(command if resume else [*command, "--resume"]):
         from moerank.cli.progress import StageProgress
         from moerank.data.trec import document_keys, read_run
         from moerank.mofsrank.dask_slices import connect
@@ -208,17 +208,26 @@ def _show_folds(problem: Problem, results: list[Result], out: Path, *, as_json: 
     from moerank.files import replace_file
     from moerank.studies.comparison import summarise
 
-    with interruptible(command if resume else [*command, "--resume"]):
-        from moerank.cli.progress import StageProgress
-        from moerank.data.trec import document_keys, read_run
-        from moerank.mofsrank.dask_slices import connect
+    summary = summarise(results, problem.published)
+    text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
+    replace_file(out / SUMMARY, text.encode())
     if as_json:
-        options.print_json(summary.as_dict())
+        options.print_json(summary)
         return
-    with interruptible(command if resume else [*command, "--resume"]):
-        from moerank.cli.progress import StageProgress
-        from moerank.data.trec import document_keys, read_run
-        from moerank.mofsrank.dask_slices import connect
+    if not is_quiet():
+        output().print(summary_table(summary, problem.published))
+        say(f"The results of each fold are in {out / 'fold1'} and so on.")
+    say(f"Wrote to {out}: {SUMMARY}")
+
+
+def _show(result: Result, out: Path, written: list[str]) -> None:
+    """Print the verdict and the table of one fold; with --quiet one line."""
+    from moerank.cli.tables import UNITS, chosen_features, front_table, output
+
+    verdict = f"{result.verdict.sentence}." if result.verdict else ""
+    last = f"Wrote to {out}: {', '.join(written)}"
+    if is_quiet():
+        say(verdict or last)
         return
     if verdict:
         say(f"Verdict: {verdict}")

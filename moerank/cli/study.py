@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, is_quiet, say
+from moerank.cli.messages import interruptible, is_quiet, quietly, say
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
@@ -69,7 +69,7 @@ def study(
     moerank study mq2008 --solvers rankboost --dask tcp://scheduler:8786
     moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
-    with interruptible(["moerank", *sys.argv[1:]]):
+    with quietly(quiet), interruptible(["moerank", *sys.argv[1:]]):
         from moerank.solvers import split
         from moerank.studies.study import Study
 

@@ -111,8 +111,8 @@ def test_members_that_cannot_be_compared_are_refused(command):
             ["--member", "1", "--member", "2", "--member", "3"],
             "error: --member: name one member to compare with",
         ),
-        (["--member", "1", "--json"], "error: --member and --against compare on a single fold in words"),
-        (["--member", "1", "--fold", "all"], "error: --member and --against compare on a single fold in words"),
+        (["--member", "1", "--json"], "error: --member and --against need one fold, and print text"),
+        (["--member", "1", "--fold", "all"], "error: --member and --against need one fold, and print text"),
     ):
         outcome = command("run", "TINY", "--out", "here", *words)
         assert outcome.exit_code == 2
