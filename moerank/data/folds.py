@@ -147,8 +147,7 @@ def _widened(data: RankingData, n_features: int) -> RankingData:
     return data._changed(
         X=X,
         feature_names=tuple(str(number) for number in range(1, n_features + 1)),
-        n_missing=np.pad(data.n_missing, lacking),
-        _missing_bits=np.packbits(np.pad(data.is_missing, ((0, 0), lacking)), axis=1) if data.n_missing.any() else None,
+        _missing=np.pad(data.is_missing, ((0, 0), lacking)) if data.n_missing.any() else None,
     )
 
 

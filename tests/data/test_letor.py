@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.slow_letor import assert_same_documents
 
-from moerank.data import blocks as table_order
+from moerank.data import inputs
 from moerank.data import load_letor
 from moerank.data.read import letor
 from moerank.data.read.letor import LARGEST_FEATURE
@@ -211,7 +211,7 @@ TEXT = "\n".join(LINES).encode() + b"\n"
 @pytest.mark.parametrize("chunk", [1, 13, 64, 2**24])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_neither_the_size_of_the_pieces_nor_the_order_in_memory_matters(load, monkeypatch, room, chunk, dtype):
-    monkeypatch.setattr(table_order, "BY_COLUMNS", room)
+    monkeypatch.setattr(inputs, "BY_COLUMNS", room)
     monkeypatch.setattr(letor, "CHUNK", chunk)
     for end in (b"\n", b"\r\n", b"\r"):
         content = TEXT.replace(b"\n", end)

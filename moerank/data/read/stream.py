@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Vector
-from moerank.data.blocks import empty_table
+from moerank.data.inputs import empty_table
 from moerank.data.ranking_data import RankingData
 from moerank.data.scaling import MissingRule
 
