@@ -92,7 +92,8 @@ def is_frozen(array: Array) -> bool:
 def without_mask(values: np.ma.MaskedArray[Any, Any]) -> Array:
     """Return a masked array with NaN in the masked places of floats, and as objects with None in those of others."""
     masked = np.ma.getmaskarray(values)
-    return np.where(masked, np.nan if values.dtype.kind == "f" else None, values.data) if masked.any() else values.data
+    unknown_value: Any = np.nan if values.dtype.kind == "f" else None
+    return np.where(masked, unknown_value, values.data) if masked.any() else np.asarray(values.data)
 
 
 def require_same_index(X: object, values: object, name: str) -> None:

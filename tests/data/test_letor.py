@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from helpers.slow_letor import assert_same_documents
 
-from moerank.data import inputs
-from moerank.data import load_letor
+from moerank.data import inputs, load_letor
 from moerank.data.read import letor
 from moerank.data.read.letor import LARGEST_FEATURE
 

@@ -18,8 +18,7 @@ from moerank.data import (
     load_fold,
     query_level_norm,
 )
-from moerank.data.scaling import ROWS
-from moerank.data.scaling import negative_features
+from moerank.data.scaling import ROWS, negative_features
 
 
 def restated(data):

@@ -7,12 +7,12 @@ import pytest
 from moerank.data import (
     RankingData,
     fit_scaling,
+    inputs,
     load_letor,
     load_table,
     query_level_norm,
     split_fold,
 )
-from moerank.data import inputs
 from moerank.data.read.stream import reading_progress
 from moerank.rankers import RankRLS, RankSVM
 
