@@ -14,7 +14,7 @@ from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_not_negative, check_room, size
 from moerank.data.folds import N_FOLDS, Draws, deal, split_fold
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.stream import as_precision
+from moerank.data.read import as_precision
 
 SIDE = 8
 """Pixels along each side of an image."""

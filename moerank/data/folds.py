@@ -17,8 +17,8 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Array, Integers
 from moerank.checks import check_at_least, check_room, check_share
 from moerank.data.ranking_data import RankingData
+from moerank.data.read import COMPRESSIONS, check_folder, names_in
 from moerank.data.read.letor import load_letor
-from moerank.data.read.stream import COMPRESSIONS, check_folder, names_in
 from moerank.data.scaling import MissingRule
 
 

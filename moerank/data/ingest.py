@@ -20,14 +20,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, plain_name, toml_value, unknown
-from moerank.data.read.stream import report_reading
-from moerank.data.read.table import MOST_LABEL, ROLES
+from moerank.data.read import report_reading
+from moerank.data.read.table import MOST_LABEL, write_table
 from moerank.data.trec import qrels_lines, text_lines
-from moerank.files import Json, cannot_write, read_json, read_text, replace_file, replacing
+from moerank.files import Json, read_json, read_text, replace_file
 
 OWN = ("qid", "label", "query", "doc", "position")
 """Columns of the table in front of the features."""
@@ -568,15 +567,9 @@ def _write(path: Path, rows: pd.DataFrame, X: Floats, result: _Log) -> None:
     """Write the table, whose metadata tell the columns."""
     roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
     kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
-    columns = [pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)]
-    columns += [pa.array(column, from_pandas=True) for column in X.T]
-    about = {ROLES: json.dumps({"roles": roles, "engine": result.engine})}
-    content = pa.table(columns, names=[*OWN, *result.names]).replace_schema_metadata(about)
-    try:
-        with replacing(path) as file:
-            pq.write_table(content, file)
-    except OSError as error:
-        raise cannot_write(path, error) from None
+    columns = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}
+    columns |= {name: pa.array(column, from_pandas=True) for name, column in zip(result.names, X.T, strict=True)}
+    write_table(path, columns, {"roles": roles, "engine": result.engine})
 
 
 def _remarks(result: _Log, X: Floats) -> Iterator[str]:

@@ -13,7 +13,7 @@ from moerank.data import (
     query_level_norm,
     split_fold,
 )
-from moerank.data.read.stream import reading_progress
+from moerank.data.read import reading_progress
 from moerank.rankers import RankRLS, RankSVM
 
 
