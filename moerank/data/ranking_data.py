@@ -352,8 +352,8 @@ class RankingData:
             costs=None if self.costs is None else self.costs.of_features(mask),
         )
 
-    def with_rows(self, rows: Integers, *, name: str | None = None) -> RankingData:
-        """Return some of the documents, with names, scaling, costs and missing values of their features.
+    def with_rows(self, rows: Integers, *, name: str | None = None) -> Self:
+        """Return some of the documents, one at least, with names, scaling, costs and missing values of their features.
 
         Parameters
         ----------
@@ -362,27 +362,25 @@ class RankingData:
         name : str, optional
             The name of the new data set in messages, by default the name of this one.
         """
-        by_rows = self.X.flags.c_contiguous
-        X = _read_only(self.X[rows] if by_rows else np.take(self.X.T, rows, axis=1))  # so that it is not copied again
-        X = X if by_rows else X.T
-        part = RankingData(X, self.y[rows], self.qid[rows], self.given_names, name=name or self.name)
-        part.missing, part.scaling, part.costs = self.missing, self.scaling, self.costs
-        part.is_weighted = self.is_weighted
-        if self.documents is not None:
-            part.documents = self.documents[rows]
-        if self.document_weights is not None:
-            part.document_weights = self.document_weights[rows]
-        if self.query_weights is not None:
-            queries = np.searchsorted(self.offsets, rows[part.offsets[:-1]], side="right") - 1
-            part.query_weights = self.query_weights[queries]
-        if self._missing is not None:
-            part._missing = self._missing[rows]
-        return part
+        name = name or self.name
+        offsets = inputs.query_offsets(self.qid[rows], name)
+        queries = np.searchsorted(self.offsets, rows[offsets[:-1]], side="right") - 1
+        return self._changed(
+            name=name,
+            X=self.X[rows] if self.X.flags.c_contiguous else np.take(self.X.T, rows, axis=1).T,
+            y=self.y[rows],
+            qid=self.qid[rows],
+            offsets=offsets,
+            documents=None if self.documents is None else self.documents[rows],
+            query_weights=None if self.query_weights is None else self.query_weights[queries],
+            document_weights=None if self.document_weights is None else self.document_weights[rows],
+            _missing=None if self._missing is None else self._missing[rows],
+            _of_labels={},
+        )
 
-    def with_labels(self, y: ArrayLike) -> RankingData:
+    def with_labels(self, y: ArrayLike) -> Self:
         """Return the same documents with other relevance labels y (n_documents,); raises as the class does."""
-        labels = _read_only(inputs.checked_labels(y, self.n_documents, self.name))
-        return self._changed(y=labels, _of_labels={})
+        return self._changed(y=inputs.checked_labels(y, self.n_documents, self.name), _of_labels={})
 
     def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
         """Return the same documents, whose features cost `costs`; see `FeatureCosts`.
@@ -454,7 +452,8 @@ class RankingData:
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__ | attributes)
         copy._memory, copy._lock = {}, threading.RLock()
-        copy.X.setflags(write=False)
+        for array in (copy.X, copy.y, copy.offsets):
+            array.setflags(write=False)
         return copy
 
     def require_moderate_values(self) -> None:

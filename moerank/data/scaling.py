@@ -178,8 +178,6 @@ class FittedScaling(_Scaling):
     scale: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(FittedKind):
-            raise ValueError(f"kind must be 'minmax' or 'standard', not {self.kind!r}")
         if len(self.offset) != len(self.scale):
             raise ValueError(f"{len(self.offset)} offsets and {len(self.scale)} scales are not those of one table")
         for feature, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
