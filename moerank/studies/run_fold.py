@@ -318,11 +318,8 @@ def run_fold(
         (train, vali, test), limits = problem.load_limited_fold(fold, data)
         parts: Parts = {"train": train, "validation": vali, "test": test}
         metric = problem.metric.make()
-        for remark in filter(None, (check_differing(metric, part) for part in (train, test))):
-            if baselines or fold == 1:  # a study says it of its first fold
-                warnings.warn(remark, stacklevel=2)
-        large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
-        metrics = (metric, MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2"))
+        _warn_of_equal_queries(metric, (train, test), aloud=baselines or fold == 1)
+        metrics = (metric, _second_metric(metric, parts))
         clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
@@ -384,6 +381,19 @@ def _data_fields(parts: Parts) -> Json:
         "missing": train.missing,
         "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
     }
+
+
+def _warn_of_equal_queries(metric: Metric, parts: Iterable[RankingData], *, aloud: bool) -> None:
+    """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of its first fold."""
+    for remark in [check_differing(metric, part) for part in parts]:
+        if remark and aloud:
+            warnings.warn(remark, stacklevel=3)
+
+
+def _second_metric(metric: Metric, parts: Parts) -> Metric:
+    """Return MAP, or NDCG@10 beside MAP, with the linear gain if a label is too large for the usual one."""
+    large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
+    return MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2")
 
 
 def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
