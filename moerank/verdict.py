@@ -23,10 +23,10 @@ MARGIN = 0.005
 LEVEL = 0.05
 """Level of the tests."""
 
-FEWEST = 30
+FEWEST_QUERIES = 30
 """Fewer queries that can differ show nothing."""
 
-POWERFUL = 2.8
+STANDARD_ERRORS_FOR_80_PERCENT_POWER = 2.8
 """Standard errors that a difference must have to be detected in four draws of five."""
 
 
@@ -87,9 +87,9 @@ class Verdict(BaseModel):
         """Check what is stored beside the differences and follows from them."""
         if not isinstance(values, dict):
             return read(values)
-        said = {name: values[name] for name in cls.model_computed_fields if name in values}
-        verdict = read({name: value for name, value in values.items() if name not in said})
-        for name, value in said.items():
+        computed = {name: values[name] for name in cls.model_computed_fields if name in values}
+        verdict = read({name: value for name, value in values.items() if name not in computed})
+        for name, value in computed.items():
             if value != getattr(verdict, name):
                 raise ValueError(f"{name} is {value!r}, but the differences say {getattr(verdict, name)!r}")
         return verdict
@@ -130,21 +130,21 @@ class Verdict(BaseModel):
     @property
     def finding(self) -> Finding:
         """The result of the test at the level of .05; "none" for fewer than 30 queries that can differ."""
-        if self.n_differing < FEWEST or self.p >= self.level:
+        if self.n_differing < FEWEST_QUERIES or self.p >= self.level:
             return "none"
         return "loss" if self.difference < 0 else "gain"
 
     @property
     def equivalent(self) -> bool:
         """Whether the difference is shown to lie within the margin, at the level of .05."""
-        return self.n_differing >= FEWEST and self.p_equivalent < self.level
+        return self.n_differing >= FEWEST_QUERIES and self.p_equivalent < self.level
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        found = f"{self.n_features} of {self.n_allowed} features; {self.outcome}"
-        return ". ".join(filter(None, (found, self.rival, self.advice)))
+        summary = f"{self.n_features} of {self.n_allowed} features; {self.outcome}"
+        return ". ".join(filter(None, (summary, self.rival, self.advice)))
 
     def __str__(self) -> str:
         return self.sentence
@@ -166,7 +166,7 @@ class Verdict(BaseModel):
             f"{self._found}{optimistic}"
         )
 
-    def beside(self, other: Verdict, name: str) -> Self:
+    def with_rival(self, other: Verdict, name: str) -> Self:
         """Return the verdict with a sentence on a ranker that `other` compares the selection with, if that is better.
 
         Parameters
@@ -196,7 +196,7 @@ class Verdict(BaseModel):
     @property
     def _found(self) -> str:
         within = f"within {_short(self.margin)}"
-        if self.n_differing < FEWEST:
+        if self.n_differing < FEWEST_QUERIES:
             return f"too few to tell{self._enough}"
         if self.finding != "none":
             return f"a {self.finding} is detected" + (f", and it lies {within}" if self.equivalent else "")
@@ -213,7 +213,7 @@ class Verdict(BaseModel):
             return ""
         deviation = self.error * np.sqrt(self.n_differing)
         gap = max(abs(self.difference), abs(self.margin - abs(self.difference)))
-        needed = max(FEWEST, (POWERFUL * deviation / gap) ** 2)
+        needed = max(FEWEST_QUERIES, (STANDARD_ERRORS_FOR_80_PERCENT_POWER * deviation / gap) ** 2)
         digits = 10 ** max(0, len(str(int(needed))) - 2)
         return f"; about {ceil(needed / digits) * digits:,} such queries would" if needed > self.n_differing else ""
 
@@ -250,12 +250,12 @@ def judge(
     too few to tell; about 200 such queries would
     """
     differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
-    kept = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
+    differs = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
     return Verdict(
         part=part,
         metric=metric,
         n_queries=len(differences),
-        differences=tuple(differences[kept].tolist()),
+        differences=tuple(differences[differs].tolist()),
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,

@@ -19,7 +19,7 @@ from moerank.data import RankingData
 from moerank.data.inputs import column_mask
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.ranks import mean_over_queries
+from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank.front import (
     Final,

@@ -19,7 +19,7 @@ from moerank.data.folds import of_queries
 from moerank.mofsrank.objectives import FRONT, Objective
 from moerank.rankers import Population, on_all_columns
 from moerank.statistics import e_value, mean_and_error, mean_interval, p_above, smallest_within_error
-from moerank.verdict import FEWEST, LEVEL
+from moerank.verdict import FEWEST_QUERIES, LEVEL
 
 Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee", "guaranteed"]
 """Rules for the final member of the front; see `MOFSRank`."""
@@ -200,14 +200,14 @@ def shows(differences: Vector, margin: float) -> bool:
     From 30 differences on, by `p_above`; of fewer, and where all differences are equal, by an e-value, which assumes
     nothing but independent queries.
     """
-    if len(differences) >= FEWEST and np.ptp(differences) > 0:
+    if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
         return p_above(differences, -margin) < LEVEL
     return e_value(differences, -margin) > 1 / LEVEL
 
 
 def largest_loss(differences: Vector) -> float:
     """Return the smallest margin, at most 1, that `shows` would accept for this one member."""
-    if len(differences) >= FEWEST and np.ptp(differences) > 0:
+    if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
         return float(min(1.0, -mean_interval(differences, 1 - 2 * LEVEL)[0]))
     return next((float(margin) for margin in np.linspace(0.001, 1.0, 1000) if shows(differences, margin)), 1.0)
 

@@ -149,8 +149,8 @@ def test_groups_are_repaired_as_a_whole():
         (Limits(max_cost=6, include=["tf"]), "include alone costs 7, and max_cost is 6"),
         (Limits(include=["bm52"]), r"include: unknown feature 'bm52'; did you mean 'bm25'\?"),
         (Limits(include="tf", exclude=["age", 0]), "feature 'tf' is both in include and in exclude"),
-        (Limits(include=[5]), "include: there is no column 5; columns go from 0 to 4"),
-        (Limits(include=[1.5]), r"include: features are named by column or by name, not by 1\.5"),
+        (Limits(include=[5]), "include: there is no column 5; give a column from 0 to 4"),
+        (Limits(include=[1.5]), r"include: there is no column 1\.5; give a column from 0"),
     ],
 )
 def test_limits_that_no_selection_can_keep_are_refused(limits, message):
