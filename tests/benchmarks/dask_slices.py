@@ -62,8 +62,8 @@ def kills(arguments):
 
 def speed(arguments):
     train, draws = mr.load_web_fold(1, n_queries=arguments.queries)[0], np.random.default_rng(0)
-    print(f"{train.n_documents:,} documents, {train.n_features} features, batches of 200")
-    batches = [draws.random((200, train.n_features)) < 0.1 for _ in range(5)]
+    print(f"{train.n_documents:,} documents, {train.n_features} features, batches of {arguments.batch}")
+    batches = [draws.random((arguments.batch, train.n_features)) < 0.1 for _ in range(5)]
     values, longest = [], []
     for n_workers in (1, 2):
         stage = mr.FeatureSelection(train, adaptive=False)
@@ -89,7 +89,8 @@ def main():
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--queries", type=int, default=4820)
-    parser.add_argument("--times", type=int, default=8)
+    parser.add_argument("--times", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=400)
     arguments = parser.parse_args()
     sys.exit(not {"kills": kills, "speed": speed}[arguments.what](arguments))
 
