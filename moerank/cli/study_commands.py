@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moerank.studies.study import Study
 
 
-def study(
+def study_command(
     problems: Annotated[
         list[str],
         typer.Argument(help="Problem files, or shipped problems.", autocompletion=options.complete_problem),
@@ -151,7 +151,7 @@ def _folds(folds: str) -> list[int] | None:
         raise ValueError(f"--folds {folds}: give numbers separated by commas, or all") from None
 
 
-def merge(
+def merge_command(
     folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
     out: Annotated[Path, typer.Option(help="Folder of the merged study: a new one, or that of a study to extend.")],
     allow_code: options.AllowCode = False,
