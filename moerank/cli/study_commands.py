@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def study_command(
-    problems: Annotated[
-        list[str],
-        typer.Argument(help="Problem files, or shipped problems.", autocompletion=options.complete_problem),
-    ],
+    problems: Annotated[list[str], typer.Argument(help="Problem files, or shipped problems.")],
     solvers: Annotated[
         str,
         typer.Option(

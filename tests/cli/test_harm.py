@@ -1,7 +1,6 @@
 """Bad days and bad files at the command line: what was computed stays, and what is said can be read."""
 
 import errno
-import json
 import os
 import time
 from importlib import import_module
