@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
-T = TypeVar("T")
+Value = TypeVar("Value")
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk and of a used up quota."""
@@ -89,7 +89,7 @@ def open_regular(path: Path) -> BinaryIO:
     return file
 
 
-def harmless(value: T) -> T | str:
+def harmless(value: Value) -> Value | str:
     """Return a text that a spreadsheet would take for a formula with ' in front, and all other values as they are.
 
     Examples

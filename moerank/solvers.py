@@ -84,9 +84,9 @@ class SolverEntry:
     def make(self, **parameters: Any) -> Any:
         """Return the estimator, not fitted; of a mapping among the fixed arguments single keys are fixed."""
         parameters = self.settled(parameters)
-        for parameter, find in NESTED.items():
+        for parameter, find in NESTED_SOLVERS.items():
             if isinstance(text := parameters.get(parameter), str):
-                name, own = read_text(text)
+                name, own = read_solver(text)
                 parameters[parameter] = find(name, own).make(**own)
         return self.kind(**parameters)
 
@@ -132,8 +132,8 @@ def find_solver(name: str, parameters: Mapping[str, object]) -> SolverEntry:
             raise ValueError(unknown(f"parameter of {name}", parameter, defaults))
         if isinstance(value, str) and isinstance(defaults[parameter], int | float):
             raise ValueError(f"{parameter} of {name} is a number or a switch, not {value!r}")
-        if isinstance(value, str) and parameter in NESTED:
-            NESTED[parameter](*read_text(value))
+        if isinstance(value, str) and parameter in NESTED_SOLVERS:
+            NESTED_SOLVERS[parameter](*read_solver(value))
     return entry
 
 
@@ -160,7 +160,7 @@ def find_backend(name: str, parameters: Mapping[str, object]) -> SolverEntry:
     return entry
 
 
-NESTED = {"ranker": find_solver, "backend": find_backend}
+NESTED_SOLVERS = {"ranker": find_solver, "backend": find_backend}
 """Parameters that take the text of another solver, with the functions that find its row."""
 
 
@@ -308,14 +308,14 @@ def ablations(base: str = "mofsrank") -> dict[str, str]:
     return {f"{base}[{part.replace(' ', '_')}=false]": part for part in named}
 
 
-def read_text(text: str) -> tuple[str, Parameters]:
+def read_solver(text: str) -> tuple[str, Parameters]:
     """Read the text of a solver, NAME or NAME[key=value,…]; return its name and its parameters.
 
     JSON reads a value if it can; any other value is a text. Commas inside brackets and quotes do not separate.
 
     Raises a ValueError for text of another form.
 
-    >>> read_text("fs-ed[ranker=lambdamart[n_trees=200],n_features_to_select=5]")
+    >>> read_solver("fs-ed[ranker=lambdamart[n_trees=200],n_features_to_select=5]")
     ('fs-ed', {'ranker': 'lambdamart[n_trees=200]', 'n_features_to_select': 5})
     """
     match = re.fullmatch(r"([\w.:-]+)(?:\[(.*)\])?", text.strip(), re.DOTALL)
@@ -333,7 +333,7 @@ def read_text(text: str) -> tuple[str, Parameters]:
 
 
 def written(value: object) -> str:
-    """Return the text of a value of a parameter, which `read_text` reads as the same value.
+    """Return the text of a value of a parameter, which `read_solver` reads as the same value.
 
     Raises a TypeError if the value is not one of JSON.
     """

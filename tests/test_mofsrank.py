@@ -19,7 +19,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import FSMRank, RankerAdapter, RankRLS, RankSVM
-from moerank.solvers import ablations, make_solver, read_text
+from moerank.solvers import ablations, make_solver, read_solver
 
 BUDGET = {"population": 16, "generations": 6}
 SMALL = dict(instance_selection=BUDGET, feature_selection=BUDGET, ensemble=BUDGET, metric=NDCG(5))
@@ -201,7 +201,7 @@ def test_the_papers_method_is_a_row_of_the_table(fold):
     assert solver.instance_selection == {**BUDGET, "include_all": False, "max_subsets": 100}
     assert solver.ensemble == {**BUDGET, "keep_members": False, "count": "bits"}
     for text in ablations("mofsrank-paper"):
-        name, (left_out,) = read_text(text)[0], read_text(text)[1].items()
+        name, (left_out,) = read_solver(text)[0], read_solver(text)[1].items()
         assert left_out[1] is False is getattr(make_solver(name, **dict([left_out])), left_out[0])
     solver.fit(train, validation=vali)
     assert solver.chosen_ == int(np.argmin(solver.front_["error"]))

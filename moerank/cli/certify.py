@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moerank.studies.result import Certificate, Result
 
 
-def certify(
+def certify_command(
     result: options.Ran,
     data: options.Data = None,
     enumerate_: Annotated[
@@ -94,7 +94,7 @@ def _table(result: Result, certificate: Certificate) -> Table:
     return text_table(f"{result.solver} on fold {result.fold} of {result.problem}", rows, n_left=0)
 
 
-def judge(
+def judge_command(
     result: options.Ran,
     new: Annotated[Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")],
     against: Annotated[

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moerank.studies.problem import Problem
 
 
-def init(
+def init_command(
     table: Annotated[
         Path, typer.Argument(help="A CSV or Parquet file, or a folder of a training, validation and test table.")
     ],
@@ -50,7 +50,7 @@ def init(
     say(f"Wrote {draft.path}. Next: moerank run {draft.path}")
 
 
-def describe(
+def describe_command(
     what: Annotated[
         str, typer.Argument(help="A LETOR, CSV or Parquet file, the folder of a fold, or a problem.", metavar="WHAT")
     ],
@@ -161,7 +161,7 @@ def _problem(name: str, of_file: dict[str, str | None]) -> Problem:
     return load_problem(name)
 
 
-def ingest(
+def ingest_command(
     logs: Annotated[list[Path], typer.Argument(help="Files with a response on each line.", metavar="LOG")],
     judgments: Annotated[Path, typer.Option(help="Relevance judgments: CSV, TSV or qrels of TREC.")],
     out: Annotated[Path, typer.Option(help="The table to write, a Parquet file.")],
@@ -221,7 +221,7 @@ def ingest(
         say(line)
 
 
-def convert(
+def convert_command(
     file: Annotated[Path, typer.Argument(help="A LETOR file: plain, .gz or .xz.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="Parquet file to write.")],
 ) -> None:

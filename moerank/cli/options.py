@@ -1,4 +1,4 @@
-"""Options of several commands, and their shell completion."""
+"""Options of several commands."""
 
 from __future__ import annotations
 
@@ -34,32 +34,12 @@ AllowCode = Annotated[
 ]
 
 
-def complete_problem(incomplete: str) -> list[str]:
-    """Return the shipped problems and the problem files that complete a word."""
-    from moerank.studies.problem import shipped_problems
-
-    folder, _, begin = incomplete.rpartition("/")
-    files = sorted(str(path) for path in Path(folder or ".").glob("*.toml") if path.name.startswith(begin))
-    return [name for name in [*shipped_problems(), *files] if name.startswith(incomplete)]
-
-
-def complete_solver(incomplete: str) -> list[str]:
-    """Return the solvers that complete a word."""
-    from moerank.solvers import solvers
-
-    return [name for name in solvers() if name.startswith(incomplete)]
-
-
-ProblemName = Annotated[
-    str,
-    typer.Argument(help="A problem file, or a shipped problem such as digits.", autocompletion=complete_problem),
-]
+ProblemName = Annotated[str, typer.Argument(help="A problem file, or a shipped problem such as digits.")]
 
 SolverName = Annotated[
     str | None,
     typer.Option(
-        help="Name of a solver, as moerank solvers lists them; by default that of the problem file, else mofsrank.",
-        autocompletion=complete_solver,
+        help="Name of a solver, as moerank solvers lists them; by default that of the problem file, else mofsrank."
     ),
 ]
 

@@ -26,7 +26,7 @@ from moerank.cli.messages import is_quiet, printable, remark
 from moerank.data.read import reading_progress
 from moerank.studies.study import Cell
 
-PATIENCE = 2.0
+SLOW_READING = 2.0
 """Seconds that reading a file may take before its progress is shown."""
 
 
@@ -131,9 +131,9 @@ class StageProgress(_Bars):
             self._stage = ""
 
     def _read(self, path: Path, share: float) -> None:
-        """Show the progress of reading a file if it takes longer than `PATIENCE`."""
+        """Show the progress of reading a file if it takes longer than `SLOW_READING`."""
         begin = self._reading.setdefault(path, monotonic())
-        if monotonic() - begin > PATIENCE:
+        if monotonic() - begin > SLOW_READING:
             self(f"reading {path.name}", share, f"{share:.0%}")
             self._begin = begin
         if share >= 1.0:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from moerank.reports.study_report import Report
 
 
-FORMATS = {"html": "report.html", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
+REPORT_FILES = {"html": "report.html", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
 
 
-def report(
+def report_command(
     folder: options.Folder,
-    format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "html",
+    format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(REPORT_FILES)}.")] = "html",
     reference: Annotated[str | None, typer.Option(help="Solver to compare all others with.")] = None,
     metrics: Annotated[
         str,
@@ -56,9 +56,9 @@ def report(
     from moerank.solvers import split
     from moerank.studies.study import Study
 
-    if format_ not in FORMATS:
-        raise ValueError(unknown("format", format_, FORMATS))
-    path = out or folder / FORMATS[format_]
+    if format_ not in REPORT_FILES:
+        raise ValueError(unknown("format", format_, REPORT_FILES))
+    path = out or folder / REPORT_FILES[format_]
     content = Report(Study.load(folder), reference, split(metrics))
     prepare_folder(path.parent)
     replace_file(path, _written(content, format_).encode())
@@ -68,7 +68,7 @@ def report(
     notice(f"wrote {path}")
 
 
-def plot(
+def plot_command(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     folder: options.Folder,
     problem: Annotated[
@@ -141,7 +141,7 @@ def _written(content: Report, format_: str) -> str:
     return str(table.rename(columns=harmless).map(harmless).to_csv(index=False))
 
 
-def export(
+def export_command(
     result: options.Ran,
     format_: Annotated[
         str, typer.Option("--format", help=f"One of {', '.join(ENGINES)}, or a format of an installed package.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +26,7 @@ SUMMARY = "summary.json"
 TREC = ("test.qrels", "test.run")
 
 
-def run(
+def run_command(
     problem: options.ProblemName,
     data: options.Data = None,
     fold: Annotated[str, typer.Option(help="A number from 1, or all.")] = "1",
@@ -93,7 +94,6 @@ def run(
     """
     command = ["moerank", *sys.argv[1:]]
     with quietly(quiet), interruptible(command if resume else [*command, "--resume"]):
-        from moerank.cli.progress import StageProgress
         from moerank.data.trec import document_keys, read_run
         from moerank.mofsrank.dask_slices import connect
         from moerank.solvers import find_backend
@@ -111,9 +111,9 @@ def run(
         folds = _folds(fold, chosen.n_folds(data))
         several = len(folds) > 1
         members = member or []
+        compares = bool(members or against)
         if len(members) > 2:
             raise ValueError(f"--member: name one member to compare with the chosen one, or two, not {len(members)}")
-        compares = bool(members or against)
         if compares and (several or as_json):
             raise ValueError("--member and --against need one fold, and print text: omit --fold all and --json")
         tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or compares}
@@ -127,19 +127,8 @@ def run(
         _refuse_foreign({out, *folders.values()}, [*([SUMMARY] if several else []), *(TREC if trec else [])])
         resume = resume or (compares and (out / RESULT).exists())
         with connect(dask) if dask else nullcontext(workers) as evaluators:
-            runs = run_folds(
-                chosen,
-                method,
-                folders,
-                seed,
-                data,
-                resume=resume,
-                again=again,
-                workers=evaluators,
-                progress=StageProgress,
-                say=remark,
-            )
-            results, written, undrawn = _run_and_draw(runs, folders)
+            runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
+            results, written, undrawn = _run_and_draw(partial(runs, resume=resume, again=again), folders)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
         if several:
@@ -182,9 +171,11 @@ def _compare(problem: Problem, result: Result, members: list[int], run: Path | N
         say(f"{compare_with_run(result, run, test, metric, margin=margin)}.")
 
 
-def _run_and_draw(runs: Iterator[Result], folders: Mapping[int, Path]) -> tuple[list[Result], list[str], str]:
+def _run_and_draw(
+    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]
+) -> tuple[list[Result], list[str], str]:
     """Run the folds, and draw each; return results, names of files, and why drawing failed."""
-    from moerank.cli.progress import compiled
+    from moerank.cli.progress import StageProgress, compiled
     from moerank.figures.of_run import draw_run_figures
     from moerank.studies.result import FILES
 
@@ -192,7 +183,7 @@ def _run_and_draw(runs: Iterator[Result], folders: Mapping[int, Path]) -> tuple[
     drawn: list[str] = []
     undrawn = ""
     with compiled(("front",), ("baselines",)):
-        for result in runs:
+        for result in runs(progress=StageProgress):
             results.append(result)
             try:
                 drawn = [path.name for path in draw_run_figures(result, folders[result.fold])]

@@ -12,7 +12,7 @@ from moerank.cli import options
 from moerank.cli.messages import interruptible, notice, say
 
 
-def stability(
+def stability_command(
     problem: options.ProblemName,
     data: options.Data = None,
     fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,

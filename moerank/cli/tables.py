@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs 
     from moerank.studies.study import Cell
 
 
-PLAIN_WIDTH = 1000
+UNBROKEN_WIDTH = 1000
 """Columns of files and pipes, in which no row is broken."""
 
 
@@ -32,7 +32,7 @@ def output() -> Console:
     """Return the console of standard output."""
     console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
-        console.width = PLAIN_WIDTH
+        console.width = UNBROKEN_WIDTH
     return console
 
 

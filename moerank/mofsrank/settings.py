@@ -56,7 +56,7 @@ from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.front import Final
 from moerank.mofsrank.objectives import FRONT, read_objectives
 from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend
-from moerank.solvers import make_solver, read_text, solver_entry, solvers
+from moerank.solvers import make_solver, read_solver, solver_entry, solvers
 from moerank.verdict import MARGIN
 
 STAGES = ("instance_selection", "feature_selection", "ensemble")
@@ -466,7 +466,7 @@ def read_refit(value: object, random_state: int = 0) -> Any:
     if value is None:
         return None
     if isinstance(value, str):
-        name, parameters = read_text(value)
+        name, parameters = read_solver(value)
         entry = solver_entry(name)
         if entry is None or entry.selects:
             raise ValueError(unknown("ranker", name, [row.name for row in solvers().values() if not row.selects]))

@@ -45,7 +45,7 @@ from moerank.solvers import (
     make_backend,
     make_solver,
     names_of_code,
-    read_text,
+    read_solver,
     solver_entry,
 )
 from moerank.statistics import mean_and_error
@@ -524,7 +524,7 @@ def _as_run(settings: Json, solver: Solver) -> Json:
             settings[name] = {**settings[name], **settled[name]}
     settings["search"] |= {name: settled[name] for name in settings["search"].keys() & settled.keys()}
     if isinstance(backend := settled.get("backend"), str):
-        name, parameters = read_text(backend)
+        name, parameters = read_solver(backend)
         settings["backend"] = {"name": name, "parameters": parameters, "tune": settled.get("tune", False)}
     return settings
 

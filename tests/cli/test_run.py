@@ -1,6 +1,4 @@
 import json
-import pickle
-from pathlib import Path
 
 import ir_measures
 import numpy as np
@@ -14,6 +12,7 @@ from moerank.studies.result import Result
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
+PROGRESS = "moerank.cli.progress.StageProgress"
 FILES = ["convergence.png", "features.png", "front.csv", "front.png", "model.json", "result.json"]
 
 
@@ -106,44 +105,26 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
         assert any(line.startswith(row["name"]) and value in line for line in again.stdout.splitlines())
 
 
-@pytest.mark.parametrize("stage", ["instance_selection", "feature_selection", "ensemble"])
+@pytest.mark.parametrize("stage", ["instance_selection", "feature_selection", "ensemble", "writing"])
 def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_path, monkeypatch, tiny_result, stage):
-    def interrupt(self, seen, fraction, text):
-        if seen == stage and text == "generation 2":
+    def interrupt(self, *state):
+        if stage == "writing" or state[::2] == (stage, "generation 2"):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(StageProgress, "__call__", interrupt)
+        target = "moerank.studies.run_folder.write_result" if stage == "writing" else f"{PROGRESS}.__call__"
+        patch.setattr(target, interrupt)
         stopped = command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here")
-    assert stopped.exit_code == 130
-    assert stopped.stdout == ""
+    assert (stopped.exit_code, stopped.stdout) == (130, "")
     words = stopped.stderr.splitlines()[-1].split()
-    assert words[:2] == ["moerank", "run"]
-    assert words[-1] == "--resume"
-    assert (tmp_path / "here" / f"search.memo.{stage}").is_file()
-    seen = []
+    assert (words[:2], words[-1]) == (["moerank", "run"], "--resume")
+    assert (tmp_path / "here" / f"search.memo.{'ensemble' if stage == 'writing' else stage}").is_file()
+    shown = []
     with monkeypatch.context() as patch:
-        patch.setattr(StageProgress, "__call__", lambda self, *state: seen.append(state[::2]))
-        resumed = command(*words[1:])
-    assert resumed.exit_code == 0
-    assert (stage, "generation 3") in seen
-    assert (stage, "generation 2") not in seen
-    assert what_stays((tmp_path / "here" / "result.json").read_text()) == what_stays(tiny_result.to_json())
-    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
-
-
-def test_a_run_that_ends_before_its_result_is_written_loses_nothing(command, tmp_path, monkeypatch, tiny_result):
-    def interrupt(*arguments):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("moerank.studies.run_folder.write_result", interrupt)
-        assert command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here").exit_code == 130
-    seen = []
-    with monkeypatch.context() as patch:
-        patch.setattr(StageProgress, "__call__", lambda self, *state: seen.append(state[2]))
-        assert command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here", "--resume").exit_code == 0
-    assert not [text for text in seen if text.startswith("generation")]
+        patch.setattr(StageProgress, "__call__", lambda self, *state: shown.append(state[::2]))
+        assert command(*words[1:]).exit_code == 0
+    generations = [state for state in shown if state[1].startswith("generation") and stage in (state[0], "writing")]
+    assert generations[:1] == ([] if stage == "writing" else [(stage, "generation 3")])
     assert what_stays((tmp_path / "here" / "result.json").read_text()) == what_stays(tiny_result.to_json())
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
@@ -154,29 +135,6 @@ def test_a_new_run_discards_an_old_memo_with_a_notice(command, tmp_path):
     outcome = command("run", "TINY", "--out", "here")
     assert "search.memo.ensemble of an interrupted run is removed (--resume would continue it)" in outcome.stderr
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
-
-
-class Prepared:
-    """Runs a command when it is unpickled."""
-
-    def __init__(self, victim):
-        self.victim = victim
-
-    def __reduce__(self):
-        return Path.touch, (self.victim,)
-
-
-@pytest.mark.parametrize("header", [b"", b'{"format": "moerank memo 1", "versions": {}, "configuration": {}}\n'])
-def test_a_prepared_pickle_runs_nothing(command, tmp_path, header):
-    victim = tmp_path / "victim"
-    (tmp_path / "here").mkdir()
-    for stage in ("instance_selection", "feature_selection", "ensemble"):
-        (tmp_path / "here" / f"search.memo.{stage}").write_bytes(header + pickle.dumps(Prepared(victim)))
-    assert command("run", "TINY", "--resume", "--out", "here").exit_code == 2
-    assert not victim.exists()
-    # The pickle is one that would have run.
-    pickle.loads(pickle.dumps(Prepared(victim)))
-    assert victim.exists()
 
 
 def test_what_happens_to_a_finished_run(command, tmp_path):

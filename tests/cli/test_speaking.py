@@ -1,14 +1,10 @@
-"""What commands say and to whom: --quiet, -h, completion, members compared, folders of others."""
+"""What commands say and to whom: --quiet, -h, members compared, folders of others."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from moerank.cli.options import complete_problem, complete_solver
 from moerank.metrics import NDCG
 from moerank.studies.result import read_result
 from moerank.studies.run_folder import compare_members
@@ -53,29 +49,6 @@ def test_settings_of_a_study_are_those_of_its_problems(command, tmp_path):
     assert stored["grids"][0]["problems"][0]["metric"]["name"] == "MAP"
     wrong = command("study", "TINY", "--solvers", "rankrls", "--set", "metric=MAP")
     assert wrong.stderr.startswith("error: --set metric=MAP: write --set STAGE.KEY=VALUE")
-
-
-def test_problems_and_solvers_are_completed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "my.toml").write_text("")
-    assert complete_problem("ms") + complete_problem("my") == ["mslr", "my.toml"]
-    assert set(complete_solver("fsm")) == {"fsmrank", "fsmrank-subgradient", "fsm-svm"}
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="the script is for bash")
-def test_the_shell_is_answered(tmp_path):
-    """As bash asks it, with the script that --show-completion prints."""
-    asked = {"_MOERANK_COMPLETE": "complete_bash", "COMP_WORDS": "moerank run di", "COMP_CWORD": "2"}
-    program = "import sys; sys.argv = ['moerank']; from moerank.cli import main; main()"
-    answered = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        env=os.environ | asked,
-        cwd=tmp_path,
-        check=False,
-    )
-    assert answered.stdout.split() == ["digits"]
 
 
 def test_members_are_compared_on_test_queries_without_another_run(command, tmp_path, tiny_problem):

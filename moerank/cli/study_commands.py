@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from moerank.studies.study import Study
 
 
-def study(
-    problems: Annotated[
-        list[str],
-        typer.Argument(help="Problem files, or shipped problems.", autocompletion=options.complete_problem),
-    ],
+def study_command(
+    problems: Annotated[list[str], typer.Argument(help="Problem files, or shipped problems.")],
     solvers: Annotated[
         str,
         typer.Option(
@@ -151,7 +148,7 @@ def _folds(folds: str) -> list[int] | None:
         raise ValueError(f"--folds {folds}: give numbers separated by commas, or all") from None
 
 
-def merge(
+def merge_command(
     folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
     out: Annotated[Path, typer.Option(help="Folder of the merged study: a new one, or that of a study to extend.")],
     allow_code: options.AllowCode = False,
