@@ -189,10 +189,7 @@ def _drawn(data: RankingData, shares: dict[str, float], seed: int) -> list[Ranki
     sizes = [floor(share * data.n_queries + 0.5) for share in shares.values()]
     if not all(sizes) or sum(sizes) >= data.n_queries:
         listed = " and ".join(f"{share:g} for {part}" for part, share in reversed(shares.items()))
-        raise ValueError(
-            f"{data.name}: {data.n_queries} queries cannot be split into shares of {listed} with a query in each part; "
-            "give more queries, or other shares"
-        )
+        raise ValueError(f"{data.name}: {data.n_queries} queries cannot be split into shares of {listed}; give more")
     *drawn, rest = np.split(Draws(seed).order(data.n_queries), np.cumsum(sizes))
     parts = zip(("training", *shares), (rest, *drawn), strict=True)
     return [of_queries(data, np.sort(queries), f"{data.name}, {part}") for part, queries in parts]

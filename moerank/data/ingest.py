@@ -293,9 +293,7 @@ class _Log:
             return ids
         if full.any():
             example = judged[full].iloc[0]
-            raise ValueError(
-                f"{path}: some documents have whole ids of Vespa, such as {example!r}; write all in one way"
-            )
+            raise ValueError(f"{path}: some documents have whole ids of Vespa, such as {example!r}; write all so")
         short = ids.str.split(":", n=4).str[4]
         for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
             other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
@@ -450,10 +448,8 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
         raise ValueError(f"{path}: there is no judgment in the file")
     for row in rows:
         if re.fullmatch(r"[0-9]+(\.0*)?", str(row["grade"])) is None or float(row["grade"]) > MOST_LABEL:
-            raise ValueError(
-                f"{path}, line {row['line']}: the grade {str(row['grade'])[:30]!r} is not an integer from 0 to "
-                f"{MOST_LABEL:,}; make such grades first, for example by pandas.cut"
-            )
+            remedy = f"is not an integer from 0 to {MOST_LABEL:,}; make such grades by pandas.cut"
+            raise ValueError(f"{path}, line {row['line']}: the grade {str(row['grade'])[:30]!r} {remedy}")
     judgments = pd.DataFrame(rows)
     judgments["grade"] = judgments["grade"].astype(float).astype("int64")
     check_texts(judgments, lambda row: f"{path}, line {judgments['line'][row]}")
@@ -516,10 +512,8 @@ def _indices(path: Path, header: list[str], columns: Sequence[str] | None) -> di
                 raise ValueError(f"{path}: {unknown('column', name, header)}")
             indices[role] = header.index(name)
     if not {"query", "id"} & set(indices) or not {"doc", "grade"} <= set(indices):
-        raise ValueError(
-            f"{path}: no columns of query, document and grade among {', '.join(header)[:80]}; name them by --columns "
-            "QUERY,DOCUMENT,GRADE, or give qrels of TREC"
-        )
+        listed = ", ".join(header)[:60]
+        raise ValueError(f"{path}: no columns of query, document and grade among {listed}; name them by --columns")
     return indices
 
 

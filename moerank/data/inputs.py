@@ -51,9 +51,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     """
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         gibibytes = np.prod(X.shape, dtype=float) * (4 if X.dtype == np.float32 else 8) / 2**30
-        raise ValueError(
-            f"X is sparse, and rankers need a dense table; give X.toarray(), which takes {gibibytes:.2g} GiB"
-        )
+        raise ValueError(f"X is sparse; rankers need a dense table: X.toarray(), which takes {gibibytes:.2g} GiB")
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):
         raise TypeError(f"X is a {type(X).__name__}, a query that has not been run; give X.collect()")
     if hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__"):
@@ -102,8 +100,7 @@ def require_same_index(X: object, values: object, name: str) -> None:
         return
     if len(X) == len(values) and not X.index.equals(values.index):
         raise ValueError(
-            f"{name} has another index than X, so its rows may be others; give {name}.loc[X.index], or "
-            f"{name}.to_numpy() if the rows are in the same order"
+            f"{name} has another index than X; give {name}.loc[X.index], or {name}.to_numpy() to go by row"
         )
 
 
@@ -228,7 +225,7 @@ def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values))))
     if len(wrong):
         raise ValueError(
-            f"{name}: y[{wrong[0]}] is {values[wrong[0]]:g}; relevance labels are integers from 0 (irrelevant) upwards"
+            f"{name}: y[{wrong[0]}] is {values[wrong[0]]:g}; labels are integers from 0 (irrelevant) upwards"
         )
     return values.astype(np.int64)
 
@@ -267,10 +264,8 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
     if queries.dtype.kind == "f" and len(large := np.flatnonzero(np.abs(queries) >= LARGEST_EXACT)):
-        raise ValueError(
-            f"{name}: qid[{large[0]}] is {queries[large[0]]:.0f} as a float, which stands for several integers; give "
-            "integers or texts"
-        )
+        value = f"qid[{large[0]}] is {queries[large[0]]:.0f} as a float"
+        raise ValueError(f"{name}: {value}, which stands for several integers; give integers or texts")
     return queries
 
 
@@ -312,10 +307,8 @@ def query_offsets(qid: Array, name: str) -> Integers:
     if counts.max() > 1:
         query = queries[counts.argmax()]
         row = starts[np.flatnonzero(qid[starts] == query)[1]]
-        raise ValueError(
-            f"{name}: the rows of query {query} are not contiguous: it begins again at row {row}; "
-            "sort the rows by query first, for instance with numpy.argsort(qid, kind='stable')"
-        )
+        again = f"the rows of query {query} are not contiguous: it begins again at row {row}"
+        raise ValueError(f"{name}: {again}; sort them, for instance with numpy.argsort(qid, kind='stable')")
     return np.append(starts, len(qid)).astype(np.int64)
 
 
@@ -338,17 +331,13 @@ def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: scores must be numbers, one per document ({error})") from None
     if np.ndim(scores) not in (1, 2) or len(checked) != n_documents:
-        raise ValueError(
-            f"{name}: scores has shape {np.shape(scores)}; give one score per document: "
-            f"shape ({n_documents},) or ({n_documents}, n_individuals)"
-        )
+        shapes = f"({n_documents},) or ({n_documents}, n_individuals)"
+        raise ValueError(f"{name}: scores has shape {np.shape(scores)}; give one score per document: shape {shapes}")
     if not np.isfinite(checked).all():
         row, *individual = np.argwhere(~np.isfinite(checked))[0]
         where = f"row {row}" + "".join(f", individual {number}" for number in individual)
-        raise ValueError(
-            f"{name}: the score in {where} is {checked[row, *individual]}; scores must be finite, "
-            "so check the weights of the ranker"
-        )
+        value = checked[row, *individual]
+        raise ValueError(f"{name}: the score in {where} is {value}; scores must be finite: check the ranker's weights")
     return checked
 
 
@@ -385,7 +374,4 @@ def _column(feature: object, names: Sequence[str], where: str) -> int:
         return names.index(feature)
     if isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= int(feature) < len(names):
         return int(feature)
-    raise ValueError(
-        f"{where}: there is no column {feature!r}; give a column from 0 to {len(names) - 1}, or a name, which for a "
-        "name of digits is a text"
-    )
+    raise ValueError(f"{where}: there is no column {feature!r}; give a column from 0 to {len(names) - 1}, or a name")

@@ -408,10 +408,8 @@ class RankingData:
             infinite.
         """
         if self.scaling != UNSCALED and not self.scaling == scaling == PER_QUERY:
-            raise ValueError(
-                f"{self.name}: the features are scaled already ({self.scaling.kind}), and cannot be scaled again "
-                f"({scaling.kind}); give raw values"
-            )
+            again = f"the features are scaled already ({self.scaling.kind}), and cannot be scaled again"
+            raise ValueError(f"{self.name}: {again} ({scaling.kind}); give raw values")
         X = scaling.table(self.X, self.offsets)
         inputs.refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
         return self._changed(X=X, scaling=scaling)

@@ -193,7 +193,7 @@ def test_a_query_that_has_not_been_run_is_refused():
 
 def test_sparse_tables_are_refused_with_the_remedy_and_its_size():
     for make in (scipy.sparse.csr_matrix, scipy.sparse.coo_array):
-        with pytest.raises(ValueError, match=r"X is sparse, .*X\.toarray\(\), which takes 0\.75 GiB"):
+        with pytest.raises(ValueError, match=r"X is sparse; .*X\.toarray\(\), which takes 0\.75 GiB"):
             RankingData(make((100_663, 1000)), [0], 0)
 
 
@@ -260,7 +260,9 @@ def test_labels_and_queries_of_any_index_are_taken_by_row_unless_the_table_has_a
     frame = pd.DataFrame(VALUES, index=[3, 1, 2])
     assert RankingData(frame, y, QUERIES).y.tolist() == LABELS
     assert RankingData(frame, y.to_numpy(), qid.tolist()).qid.tolist() == ["q", "q", "p"]
-    with pytest.raises(ValueError, match=r"data: qid has another index than X, .* qid\.loc\[X\.index\], or qid\.to_nu"):
+    with pytest.raises(
+        ValueError, match=r"data: qid has another index than X; give qid\.loc\[X\.index\], or qid\.to_nu"
+    ):
         RankingData(frame, y, qid)
     with pytest.raises(ValueError, match="y has another index than X"):
         RankingData(frame, y.sort_index(), QUERIES)

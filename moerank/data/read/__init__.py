@@ -91,9 +91,7 @@ def unpacked(path: Path, stored: BinaryIO) -> Iterator[BinaryIO]:
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         if suffix not in COMPRESSIONS or getattr(error, "errno", None) is not None:
             raise
-        raise ValueError(
-            f"{path}: the {suffix} file is truncated or damaged ({error}); fetch or compress it again"
-        ) from None
+        raise ValueError(f"{path}: the {suffix} file is truncated or damaged ({error}); fetch it again") from None
 
 
 class _XzStream:

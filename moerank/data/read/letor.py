@@ -307,10 +307,8 @@ class _Parser:
             again = f"feature {feature} {'is listed twice' if feature == before else f'follows feature {before}'}"
             return f"{again}; list the features in increasing order"
         if feature > self.limit or len(number) > 9:
-            return (
-                f"feature {shortened(number)} is beyond the limit of {self.limit:,} features; number the features "
-                "without gaps, or pass n_features if so many are meant"
-            )
+            beyond = f"feature {shortened(number)} is beyond the limit of {self.limit:,} features"
+            return f"{beyond}; number them without gaps, or pass n_features if so many are meant"
         if re.search(_NULL, value):
             return f"the value of feature {feature} is missing ({value}); {MISSING_REMEDY}" * (not self.nulls)
         if re.search(_NUMBER, value):
@@ -343,8 +341,6 @@ def _read_query_file(path: Path, letor: Path, n_documents: int) -> Integers:
             raise ValueError(f"{path}, line {number}: {wrong}")
     counts = np.array(list(map(int, lines)), np.int64)
     if counts.sum() != n_documents:
-        raise ValueError(
-            f"{path}: the {len(counts):,} queries have {counts.sum():,} documents, but {letor} has {n_documents:,}; "
-            "give the number of documents of each query in order"
-        )
+        queries = f"the {len(counts):,} queries have {counts.sum():,} documents"
+        raise ValueError(f"{path}: {queries}, but {letor} has {n_documents:,}; give the sizes in order")
     return counts

@@ -474,10 +474,8 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
     path = find_part(folder, names)
     if path is None:
         first, *others = _endings()
-        raise FileNotFoundError(
-            f"{folder}: looked for {', '.join(name + first for name in names)} (also {', '.join(others)}) "
-            f"and found {names_in(folder)}"
-        )
+        wanted = f"{', '.join(name + first for name in names)} (also {', '.join(others)})"
+        raise FileNotFoundError(f"{folder}: looked for {wanted} and found {names_in(folder)}")
     return path
 
 
@@ -658,10 +656,8 @@ def _explain_csv(path: Path, columns: Columns, error: Exception) -> None:
     for row, (line, fields) in enumerate(rows):
         where = f"{path}, line {line}: "
         if len(fields) != len(names):
-            raise ValueError(
-                f"{where}{len(fields)} fields, but the header names {len(names)} columns; correct the line, or quote "
-                "fields that hold the separator"
-            )
+            named = f"but the header names {len(names)} columns"
+            raise ValueError(f"{where}{len(fields)} fields, {named}; quote fields that hold the separator")
         for name in numeric:
             text = fields[index[name]]
             if text not in MISSING and not _NUMBER.fullmatch(text):
