@@ -85,13 +85,12 @@ class Case:
                 kept[~np.isin(order, only)] = False
             words, n_kept = np.empty_like(words), kept.sum(axis=1)
             pack_lanes(kept, words)
-        pairs = self.pairs.first, self.pairs.winner, self.pairs.worse
         features = np.ascontiguousarray(self.features[order])
         start = np.empty((0, N_FEATURES)) if start is None else start
         no_scores = np.empty(0, self.dtype)
         model = self.B, self.rhs, start, no_scores
         loss = C, self.margin, self.shift, self.hinge
-        return newton_lanes(self.X, *pairs, words, n_kept, features, *model, *loss, self.tolerance)
+        return newton_lanes(self.X, self.pairs.groups, words, n_kept, features, *model, *loss, self.tolerance)
 
     def check(self, W, start=None):
         """Assert that every lane with pairs is as near its minimum as its tolerance promises."""

@@ -42,7 +42,7 @@ def test_hinge_pass(case, margin, hinge):
     residual = np.empty_like(scores)
     slack_sum = np.empty(lanes(dtype))
     pairs = data.pairs
-    hinge_pass(pairs.first, pairs.winner, pairs.worse, words, scores, margin, hinge, active, residual, slack_sum)
+    hinge_pass(pairs.groups, words, scores, margin, hinge, active, residual, slack_sum)
     D = margin - (scores[pairs.better].astype(float) - scores[pairs.worse])
     counts = kept.T & (D > 0) if hinge else kept.T
     D = np.where(counts, D, 0.0)
@@ -56,7 +56,7 @@ def test_hinge_pass(case, margin, hinge):
 def test_curvature_pass(case):
     dtype, data, kept, words, scores = case
     result = np.empty_like(scores)
-    curvature_pass(data.pairs.first, data.pairs.winner, data.pairs.worse, words, scores, result)
+    curvature_pass(data.pairs.groups, words, scores, result)
     D = np.where(kept.T, scores[data.pairs.better].astype(float) - scores[data.pairs.worse], 0.0)
     np.testing.assert_allclose(result, scatter(data.pairs, D, 70), rtol=0, atol=40 * TOLERANCE[dtype])
 

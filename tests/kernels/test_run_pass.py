@@ -9,7 +9,7 @@ from helpers.read_only import read_only
 from moerank.data.ranking_data import LabelRuns
 from moerank.kernels.lanes import lanes
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
-from moerank.kernels.tiles import TILED_BLOCK
+from moerank.kernels.tiles import TILED_BLOCK, own_features
 
 SIZES = [1, 37, 5, 2, TILED_BLOCK + 70, 16, 90, 64, 3, 200, 1]
 N_FEATURES = 7
@@ -35,24 +35,20 @@ class Documents:
     def sums(
         self, feature_mask, W, V, task, precision, *, margin=1.0, shift=None, hinge=True, documents=None, queries=None
     ):
-        used = np.flatnonzero(feature_mask.any(axis=0))
-        individual, place = map(np.ascontiguousarray, np.nonzero(feature_mask[:, used]))
-        begin = np.searchsorted(individual, np.arange(len(W) + 1))
         row, start = rows_by_run(self.runs.run, len(self.runs.n_worse))
+        order = np.flatnonzero(self.runs.n_pairs_of), self.runs.first, start, row
         width = lanes(precision)
         prefix = np.array([2**lane - 1 for lane in range(width)], {16: np.uint16, 8: np.uint8}[width])
-        nobody = np.zeros((0, 0), bool)
-        found, slack = np.empty(len(place)), np.empty(len(W))
+        chosen_units = tuple(np.zeros((0, 0), bool) if mask is None else mask for mask in (documents, queries))
+        sums, slack = np.empty(feature_mask.sum()), np.empty(len(W))
         columns = read_only(np.ascontiguousarray(self.X.T))
         run_pass(
-            columns, centres(columns, self.offsets), self.offsets, np.flatnonzero(self.runs.n_pairs_of),
-            self.runs.first, start, row, used, begin, place, W[individual, used[place]].astype(precision),
-            V[individual, used[place]].astype(precision), task, nobody if documents is None else documents,
-            nobody if queries is None else queries, margin, np.empty(0) if shift is None else shift, hinge, prefix,
-            found, slack,
+            columns, centres(columns, self.offsets), self.offsets, order, own_features(feature_mask),
+            W[feature_mask].astype(precision), V[feature_mask].astype(precision), task, chosen_units, margin,
+            np.empty(0) if shift is None else shift, hinge, prefix, sums, slack,
         )  # fmt: skip
         result = np.zeros(W.shape)
-        result[individual, used[place]] = found
+        result[feature_mask] = sums
         return result, slack
 
     def expected(self, mask, w, v, task, *, margin=1.0, shift=None, hinge=True, kept=None):

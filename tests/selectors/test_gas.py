@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from moerank.data import RankingData
-from moerank.kernels.similarity import concordance
 from moerank.metrics import NDCG
 from moerank.rankers.importance import single_feature_values, spearman
-from moerank.selectors.gas import GAS, greedy_order, mean_absolute, pair_order_values
+from moerank.selectors.gas import GAS, concordance, greedy_order, kendall, mean_absolute, pair_order_values
 
 
 def objective(chosen, s, e, c):
@@ -16,7 +16,7 @@ def objective(chosen, s, e, c):
 def problem(seed, n=12):
     rng = np.random.default_rng(seed)
     data = RankingData(rng.normal(size=(60, n)) @ rng.normal(size=(n, n)), rng.integers(0, 3, 60), np.arange(60) // 15)
-    return rng.random(n), concordance(data.X, data.offsets)
+    return rng.random(n), mean_absolute(data.X, data.offsets, concordance)
 
 
 @pytest.mark.parametrize("c", [0.0, 0.01, 0.1, 1.0])
@@ -32,6 +32,29 @@ def test_every_step_takes_the_largest_true_gain(c):
 
 def test_equal_gains_go_to_the_earlier_column():
     assert greedy_order(np.ones(4), np.ones((4, 4)), 0.1).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("n_levels", [2, 5, 1000])
+def test_concordance_equals_the_comparison_of_all_pairs(n_levels):
+    rng = np.random.default_rng(n_levels)
+    offsets = np.array([0, 1, 3, 40, 41, 77, 80])  # queries of one document do not count
+    X = rng.integers(0, n_levels, (80, 7)) / n_levels
+    X[:, 6] = X[:, 2]
+    shares = []
+    for begin, end in ((1, 3), (3, 40), (41, 77), (77, 80)):
+        i, j = np.triu_indices(end - begin, 1)
+        signs = np.sign(X[begin:end][i] - X[begin:end][j])
+        shares.append(np.mean(1.0 - np.abs(signs[:, :, None] - signs[:, None, :]) / 2.0, axis=0))
+    share = mean_absolute(X, offsets, concordance)
+    np.testing.assert_allclose(share, np.mean(shares, axis=0), rtol=1e-13)
+    assert share[2, 6] == 1.0
+
+
+def test_without_ties_concordance_is_kendalls_tau_moved_to_the_unit_interval():
+    X = np.random.default_rng(3).normal(size=(42, 4))
+    tau = np.array([[kendalltau(a, b).statistic for a in X.T] for b in X.T])
+    np.testing.assert_allclose(concordance(X), (1.0 + tau) / 2.0, rtol=1e-12)
+    np.testing.assert_allclose(kendall(X), tau, rtol=1e-12, atol=1e-12)
 
 
 def test_pair_order_is_the_share_of_preference_pairs(data):
@@ -52,8 +75,7 @@ def test_parts_are_put_together_as_documented(data, importance, similarity, norm
     if normalise:
         s = (s - s.min()) / (s.max() - s.min())
     turned = RankingData(data.X * np.where(values[0] >= values[1], 1, -1), data.y, data.qid)
-    absolute = mean_absolute(turned.X, turned.offsets, spearman)
-    e = absolute if similarity == "spearman" else concordance(turned.X, turned.offsets)
+    e = mean_absolute(turned.X, turned.offsets, spearman if similarity == "spearman" else concordance)
     selector = GAS(3, None, 0.2, importance, similarity, NDCG(5), normalise).fit(data.X, data.y, qid=data.qid)
     assert selector.order_.tolist() == greedy_order(s, e, 0.2).tolist()
 
