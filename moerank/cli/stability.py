@@ -12,7 +12,7 @@ from moerank.cli import options
 from moerank.cli.messages import interruptible, notice, say
 
 
-def stability(
+def stability_command(
     problem: options.ProblemName,
     data: options.Data = None,
     fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,
@@ -21,22 +21,19 @@ def stability(
     size: Annotated[int | None, typer.Option(min=1, help="Most features; by default what the bound permits.")] = None,
     threshold: Annotated[float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")] = 0.75,
     pairs: Annotated[int, typer.Option(min=1, help="How often the training queries are halved.")] = 25,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the halves and of all draws.")] = 0,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Number of processes; it does not change the result.")
-    ] = options.n_processors(),
+    seed: options.Seed = 0,
+    workers: options.Workers = options.N_PROCESSORS,
     out: Annotated[Path | None, typer.Option(help="Folder, by default results/PROBLEM-foldF-stability.")] = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say which features can be relied on, and which replace each other.
+    """Say which features can be relied on.
 
     The solver selects features on random halves of the training queries. The
     command prints the features that most halves select, with a bound on the
-    expected number of false ones, and sets of features that take each other's
-    place. The folder gets stability.json and stability.png. Finished halves
-    stay there: run the same command again after an interruption, or with more
-    pairs.
+    expected number of false ones. The folder gets stability.json and
+    stability.png. Finished halves stay there: run the same command again after
+    an interruption, or with more pairs.
 
     Examples
     --------
@@ -49,8 +46,8 @@ def stability(
         from moerank.figures.stability_figure import stability_figure
         from moerank.figures.style import save_figure
         from moerank.files import replace_file
+        from moerank.studies.evidence import stability as measure
         from moerank.studies.problem import load_problem
-        from moerank.studies.stability import stability as measure
 
         chosen = load_problem(problem, options.read_settings(set_ or []))
         out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"

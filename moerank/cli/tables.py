@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,14 +17,14 @@ from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
-    from moerank.studies.grid import Cell
-    from moerank.studies.problem import Problem
+    from moerank.files import Json
+    from moerank.studies.problem import Problem, Published
     from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
-    from moerank.studies.summary import Summary
+    from moerank.studies.study import Cell
 
 
-PLAIN_WIDTH = 1000
+UNBROKEN_WIDTH = 1000
 """Columns of files and pipes, in which no row is broken."""
 
 
@@ -32,7 +32,7 @@ def output() -> Console:
     """Return the console of standard output."""
     console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
-        console.width = PLAIN_WIDTH
+        console.width = UNBROKEN_WIDTH
     return console
 
 
@@ -79,14 +79,12 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Ta
 
 def _count(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{label}: {count:,}" for label, count in value.items()) or "none"
+        value = [f"{label}: {count:,}" for label, count in value.items()]
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, str):
-        return value
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 UNITS = {
@@ -143,39 +141,39 @@ def chosen_features(result: Result) -> str:
     return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
 
 
-def summary_table(summary: Summary) -> Table:
+def summary_table(summary: Json, published: Sequence[Published] = ()) -> Table:
     """Return the means over the folds, with standard errors on the test part, and the published values."""
     rows: list[dict[str, str]] = []
-    for row in summary.rows:
-        rows.append({"": row.name, "features": f"{row.n_features:.1f}"})
-        rows[-1] |= {name: f"{value:.4g}" for name, value in row.objectives.items()}
-        for metric in summary.metrics:
-            rows[-1] |= {_head(metric, part): f"{row.means[part][metric]:.4f}" for part in ("train", "validation")}
-            rows[-1][f"{metric}\ntest ± s.e."] = _with_error(row.means["test"][metric], row.errors["test"][metric], 4)
-    for entry in summary.published:
+    for row in summary["rows"]:
+        means, errors = row["means"], row["errors"]["test"]
+        rows.append({"": row["name"], "features": f"{row['n_features']:.1f}"})
+        rows[-1] |= {name: f"{value:.4g}" for name, value in row["objectives"].items()}
+        for metric in summary["metrics"]:
+            rows[-1] |= {_head(metric, part): f"{means[part][metric]:.4f}" for part in ("train", "validation")}
+            rows[-1][f"{metric}\ntest ± s.e."] = _with_error(means["test"][metric], errors[metric], 4)
+    for entry in published:
         rows.append({"": entry.label, "features": _number(entry.features, 1, absent="all")})
-        rows[-1] |= {f"{name}\ntest ± s.e.": _number(entry.value(name), 4, absent="–") for name in summary.metrics}
-    title = f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds"
-    return text_table(title, rows, ends=[len(summary.rows) - 1])
+        rows[-1] |= {f"{name}\ntest ± s.e.": _number(entry.value(name), 4, absent="–") for name in summary["metrics"]}
+    title = f"{summary['problem']}: {summary['solver']}, seed {summary['seed']}, mean of {len(summary['folds'])} folds"
+    return text_table(title, rows, ends=[len(summary["rows"]) - 1])
 
 
-def solver_table(entries: Iterable[SolverEntry]) -> Table:
+def solver_table(entries: Collection[SolverEntry]) -> Table:
     """Return the table of solvers by family, with the paper of each, and an asterisk for recommended ones."""
-    families: dict[str, list[SolverEntry]] = {family: [] for family in FAMILIES}
-    for entry in entries:
-        families.setdefault(entry.family, []).append(entry)
-    rows: list[dict[str, str]] = []
-    titles, ends = [], []
-    for family, members in families.items():
-        titles.append(len(rows))
-        rows.append({"solver": FAMILIES.get(family, family)})  # type: ignore[call-overload]
-        for entry in members:
-            first, *others = entry.paper.partition(":")[0].split(", ")
-            name, author = entry.name + " *" * entry.recommended, first + " et al." * bool(others)
-            flags = {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
-            rows.append({"solver": name, **flags, "needs": ", ".join(entry.needs), "paper": f"{author} {entry.year}"})
+    rows, ends = [], []
+    for family in dict.fromkeys([*FAMILIES, *(entry.family for entry in entries)]):
+        for entry in entries:
+            if entry.family == family:
+                first, *others = entry.paper.partition(":")[0].split(", ")
+                row = {
+                    "solver": entry.name + " *" * entry.recommended,
+                    "family": family,
+                    "needs": ", ".join(entry.needs),
+                }
+                row |= {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
+                rows.append(row | {"paper": f"{first}{' et al.' * bool(others)} {entry.year}"})
         ends.append(len(rows) - 1)
-    return text_table(None, rows, n_left=5, bold=titles, ends=ends)
+    return text_table(None, rows, n_left=6, ends=ends)
 
 
 def cell_table(states: Mapping[Cell, str]) -> Table:

@@ -20,9 +20,9 @@ from moerank.figures.style import WIDTH, Style, finished, put_ticks, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
+from moerank.studies.comparison import by_validation
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
-from moerank.studies.summary import by_validation
 from moerank.verdict import FEWEST_QUERIES, Verdict
 
 MOST_LINES = 6

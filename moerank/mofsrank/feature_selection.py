@@ -47,7 +47,7 @@ from moerank.rankers.importance import single_feature_values
 from moerank.rankers.rank_rls import TARGETS
 from moerank.training.masks import Unit
 from moerank.training.pair_loss import UNIT
-from moerank.training.pair_moments import Order, PairMoments, backward_path, forward_path
+from moerank.training.pair_moments import PairMoments, backward_path, forward_path
 
 MOST_BACKWARD = 1_000
 """Largest number of features for the backward path, which takes seconds then."""
@@ -187,7 +187,7 @@ class FeatureSelection(Stage):
         backward = self._strings_of(backward_path(A, b))
         return np.concatenate((forward, backward[evenly_spaced(len(backward), n - half)]))
 
-    def _strings_of(self, path: Order) -> Mask:
+    def _strings_of(self, path: Integers) -> Mask:
         """Return the strings of the beginnings of a path that keep the limits, from one feature on."""
         X = self.strings.bits(nested_masks(path, self.train.n_features))
         X = (X | self.strings.included_bits) & self.strings.allowed_bits

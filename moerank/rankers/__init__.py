@@ -10,6 +10,7 @@ from moerank.rankers.adapter import with_features as with_features
 from moerank.rankers.arguments import ConstantFeatureWarning as ConstantFeatureWarning
 from moerank.rankers.arguments import ScaleWarning as ScaleWarning
 from moerank.rankers.arguments import varying_in_queries as varying_in_queries
+from moerank.rankers.base import Backend as Backend
 from moerank.rankers.base import LinearRanker as LinearRanker
 from moerank.rankers.base import Ranker as Ranker
 from moerank.rankers.base import RankingEstimator as RankingEstimator

@@ -26,7 +26,7 @@ from moerank.training.masks import Masks
 from moerank.training.pair_loss import EXACT_TOLERANCE, SQUARED, UNIT, PairLoss, Penalties, Target
 from moerank.training.smooth import DenseExpansion, QuadraticModel, dense_newton, solve_positive_definite
 
-Entry = TypeVar("Entry", bound=np.generic)
+Element = TypeVar("Element", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class LaneGroup:
     def __len__(self) -> int:
         return int(self.rows.stop - self.rows.start)
 
-    def fill_up(self, values: NDArray[Entry], empty: float = 0.0) -> NDArray[Entry]:
+    def fill_up(self, values: NDArray[Element], empty: float = 0.0) -> NDArray[Element]:
         """Return the group's rows of `values` (n_individuals, …) as (n_lanes, …), with `empty` in the lanes left over.
 
         >>> [group.fill_up(np.arange(1, 11)).tolist() for group in lane_groups(10, np.float64)]
         [[1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 0, 0, 0, 0, 0, 0]]
         """
-        filled: NDArray[Entry] = np.full((self.n_lanes, *values.shape[1:]), empty, values.dtype)
+        filled: NDArray[Element] = np.full((self.n_lanes, *values.shape[1:]), empty, values.dtype)
         filled[: len(self)] = values[self.rows]
         return filled
 

@@ -28,9 +28,6 @@ MOMENT_BLOCK = 2048
 DOUBLE_ROOM = 2**29
 """Bytes up to which the matrices of single queries are kept in double precision."""
 
-Order = Integers
-"""Features in the order of a path."""
-
 
 @dataclass(frozen=True, eq=False)
 class PairMoments:

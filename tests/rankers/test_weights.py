@@ -171,8 +171,9 @@ def test_others_refuse_weights_by_name(train, name):
 
 def test_what_takes_weights_is_trained_around_others():
     data = weighted_data(12)
-    for ranker in (LambdaMART(n_trees=2), MOFSRank(**SHORT | {"instance_selection": False}), HCAS(ranker=RankRLS())):
+    for ranker in (LambdaMART(n_trees=2), HCAS(ranker=RankRLS()), MOFSRank(**SHORT)):
         ranker.fit(data)
+    assert ranker.instance_unit_ == "query"
 
 
 SHORT = {
