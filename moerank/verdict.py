@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from moerank.arrays import Vector
-from moerank.statistics import mean_and_error, mean_interval, p_differs, p_not_within
+from moerank.statistics import FEWEST_QUERIES, LEVEL, mean_and_error, mean_interval, p_differs, p_not_within
 
 Part: TypeAlias = Literal["test", "validation", "new"]
 
@@ -19,12 +19,6 @@ Finding: TypeAlias = Literal["loss", "gain", "none"]
 
 MARGIN = 0.005
 """Default of the largest difference of a metric that does not matter in practice."""
-
-LEVEL = 0.05
-"""Level of the tests."""
-
-FEWEST = 30
-"""Fewer queries that can differ show nothing."""
 
 POWERFUL = 2.8
 """Standard errors that a difference must have to be detected in four draws of five."""
@@ -130,14 +124,14 @@ class Verdict(BaseModel):
     @property
     def finding(self) -> Finding:
         """The result of the test at the level of .05; "none" for fewer than 30 queries that can differ."""
-        if self.n_differing < FEWEST or self.p >= self.level:
+        if self.n_differing < FEWEST_QUERIES or self.p >= self.level:
             return "none"
         return "loss" if self.difference < 0 else "gain"
 
     @property
     def equivalent(self) -> bool:
         """Whether the difference is shown to lie within the margin, at the level of .05."""
-        return self.n_differing >= FEWEST and self.p_equivalent < self.level
+        return self.n_differing >= FEWEST_QUERIES and self.p_equivalent < self.level
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -196,7 +190,7 @@ class Verdict(BaseModel):
     @property
     def _found(self) -> str:
         within = f"within {_short(self.margin)}"
-        if self.n_differing < FEWEST:
+        if self.n_differing < FEWEST_QUERIES:
             return f"too few to tell{self._enough}"
         if self.finding != "none":
             return f"a {self.finding} is detected" + (f", and it lies {within}" if self.equivalent else "")
@@ -213,7 +207,7 @@ class Verdict(BaseModel):
             return ""
         deviation = self.error * np.sqrt(self.n_differing)
         gap = max(abs(self.difference), abs(self.margin - abs(self.difference)))
-        needed = max(FEWEST, (POWERFUL * deviation / gap) ** 2)
+        needed = max(FEWEST_QUERIES, (POWERFUL * deviation / gap) ** 2)
         digits = 10 ** max(0, len(str(int(needed))) - 2)
         return f"; about {ceil(needed / digits) * digits:,} such queries would" if needed > self.n_differing else ""
 

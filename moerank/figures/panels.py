@@ -20,10 +20,11 @@ from moerank.figures.style import WIDTH, Style, finished, put_ticks, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
+from moerank.statistics import FEWEST_QUERIES
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.summary import by_validation
-from moerank.verdict import FEWEST, Verdict
+from moerank.verdict import Verdict
 
 MOST_LINES = 6
 """Largest number of solvers with a colour, which readers can distinguish at a glance."""
@@ -210,7 +211,7 @@ def judged(verdict: Verdict) -> str:
     """Return in a few words what a selection costs, with "no difference is shown" where none is."""
     size = f"{verdict.n_features} of {verdict.n_allowed} features"
     where = f"on {verdict.counted}"
-    if verdict.n_differing < FEWEST:
+    if verdict.n_differing < FEWEST_QUERIES:
         return f"{size}, too few queries to tell a difference from all of them"
     if verdict.finding != "none":
         return f"{size}, a {verdict.finding} of {abs(verdict.difference):.3f} {verdict.metric} is shown {where}"

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from moerank.files import Json
+from moerank.statistics import LEVEL
 from moerank.studies.comparison import against_reference, verdicts
 from moerank.studies.problem import Published
 from moerank.studies.result import PARTS, Result
 from moerank.studies.results import NoResultsError, Results, SolverMeans
-from moerank.verdict import LEVEL
 
 
 @dataclass(frozen=True)

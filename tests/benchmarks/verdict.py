@@ -13,8 +13,8 @@ import argparse
 
 import numpy as np
 
-from moerank.statistics import mean_and_error, mean_interval, t_tail
-from moerank.verdict import FEWEST, LEVEL, POWERFUL, judge
+from moerank.statistics import FEWEST_QUERIES, LEVEL, mean_and_error, mean_interval, t_tail
+from moerank.verdict import POWERFUL, judge
 
 MARGIN = 0.02
 SIZES = (5, 15, 30, 156, 784)
@@ -74,7 +74,7 @@ def main():
     for kind in KINDS:
         for n in SIZES:
             rows = zip(*measured(kind, n, draws, rng), strict=True)
-            hidden = (True, True, False, True) if n < FEWEST else (False,) * 4
+            hidden = (True, True, False, True) if n < FEWEST_QUERIES else (False,) * 4
             cells = [
                 f"{'—' if hide else f'{ours:.3f}'} ({theirs:.3f})"
                 for (ours, theirs), hide in zip(rows, hidden, strict=True)
