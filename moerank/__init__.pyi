@@ -68,11 +68,11 @@ from .selectors import LambdaMARTSHAP as LambdaMARTSHAP
 from .selectors import NonconvexRanker as NonconvexRanker
 from .selectors import SingleFeatures as SingleFeatures
 from .solvers import make_solver as make_solver
+from .studies.evidence import stability as stability
 from .studies.problem import load_problem as load_problem
 from .studies.problem import make_problem as make_problem
+from .studies.run_folder import load_model as load_model
 from .studies.searches import SearchStudy as SearchStudy
-from .studies.served import load_model as load_model
-from .studies.stability import stability as stability
 from .studies.study import Study as Study
 from .studies.study import merge_studies as merge_studies
 from .studies.study import read_results as read_results

@@ -25,8 +25,8 @@ from moerank.checks import check_at_least, check_choice, most_workers
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import labels_alone
+from moerank.kernels.counted_ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.linear_gain import few_ranks, gain_of_linear
-from moerank.kernels.ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.scores import linear_scores, values_by_blocks
 from moerank.solvers import is_code, load_code, plugins
 
@@ -36,7 +36,7 @@ Discount = Literal["letor", "log2"]
 ShortQueries = Literal["zero", "own_length"]
 
 Plan = tuple[Array, ...]
-BLOCK = 4096
+SCORED_BLOCK = 4096
 """Documents, about, that are scored together: the scores of a hundred rankers stay in the cache."""
 LARGEST_EXP2_LABEL = 62
 """The gain of a larger label would not fit a 64-bit integer: such a number is no grade of relevance."""
@@ -185,27 +185,29 @@ class _CountedMetric(Metric):
         """How tables and figures call the metric, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are not named."""
         defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]
         others = [f for f in defaults if getattr(self, f.name) != f.default]
-        said = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
-        return self._title.format_map(vars(self)).removesuffix("@None") + (f" ({', '.join(said)})" if said else "")
+        settings = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
+        return self._title.format_map(vars(self)).removesuffix("@None") + (
+            f" ({', '.join(settings)})" if settings else ""
+        )
 
     @abstractmethod
     def _plan(self, data: RankingData) -> Plan:
         """Prepare what depends on `data` alone: the arguments of the kernel after scores and query offsets."""
 
     def values(self, data: RankingData, scores: Matrix) -> Matrix:
-        return self._kernel(scores, data.offsets, *self._known(data))
+        return self._kernel(scores, data.offsets, *self._plan_of(data))
 
     def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         # The kernels that count to rank 16 serve gains alone.
-        few = few_ranks(*self._known(data)) if self._kernel is normalised_gain else None
+        few = few_ranks(*self._plan_of(data)) if self._kernel is normalised_gain else None
         if few is None:
             workers = most_workers(workers)
-            n_blocks = workers * -(-data.n_documents // (workers * BLOCK))
+            n_blocks = workers * -(-data.n_documents // (workers * SCORED_BLOCK))
             blocks = list(data.query_blocks(-(-data.n_documents // n_blocks)))
-            return values_by_blocks(self._kernel, self._known(data), data.X, W, data.offsets, blocks, workers)
+            return values_by_blocks(self._kernel, self._plan_of(data), data.X, W, data.offsets, blocks, workers)
         return gain_of_linear(data.X, lambda: data.columns, W, data.offsets, few, most_workers(workers))
 
-    def _known(self, data: RankingData) -> Plan:
+    def _plan_of(self, data: RankingData) -> Plan:
         return data.remember((self, "plan"), lambda: self._plan(data))
 
 
@@ -521,10 +523,10 @@ def check_differing(metric: Metric, data: RankingData) -> str:
     if n_usual > n_differing:
         reason = f"{n_usual - n_differing:,} of which can differ by the usual convention ({usual.name})"
     which = f"{n_queries - n_differing:,} of {n_queries:,}" if n_differing else f"all {n_queries:,}"
-    said = f"{data.name}: {metric.name} has one value in any order on {which} queries, {reason}"
+    message = f"{data.name}: {metric.name} has one value in any order on {which} queries, {reason}"
     if not n_differing:
-        raise ValueError(said)
-    return said
+        raise ValueError(message)
+    return message
 
 
 def make_metric(name: str, **conventions: str) -> Metric:

@@ -20,7 +20,7 @@ Finding: TypeAlias = Literal["loss", "gain", "none"]
 MARGIN = 0.005
 """Default of the largest difference of a metric that does not matter in practice."""
 
-POWERFUL = 2.8
+STANDARD_ERRORS_FOR_80_PERCENT_POWER = 2.8
 """Standard errors that a difference must have to be detected in four draws of five."""
 
 
@@ -81,9 +81,9 @@ class Verdict(BaseModel):
         """Check what is stored beside the differences and follows from them."""
         if not isinstance(values, dict):
             return read(values)
-        said = {name: values[name] for name in cls.model_computed_fields if name in values}
-        verdict = read({name: value for name, value in values.items() if name not in said})
-        for name, value in said.items():
+        computed = {name: values[name] for name in cls.model_computed_fields if name in values}
+        verdict = read({name: value for name, value in values.items() if name not in computed})
+        for name, value in computed.items():
             if value != getattr(verdict, name):
                 raise ValueError(f"{name} is {value!r}, but the differences say {getattr(verdict, name)!r}")
         return verdict
@@ -137,8 +137,8 @@ class Verdict(BaseModel):
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        found = f"{self.n_features} of {self.n_allowed} features; {self.outcome}"
-        return ". ".join(filter(None, (found, self.rival, self.advice)))
+        summary = f"{self.n_features} of {self.n_allowed} features; {self.outcome}"
+        return ". ".join(filter(None, (summary, self.rival, self.advice)))
 
     def __str__(self) -> str:
         return self.sentence
@@ -160,7 +160,7 @@ class Verdict(BaseModel):
             f"{self._found}{optimistic}"
         )
 
-    def beside(self, other: Verdict, name: str) -> Self:
+    def with_rival(self, other: Verdict, name: str) -> Self:
         """Return the verdict with a sentence on a ranker that `other` compares the selection with, if that is better.
 
         Parameters
@@ -207,7 +207,7 @@ class Verdict(BaseModel):
             return ""
         deviation = self.error * np.sqrt(self.n_differing)
         gap = max(abs(self.difference), abs(self.margin - abs(self.difference)))
-        needed = max(FEWEST_QUERIES, (POWERFUL * deviation / gap) ** 2)
+        needed = max(FEWEST_QUERIES, (STANDARD_ERRORS_FOR_80_PERCENT_POWER * deviation / gap) ** 2)
         digits = 10 ** max(0, len(str(int(needed))) - 2)
         return f"; about {ceil(needed / digits) * digits:,} such queries would" if needed > self.n_differing else ""
 
@@ -244,12 +244,12 @@ def judge(
     too few to tell; about 200 such queries would
     """
     differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
-    kept = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
+    differs = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)
     return Verdict(
         part=part,
         metric=metric,
         n_queries=len(differences),
-        differences=tuple(differences[kept].tolist()),
+        differences=tuple(differences[differs].tolist()),
         n_features=int(n_features),
         n_allowed=int(n_allowed),
         margin=margin,

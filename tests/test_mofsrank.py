@@ -71,10 +71,8 @@ def test_the_instances_of_each_member_are_those_of_its_ranker(fold, unit):
     assert (solver.trained_on_.sum(axis=1) == 1).all()
     for member, mask in enumerate(solver.trained_on_ @ solver.instance_subsets_):
         features = solver.front_support_[member][None]
-        if unit == "pair":
-            trained = RankRLS().fit_population(train, pair_mask=mask, feature_mask=features)
-        else:
-            trained = RankRLS().fit_queries(train, mask[None], features)
+        pair_mask = mask if unit == "pair" else mask[None]
+        trained = RankRLS().fit_population(train, pair_mask=pair_mask, feature_mask=features, unit=unit)
         np.testing.assert_allclose(solver.front_coefs_[member], trained[0], rtol=1e-9, atol=1e-12)
         assert solver.n_instances_[member] == mask.sum()
 

@@ -36,7 +36,6 @@ MODULES = {
     "moerank.studies.problem": "Problem files in Python",
     "moerank.studies.run_fold": "Runs in Python",
     "moerank.studies.result": "Their results",
-    "moerank.studies.result_files": "Folders of runs",
     "moerank.studies.results": "Results read back, their fronts, and how stable a choice is",
     "moerank.studies.comparison": "Solvers against each other",
     "moerank.figures.of_run": "Figures of a run",

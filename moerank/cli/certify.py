@@ -51,8 +51,8 @@ def certify(
     from moerank.cli.progress import StageProgress
     from moerank.figures.of_run import draw_run_figures
     from moerank.files import replace_file
-    from moerank.studies.certificate import certify as proved
-    from moerank.studies.result_files import find_result, write_result
+    from moerank.studies.evidence import certify as proved
+    from moerank.studies.result import find_result, write_result
 
     stored = find_result(result)
     with StageProgress() as progress:
@@ -127,7 +127,7 @@ def judge(
     from typing import get_args
 
     from moerank.checks import check_choice
-    from moerank.studies.served import judge_on_new
+    from moerank.studies.run_folder import judge_on_new
     from moerank.verdict import Finding
 
     for finding in fail_on or ():

@@ -24,7 +24,7 @@ from rich.progress import (
 
 from moerank.cli.messages import is_quiet, keep, printable, remark
 from moerank.data.read.stream import reading_progress
-from moerank.studies.grid import Cell
+from moerank.studies.study import Cell
 
 PATIENCE = 2.0
 """Seconds that reading a file may take before its progress is shown."""

@@ -204,7 +204,7 @@ def export(
     moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
     moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
     """
-    from moerank.studies.result_files import find_result
+    from moerank.studies.result import find_result
 
     file = find_format(format_).file.format(name)
     stored = find_result(result)

@@ -103,9 +103,9 @@ def run(
     with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
         from moerank.data.dask import connect
         from moerank.solvers import find_backend
-        from moerank.studies.folders import run_folds, write_trec
         from moerank.studies.problem import load_problem
-        from moerank.studies.result_files import RESULT
+        from moerank.studies.result import RESULT
+        from moerank.studies.run_folder import run_folds, write_trec
         from moerank.studies.solver import Solver
 
         overrides = options.read_settings(set_ or [])
@@ -146,7 +146,7 @@ def run(
 def _refuse_foreign(folders: Collection[Path], out: Path, further: Iterable[str]) -> None:
     """Refuse to replace files that have the names of a run's files, but come from elsewhere."""
     from moerank.figures.of_run import RUN_FIGURES
-    from moerank.studies.result_files import FILES, is_of_a_run
+    from moerank.studies.result import FILES, is_of_a_run
 
     mine = [*FILES, *further, *(f"{name}.png" for name in RUN_FIGURES)]
     names = dict.fromkeys(folders, mine)
@@ -162,7 +162,7 @@ def _refuse_foreign(folders: Collection[Path], out: Path, further: Iterable[str]
 
 def _compare(problem: Problem, result: Result, members: list[int], run: Path | None, test: RankingData) -> None:
     """Print the comparison of a member with another, or with the chosen one, and of that with a TREC run."""
-    from moerank.studies.folders import compare_members, compare_with_run
+    from moerank.studies.run_folder import compare_members, compare_with_run
 
     metric, margin = problem.metric.make(), problem.search.margin
     lines = []
@@ -190,7 +190,7 @@ def _run(runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]) -> 
     """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
     from moerank.figures.of_run import draw_run_figures
-    from moerank.studies.result_files import FILES
+    from moerank.studies.result import FILES
 
     results, undrawn = [], ""
     drawn: list[str] = []
@@ -210,11 +210,11 @@ def _show(
 ) -> None:
     """Print the table of one fold, or the means over several; with --quiet one line, unless members are compared."""
     from moerank.files import replace_file
-    from moerank.studies.summary import summarise
+    from moerank.studies.comparison import summarise
 
     if len(results) > 1:
         summary = summarise(results, problem.published)
-        text = json.dumps(summary.as_dict(), indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
         replace_file(out / SUMMARY, text.encode())
     if as_json:
         typer.echo(text if len(results) > 1 else results[0].to_json(), nl=False)
@@ -232,7 +232,7 @@ def _show(
             say(verdict or last)
         return
     if others:
-        output().print(summary_table(summary))
+        output().print(summary_table(summary, problem.published))
         say(f"The results of each fold are in {out / 'fold1'} and so on.\n{last}")
         return
     if verdict:

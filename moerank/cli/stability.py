@@ -29,14 +29,13 @@ def stability(
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say which features can be relied on, and which replace each other.
+    """Say which features can be relied on.
 
     The solver selects features on random halves of the training queries. The
     command prints the features that most halves select, with a bound on the
-    expected number of false ones, and sets of features that take each other's
-    place. The folder gets stability.json and stability.png. Finished halves
-    stay there: run the same command again after an interruption, or with more
-    pairs.
+    expected number of false ones. The folder gets stability.json and
+    stability.png. Finished halves stay there: run the same command again after
+    an interruption, or with more pairs.
 
     Examples
     --------
@@ -49,8 +48,8 @@ def stability(
         from moerank.figures.stability_figure import stability_figure
         from moerank.figures.style import save_figure
         from moerank.files import replace_file
+        from moerank.studies.evidence import stability as measure
         from moerank.studies.problem import load_problem
-        from moerank.studies.stability import stability as measure
 
         chosen = load_problem(problem, options.read_settings(set_ or []))
         out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"

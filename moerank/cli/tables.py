@@ -17,11 +17,11 @@ from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
-    from moerank.studies.grid import Cell
-    from moerank.studies.problem import Problem
+    from moerank.files import Json
+    from moerank.studies.problem import Problem, Published
     from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
-    from moerank.studies.summary import Summary
+    from moerank.studies.study import Cell
 
 
 PLAIN_WIDTH = 1000
@@ -143,20 +143,21 @@ def chosen_features(result: Result) -> str:
     return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
 
 
-def summary_table(summary: Summary) -> Table:
+def summary_table(summary: Json, published: Sequence[Published] = ()) -> Table:
     """Return the means over the folds, with standard errors on the test part, and the published values."""
     rows: list[dict[str, str]] = []
-    for row in summary.rows:
-        rows.append({"": row.name, "features": f"{row.n_features:.1f}"})
-        rows[-1] |= {name: f"{value:.4g}" for name, value in row.objectives.items()}
-        for metric in summary.metrics:
-            rows[-1] |= {_head(metric, part): f"{row.means[part][metric]:.4f}" for part in ("train", "validation")}
-            rows[-1][f"{metric}\ntest ± s.e."] = _with_error(row.means["test"][metric], row.errors["test"][metric], 4)
-    for entry in summary.published:
+    for row in summary["rows"]:
+        means, errors = row["means"], row["errors"]["test"]
+        rows.append({"": row["name"], "features": f"{row['n_features']:.1f}"})
+        rows[-1] |= {name: f"{value:.4g}" for name, value in row["objectives"].items()}
+        for metric in summary["metrics"]:
+            rows[-1] |= {_head(metric, part): f"{means[part][metric]:.4f}" for part in ("train", "validation")}
+            rows[-1][f"{metric}\ntest ± s.e."] = _with_error(means["test"][metric], errors[metric], 4)
+    for entry in published:
         rows.append({"": entry.label, "features": _number(entry.features, 1, absent="all")})
-        rows[-1] |= {f"{name}\ntest ± s.e.": _number(entry.value(name), 4, absent="–") for name in summary.metrics}
-    title = f"{summary.problem}: {summary.solver}, seed {summary.seed}, mean of {len(summary.folds)} folds"
-    return text_table(title, rows, ends=[len(summary.rows) - 1])
+        rows[-1] |= {f"{name}\ntest ± s.e.": _number(entry.value(name), 4, absent="–") for name in summary["metrics"]}
+    title = f"{summary['problem']}: {summary['solver']}, seed {summary['seed']}, mean of {len(summary['folds'])} folds"
+    return text_table(title, rows, ends=[len(summary["rows"]) - 1])
 
 
 def solver_table(entries: Iterable[SolverEntry]) -> Table:

@@ -21,9 +21,9 @@ from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import FEWEST_QUERIES
+from moerank.studies.comparison import by_validation
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
-from moerank.studies.summary import by_validation
 from moerank.verdict import Verdict
 
 MOST_LINES = 6

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from moerank.figures.style import CHOSEN, GREY, WIDTH, fit_height, in_style, put_note, put_title
-from moerank.studies.stability import Stability
+from moerank.studies.evidence import Stability
 
 MOST_BARS = 20
 """Largest number of features on a page; the most frequent are shown."""
@@ -19,8 +19,8 @@ LETTERS = 24
 def stability_figure(stability: Stability) -> Figure:
     """Draw the frequency of each feature at the size that is judged, and a map of features × sizes beside it.
 
-    The title is the first sentence of the result. Features that reach the threshold are orange, those of sets that
-    do are black. In the map, black is all halves and white is none; lines enclose the size that is judged.
+    The title is the finding. Features that reach the threshold are orange. In the map, black is all halves and white is
+    none; lines enclose the size that is judged.
 
     Parameters
     ----------
@@ -39,8 +39,7 @@ def stability_figure(stability: Stability) -> Figure:
     2
     """
     order = stability.order[:MOST_BARS]
-    in_sets = {feature for each in stability.sets for feature in each.features}
-    colours = [CHOSEN if i in stability.selected else "black" if i in in_sets else "0.65" for i in order]
+    colours = [CHOSEN if feature in stability.selected else "0.65" for feature in order]
     rows = np.arange(len(order))
     with in_style():
         figure = Figure(figsize=(WIDTH, WIDTH), layout="constrained")
@@ -59,8 +58,8 @@ def stability_figure(stability: Stability) -> Figure:
         right.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
         for axes in (left, right):
             axes.tick_params(axis="y", length=0)
-        sentences = stability.sentences()
-        put_title(figure, sentences.pop(1 if stability.sets and not stability.selected else 0))
-        put_note(figure, "".join(f"{sentence}. " for sentence in sentences))
+        finding, *risk = stability.sentences()
+        put_title(figure, finding)
+        put_note(figure, "".join(f"{sentence}. " for sentence in risk))
         fit_height(figure, left, 0.3 + 0.12 * len(order))
     return figure

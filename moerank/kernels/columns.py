@@ -1,4 +1,4 @@
-"""Passes over columns of features: bounds, extents within queries and sums.
+"""Passes over columns of features: bounds and sums.
 
 ``flat`` holds all numbers of a table in its order of memory. Feature f begins at ``f · stride``, and the first document
 that counts has the place `first` in each feature. `width` is the number of lanes of the precision.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from moerank.arrays import Floats, Integers, Vector
+from moerank.arrays import Floats, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, least, load_at, spread
 
@@ -45,43 +45,6 @@ def extremes(flat: Floats, width: int) -> tuple[float, float, bool]:
         if x < low:
             low = x
     return low, high, complete
-
-
-@kernel
-def add_extents(
-    flat: Floats,
-    stride: int,
-    first: int,
-    offsets: Integers,
-    width: int,
-    largest: Vector,
-    squares: Vector,
-    weighted: Vector,
-) -> None:
-    """Add queries to the sums of each feature's extents, its largest less its least value in a query.
-
-    O(n_documents · n_features). Where a larger extent appears, the sums so far are scaled down: no square of a number
-    overflows.
-
-    flat, stride, first, width : see above; no number is NaN
-    offsets : (n_queries + 1,), where the queries begin, from 0
-    largest : (n_features,), the largest extent so far, at first 0; exact
-    squares, weighted : (n_features,), Σ (extent / largest)² so far, and the same times the documents of each query
-    """
-    for f in range(len(largest)):
-        for q in range(len(offsets) - 1):
-            begin, end = f * stride + first + offsets[q], f * stride + first + offsets[q + 1]
-            low, high = _bounds(flat, begin, end, width)
-            extent = high - low
-            if extent > largest[f]:
-                share = largest[f] / extent
-                squares[f] *= share * share
-                weighted[f] *= share * share
-                largest[f] = extent
-            if extent > 0.0:
-                share = extent / largest[f]
-                squares[f] += share * share
-                weighted[f] += share * share * (end - begin)
 
 
 @kernel

@@ -10,14 +10,14 @@ from moerank.arrays import Integers, Vector
 from moerank.kernels.compiled import kernel
 
 
-class CountedPairs:
+class LabelledPairs:
     """All preference pairs of labelled queries: (i, j) of one query with yᵢ > yⱼ.
 
     The relevance labels y (n_documents,) may have any number of values; `offsets` (n_queries + 1,) are the begins of
     the queries. `n_better` and `n_worse` (n_documents,) count the better and worse documents in each document's query.
     O(m log m) for m documents.
 
-    >>> pairs = CountedPairs(np.array([2, 0, 1, 1]), np.array([0, 4]))
+    >>> pairs = LabelledPairs(np.array([2, 0, 1, 1]), np.array([0, 4]))
     >>> pairs.n_pairs, pairs.n_worse.tolist()
     (5, [3, 0, 1, 1])
     >>> near = MarginPairs(pairs, np.array([2.0, 0.5, 1.5, 0.0]))
@@ -46,7 +46,7 @@ class MarginPairs:
     sums of the documents that the margin reaches.
     """
 
-    def __init__(self, pairs: CountedPairs, z: Vector) -> None:
+    def __init__(self, pairs: LabelledPairs, z: Vector) -> None:
         self._pairs = pairs
         # A constant added to a query's scores changes nothing but the rounding.
         self._order, self._reach, self._z = _sort_by_score(np.asarray(z, np.float64), pairs.offsets)
@@ -170,11 +170,11 @@ def _sums_over_pairs(
 
 
 @kernel
-def add_at(tree: Vector | Integers, n: int, place: int, value: float) -> None:
+def add_at(tree: Vector | Integers, n: int, position: int, value: float) -> None:
     """Add a value at one of the places 1 … n of a Fenwick tree."""
-    while place <= n:
-        tree[place] += value
-        place += place & -place
+    while position <= n:
+        tree[position] += value
+        position += position & -position
 
 
 @kernel

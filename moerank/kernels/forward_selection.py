@@ -16,7 +16,7 @@ from moerank.kernels.cholesky import dot
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes, load, spread, store
 
-GROUP = lanes(np.float64)
+GROUP_SIZE = lanes(np.float64)
 
 
 def greedy_rank_rls(
@@ -51,12 +51,12 @@ def greedy_rank_rls(
     left = np.ones(n_features, np.bool_)
     order, errors = np.empty(n_steps, np.int64), np.empty(n_steps)
     W = np.zeros((n_steps, n_features))
-    tried = np.empty((0 if judge is None else len(C), GROUP))
+    tried = np.empty((0 if judge is None else len(C), GROUP_SIZE))
     for step in range(n_steps):
         error = _update_and_try(C, U, column, scaled, change, through, g, a, p, f, power, target, offsets, tried)
         error = error.ravel()[:n_features]
         if judge is not None:
-            by_document = tried.reshape(-1, n_documents, GROUP).swapaxes(0, 1).reshape(n_documents, -1)
+            by_document = tried.reshape(-1, n_documents, GROUP_SIZE).swapaxes(0, 1).reshape(n_documents, -1)
             error = judge(by_document[:, :n_features])
         order[step] = best = int(np.where(left, error, np.inf).argmin())
         errors[step], left[best] = error[best], False
@@ -85,7 +85,7 @@ def _select(
 ) -> None:
     """Bring all but C and U up to the selection of the feature `best`; f are the leave-query-out predictions."""
     n_documents = len(a)
-    block, lane = best // GROUP, best % GROUP
+    block, lane = best // GROUP_SIZE, best % GROUP_SIZE
     c = 1.0 / (1.0 + power[block, lane])
     d = c * target[block, lane]
     for i in range(n_documents):
@@ -106,7 +106,7 @@ def _select(
         a[i] += -d * column[i]
     weight = target[block, lane]
     for b in range(len(power)):
-        for j in range(GROUP):
+        for j in range(GROUP_SIZE):
             power[b, j] -= change[b, j] * change[b, j] / c
             target[b, j] -= change[b, j] * weight
 
@@ -126,14 +126,14 @@ def _begin(X: Matrix, y: Vector, ridge: float) -> tuple[Matrix, Matrix, Matrix, 
     The last block is filled up with features that are 0.
     """
     n_features, n_documents = X.shape
-    n_blocks = (n_features + GROUP - 1) // GROUP
-    C, U = np.zeros((n_blocks * n_documents, GROUP)), np.zeros((n_blocks * n_documents, GROUP))
-    power, target = np.zeros((n_blocks, GROUP)), np.zeros((n_blocks, GROUP))
+    n_blocks = (n_features + GROUP_SIZE - 1) // GROUP_SIZE
+    C, U = np.zeros((n_blocks * n_documents, GROUP_SIZE)), np.zeros((n_blocks * n_documents, GROUP_SIZE))
+    power, target = np.zeros((n_blocks, GROUP_SIZE)), np.zeros((n_blocks, GROUP_SIZE))
     for b in range(n_blocks):
-        width = min(GROUP, n_features - b * GROUP)
+        width = min(GROUP_SIZE, n_features - b * GROUP_SIZE)
         for i in range(n_documents):
             for j in range(width):
-                x = X[b * GROUP + j, i]
+                x = X[b * GROUP_SIZE + j, i]
                 U[b * n_documents + i, j] = x
                 C[b * n_documents + i, j] = x / ridge
                 power[b, j] += x * (x / ridge)
@@ -144,7 +144,7 @@ def _begin(X: Matrix, y: Vector, ridge: float) -> tuple[Matrix, Matrix, Matrix, 
 @kernel
 def _changes(C: Matrix, x: Vector, c: float, change: Matrix) -> None:
     """Write c · xᵀC of every feature, x the feature just selected."""
-    total = np.empty((1, GROUP))
+    total = np.empty((1, GROUP_SIZE))
     for b in range(len(change)):
         first = b * len(x)
         even = odd = spread(0.0)  # two sums at a time hide the latency of the additions
@@ -154,7 +154,7 @@ def _changes(C: Matrix, x: Vector, c: float, change: Matrix) -> None:
         if len(x) % 2:
             even = even + spread(x[len(x) - 1]) * load(C, first + len(x) - 1)
         store(total, 0, even + odd)
-        for j in range(GROUP):
+        for j in range(GROUP_SIZE):
             change[b, j] = c * total[0, j]
 
 
@@ -185,7 +185,7 @@ def _update_and_try(
     """
     n_documents = len(a)
     error = np.empty_like(power)
-    factor, inner, ahead = np.empty((1, GROUP)), np.empty((1, GROUP)), np.empty((1, GROUP))
+    factor, inner, ahead = np.empty((1, GROUP_SIZE)), np.empty((1, GROUP_SIZE)), np.empty((1, GROUP_SIZE))
     for b in range(len(power)):
         first = b * n_documents
         total = spread(0.0)
@@ -196,7 +196,7 @@ def _update_and_try(
             for i in range(begin, end):
                 even = even + spread(scaled[i]) * load(C, first + i)
             store(inner, 0, even)
-            for j in range(GROUP):
+            for j in range(GROUP_SIZE):
                 factor[0, j] = change[b, j] + g[q] * (inner[0, j] - change[b, j] * through[q])
             factors = load(factor, 0)
             even = odd = spread(0.0)
@@ -209,7 +209,7 @@ def _update_and_try(
                 odd = odd + u * v
             store(inner, 0, even)
             store(ahead, 0, odd)
-            for j in range(GROUP):
+            for j in range(GROUP_SIZE):
                 d = target[b, j] / (1.0 + power[b, j])
                 weight = 1.0 / (ahead[0, j] - (1.0 + power[b, j]))
                 factor[0, j] = d + weight * (inner[0, j] - d * ahead[0, j])

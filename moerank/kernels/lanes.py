@@ -120,8 +120,8 @@ def _nothing(vector: ir.VectorType) -> ir.Constant:
 
 def _external(builder: ir.IRBuilder, name: str, result: ir.Type, *arguments: ir.Type) -> ir.Function:
     """Return LLVM's own function of this name, declared once in the module."""
-    known = builder.module.globals.get(name)
-    return known or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
+    existing = builder.module.globals.get(name)
+    return existing or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
 
 
 @intrinsic

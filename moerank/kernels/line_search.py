@@ -13,7 +13,7 @@ from moerank.arrays import Integers, Vector
 from moerank.kernels.compiled import kernel
 
 # Share of the objective; the search ends when the next Newton step promises less.
-ROUNDING = 1e-18
+STEP_ROUNDING = 1e-18
 MAX_PASSES = 100
 
 
@@ -84,7 +84,7 @@ def hinge_line_search(
             bend += 2.0 * bends[i]
         if rise == 0.0 or (step == 0.0 and rise > 0.0) or (step == longest and rise < 0.0):
             break
-        if bend > 0.0 and rise * rise <= 2.0 * ROUNDING * bend * abs(value):
+        if bend > 0.0 and rise * rise <= 2.0 * STEP_ROUNDING * bend * abs(value):
             break
         if rise > 0.0:
             high, high_seen = step, True

@@ -25,7 +25,7 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
 from moerank.kernels.threads import in_threads
-from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query, places_of
+from moerank.kernels.tiles import TILE, TILED_BLOCK, copy_to_tiles, cut_block, longest_query, places_of
 
 FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
 """Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
@@ -33,7 +33,7 @@ FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
 CLASSES = 16
 """Classes that a query's documents are dealt into, and so the last rank that these kernels can count to."""
 
-SHORT = 40
+SHORT_QUERY = 40
 """Documents of a query all of which are ranked: to find a floor would take longer."""
 
 SHORT_ON_AVERAGE = 64
@@ -97,7 +97,7 @@ def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRan
     if len(few_ranks[0]) and len(W):
         used = np.flatnonzero(W.any(axis=0))
         weights = W[:, used]
-        begin, place = places_of(weights != 0.0)
+        begin, position = places_of(weights != 0.0)
         width = lanes(columns.dtype.type)
         # Word l has the bits of the lanes behind lane l.
         later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], word_type(width))
@@ -105,7 +105,7 @@ def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRan
         flat = columns.reshape(-1)
 
         def fill(part: FewRanks) -> None:
-            _gain_by_documents(flat, columns.shape[1], used, begin, place, weight, offsets, part, later, values)
+            _gain_by_documents(flat, columns.shape[1], used, begin, position, weight, offsets, part, later, values)
 
         in_threads(fill, _parts(few_ranks, offsets, workers))
     return values
@@ -117,7 +117,7 @@ def _gain_by_documents(
     n_documents: int,
     used: Integers,
     begin: Integers,
-    place: Integers,
+    position: Integers,
     weight: Floats,
     offsets: Integers,
     few_ranks: FewRanks,
@@ -128,30 +128,30 @@ def _gain_by_documents(
     query, gain, discount, depth, ideal = few_ranks
     n_individuals, width = len(begin) - 1, len(later)
     longest = longest_query(offsets, query)
-    room = (max(BLOCK, longest) // CLASSES + 1) * (CLASSES // width) + TILE  # vectors
+    room = (max(TILED_BLOCK, longest) // CLASSES + 1) * (CLASSES // width) + TILE  # vectors
     tiles = np.zeros((room * len(used), width), columns.dtype)
     scores = np.empty((n_individuals * room, width), columns.dtype)
     flat = scores.reshape(-1)
-    first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
+    first_vector = np.empty(TILED_BLOCK + 1, np.int64)  # of each query of the block
     best = np.empty((2, width), columns.dtype)
-    kept = np.empty((longest // width + 2, width), columns.dtype)
-    above = np.empty_like(kept)
-    kept_flat, above_flat = kept.reshape(-1), above.reshape(-1)
-    row = np.empty(kept.size, np.int64)
+    candidates = np.empty((longest // width + 2, width), columns.dtype)
+    above = np.empty_like(candidates)
+    candidates_flat, above_flat = candidates.reshape(-1), above.reshape(-1)
+    row = np.empty(candidates.size, np.int64)
     placed = np.empty(longest)
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
         copy_to_tiles(columns, n_documents, used, offsets, query[c:end], first_vector, tiles)
-        _score_tiles(tiles, len(used), (n + TILE - 1) // TILE, begin, place, weight, scores, room)
+        _score_tiles(tiles, len(used), (n + TILE - 1) // TILE, begin, position, weight, scores, room)
         for q in range(c, end):
             document = offsets[query[q]]
             size = offsets[query[q] + 1] - document
             for individual in range(n_individuals):
                 start = individual * room + first_vector[q - c]
-                n_kept = _keep_documents(scores, flat, start, size, depth[q], best, kept_flat, row)
-                _count_above(kept, n_kept, later, above)
-                total = _sum_gains(above_flat, row, n_kept, gain, document, discount, depth[q], placed)
+                n_candidates = _keep_documents(scores, flat, start, size, depth[q], best, candidates_flat, row)
+                _count_above(candidates, n_candidates, later, above)
+                total = _sum_gains(above_flat, row, n_candidates, gain, document, discount, depth[q], placed)
                 values[query[q], individual] = total / ideal[q]
         c = end
 
@@ -162,7 +162,7 @@ def _score_tiles(
     n_used: int,
     n_tiles: int,
     begin: Integers,
-    place: Integers,
+    position: Integers,
     weight: Floats,
     scores: Floats,
     room: int,
@@ -175,7 +175,7 @@ def _score_tiles(
             a = b = c = d = zero
             for k in range(begin[individual], begin[individual + 1]):
                 w = spread(weight[k])
-                row = tile + place[k] * TILE
+                row = tile + position[k] * TILE
                 a = a + load(tiles, row) * w
                 b = b + load(tiles, row + 1) * w
                 c = c + load(tiles, row + 2) * w
@@ -189,7 +189,7 @@ def _score_tiles(
 
 @kernel
 def _keep_documents(
-    scores: Floats, flat: Floats, start: int, size: int, depth: int, best: Floats, kept: Floats, row: Integers
+    scores: Floats, flat: Floats, start: int, size: int, depth: int, best: Floats, candidates: Floats, row: Integers
 ) -> int:
     """Copy the scores that may stand in the first `depth` ranks of a query, and return their number.
 
@@ -218,18 +218,18 @@ def _keep_documents(
             b = spread(low)
         floor = _nth_largest(a, b, depth, best)
     level = spread(floor)
-    n_kept = 0
+    n_candidates = 0
     for v in range(start, stop, 64 // width):
         bits = np.int64(0)  # of 64 scores: a loop over few long words ends where the processor expects it
         for u in range(min(64 // width, stop - v)):
             bits |= bits_of(load(scores, v + u) >= level) << (u * width)
         while bits:
-            place = first_bit(bits)
-            kept[n_kept] = flat[v * width + place]
-            row[n_kept] = (v - start) * width + place
-            n_kept += 1
+            position = first_bit(bits)
+            candidates[n_candidates] = flat[v * width + position]
+            row[n_candidates] = (v - start) * width + position
+            n_candidates += 1
             bits &= bits - 1
-    return min(n_kept, size)  # no document stands behind the last one
+    return min(n_candidates, size)  # no document stands behind the last one
 
 
 @kernel
@@ -254,23 +254,23 @@ def _nth_largest(a: object, b: object, n: int, best: Floats) -> Any:
 
 
 @kernel
-def _count_above(kept: Floats, n_kept: int, later: Words, above: Floats) -> None:
-    """Count the scores that rank above each of the first `n_kept`: larger ones, and equal ones before it."""
-    width = kept.shape[1]
-    zero, one = spread(kept.dtype.type(0)), spread(kept.dtype.type(1))
-    n_vectors = (n_kept + width - 1) // width
+def _count_above(candidates: Floats, n_candidates: int, later: Words, above: Floats) -> None:
+    """Count the scores that rank above each of the first `n_candidates`: larger ones, and equal ones before it."""
+    width = candidates.shape[1]
+    zero, one = spread(candidates.dtype.type(0)), spread(candidates.dtype.type(1))
+    n_vectors = (n_candidates + width - 1) // width
     for v in range(n_vectors):
-        scores = load(kept, v)
+        scores = load(candidates, v)
         count = zero
         for other in range(v):
             for lane in range(width):
-                count = count + blend(spread(kept[other, lane]) >= scores, one, zero)
-        for lane in range(min(width, n_kept - v * width)):
-            x = spread(kept[v, lane])
+                count = count + blend(spread(candidates[other, lane]) >= scores, one, zero)
+        for lane in range(min(width, n_candidates - v * width)):
+            x = spread(candidates[v, lane])
             tied = blend((x >= scores) & load_mask(later, lane), one, zero)
             count = count + blend(x > scores, one, tied)
-        for k in range((v + 1) * width, n_kept):
-            count = count + blend(spread(kept[k // width, k % width]) > scores, one, zero)
+        for k in range((v + 1) * width, n_candidates):
+            count = count + blend(spread(candidates[k // width, k % width]) > scores, one, zero)
         store(above, v, count)
 
 
@@ -278,7 +278,7 @@ def _count_above(kept: Floats, n_kept: int, later: Words, above: Floats) -> None
 def _sum_gains(
     above: Floats,
     row: Integers,
-    n_kept: int,
+    n_candidates: int,
     gain: Vector,
     document: int,
     discount: Vector,
@@ -286,7 +286,7 @@ def _sum_gains(
     placed: Matrix,
 ) -> float:
     """Return Σ discount · gain over the first `depth` ranks, in order of rank."""
-    for k in range(n_kept):
+    for k in range(n_candidates):
         placed[np.int64(above[k])] = gain[document + row[k]]
     total = 0.0
     for rank in range(depth):
@@ -351,12 +351,12 @@ def _gain_by_individuals(
     longest = longest_query(offsets, query)
     scores = np.empty((longest, width), X.dtype)
     best = np.empty((CLASSES, width), X.dtype)
-    kept = np.empty((longest + 1, width), X.dtype)
-    kept_gain = np.empty(longest + 1)
+    candidates = np.empty((longest + 1, width), X.dtype)
+    candidate_gain = np.empty(longest + 1)
     above = np.empty((1, width), X.dtype)
     placed = np.empty((CLASSES + 1, width))
     total = np.empty(width)
-    first_document = np.empty(BLOCK + 1, np.int64)  # of each query of the block; nobody reads it
+    first_document = np.empty(TILED_BLOCK + 1, np.int64)  # of each query of the block; nobody reads it
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, _ = cut_block(offsets, query, c, np.int64(1), first_document)  # type: ignore[arg-type]
@@ -364,8 +364,10 @@ def _gain_by_individuals(
             for q in range(c, end):
                 first, last = offsets[query[q]], offsets[query[q] + 1]
                 _score_rows(X, first, last, begin[group], begin[group + 1], feature, weights, scores)
-                n_kept = _keep_rows(scores, first, last, gain, depth[q], network, best, kept, kept_gain)
-                _sum_gains_of_rows(kept, kept_gain, n_kept, discount, depth[q], above, placed, total)
+                n_candidates = _keep_rows(
+                    scores, first, last, gain, depth[q], network, best, candidates, candidate_gain
+                )
+                _sum_gains_of_rows(candidates, candidate_gain, n_candidates, discount, depth[q], above, placed, total)
                 for lane in range(min(width, n_individuals - group * width)):
                     values[query[q], group * width + lane] = total[lane] / ideal[q]
         c = end
@@ -377,8 +379,8 @@ def _score_rows(
 ) -> None:
     """Sum the scores of the rows `first` to `last` in feature order, as `moerank.kernels.pair_pass.project` does."""
     zero = spread(weights.dtype.type(0))
-    whole = last - (last - first) % 4
-    for i in range(first, whole, 4):  # four documents together share the loads of the weights and hide latency
+    n_full = last - (last - first) % 4
+    for i in range(first, n_full, 4):  # four documents together share the loads of the weights and hide latency
         a = b = c = d = zero
         for k in range(begin, end):
             f, w = feature[k], load(weights, k)
@@ -390,7 +392,7 @@ def _score_rows(
         store(scores, i - first + 1, b)
         store(scores, i - first + 2, c)
         store(scores, i - first + 3, d)
-    for i in range(whole, last):
+    for i in range(n_full, last):
         a = zero
         for k in range(begin, end):
             a = a + spread(X[i, feature[k]]) * load(weights, k)
@@ -406,13 +408,13 @@ def _keep_rows(
     depth: int,
     network: Integers,
     best: Floats,
-    kept: Floats,
-    kept_gain: Vector,
+    candidates: Floats,
+    candidate_gain: Vector,
 ) -> int:
     """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
     size = last - first
     floor = spread(scores.dtype.type(-np.inf))
-    if size > SHORT:
+    if size > SHORT_QUERY:
         for group in range(CLASSES):
             a = load(scores, group)
             for i in range(group + CLASSES, size, CLASSES):
@@ -426,20 +428,20 @@ def _keep_rows(
             store(best, i, blend(larger, b, a))
             store(best, j, blend(larger, a, b))
         floor = load(best, depth - 1)
-    n_kept = 0
+    n_candidates = 0
     for i in range(size):  # each is copied, and written over if it need not stay: which one is hard to foresee
         s = load(scores, i)
-        store(kept, n_kept, s)
-        kept_gain[n_kept] = gain[first + i]
-        n_kept += int(bits_of(s >= floor) != 0)
-    return n_kept
+        store(candidates, n_candidates, s)
+        candidate_gain[n_candidates] = gain[first + i]
+        n_candidates += int(bits_of(s >= floor) != 0)
+    return n_candidates
 
 
 @kernel
 def _sum_gains_of_rows(
-    kept: Floats,
-    kept_gain: Vector,
-    n_kept: int,
+    candidates: Floats,
+    candidate_gain: Vector,
+    n_candidates: int,
     discount: Vector,
     depth: int,
     above: Floats,
@@ -447,20 +449,20 @@ def _sum_gains_of_rows(
     total: Vector,
 ) -> None:
     """Set `total` to Σ discount · gain over the first `depth` ranks, in order of rank."""
-    width = kept.shape[1]
-    zero, one = spread(kept.dtype.type(0)), spread(kept.dtype.type(1))
+    width = candidates.shape[1]
+    zero, one = spread(candidates.dtype.type(0)), spread(candidates.dtype.type(1))
     placed[:depth] = 0.0
-    for i in range(n_kept):
-        if kept_gain[i] > 0.0:
-            score = load(kept, i)
+    for i in range(n_candidates):
+        if candidate_gain[i] > 0.0:
+            score = load(candidates, i)
             before = behind = zero
             for j in range(i):
-                before = before + blend(load(kept, j) >= score, one, zero)
-            for j in range(i + 1, n_kept):
-                behind = behind + blend(load(kept, j) > score, one, zero)
+                before = before + blend(load(candidates, j) >= score, one, zero)
+            for j in range(i + 1, n_candidates):
+                behind = behind + blend(load(candidates, j) > score, one, zero)
             store(above, 0, before + behind)
             for lane in range(width):  # later ranks go to a row that nobody reads
-                placed[min(int(above[0, lane]), depth), lane] = kept_gain[i]
+                placed[min(int(above[0, lane]), depth), lane] = candidate_gain[i]
     total[:] = 0.0
     for rank in range(depth):
         for lane in range(width):

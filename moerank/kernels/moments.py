@@ -8,10 +8,10 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, lanes, load, spread, store
 
-ENTRIES, QUERIES = 256, 512
+ENTRIES_ABREAST, QUERY_BLOCK = 256, 512
 """A block of as many entries of as many queries stays in the second level of the cache."""
 
-ABREAST = lanes(np.float64)
+FEATURES_ABREAST = lanes(np.float64)
 """Features that are centred side by side."""
 
 
@@ -24,10 +24,10 @@ def sums_over_queries(packed: Floats, query_mask: Mask) -> Matrix:
     """
     n_queries, n_entries = packed.shape
     sums = np.zeros((len(query_mask), n_entries))
-    for first in range(0, n_queries, QUERIES):
-        last = min(first + QUERIES, n_queries)
-        for begin in range(0, n_entries, ENTRIES):
-            end = min(begin + ENTRIES, n_entries)
+    for first in range(0, n_queries, QUERY_BLOCK):
+        last = min(first + QUERY_BLOCK, n_queries)
+        for begin in range(0, n_entries, ENTRIES_ABREAST):
+            end = min(begin + ENTRIES_ABREAST, n_entries)
             for individual in range(len(query_mask)):
                 for q in range(first, last):
                     if query_mask[individual, q]:
@@ -64,12 +64,12 @@ def centred_stack(
     longest = 0
     for q in range(len(offsets) - 1):
         longest = max(longest, offsets[q + 1] - offsets[q])
-    tile = np.zeros((longest, ABREAST))
-    sums = np.empty((n_runs, ABREAST))
-    mean = np.empty((1, ABREAST))
+    tile = np.zeros((longest, FEATURES_ABREAST))
+    sums = np.empty((n_runs, FEATURES_ABREAST))
+    mean = np.empty((1, FEATURES_ABREAST))
     zero = spread(0.0)
-    for f in range(0, n_features, ABREAST):
-        width = min(ABREAST, n_features - f)
+    for f in range(0, n_features, FEATURES_ABREAST):
+        width = min(FEATURES_ABREAST, n_features - f)
         for r in range(n_runs):
             store(sums, r, zero)
         for q in range(len(offsets) - 1):
@@ -88,7 +88,7 @@ def centred_stack(
                 constant = constant & (x >= head) & (head >= x)
             store(mean, 0, total)
             bits = bits_of(constant)
-            for c in range(ABREAST):
+            for c in range(FEATURES_ABREAST):
                 mean[0, c] = tile[0, c] if (bits >> c) & 1 else mean[0, c] / size
             centre = load(mean, 0)
             for k in range(size):

@@ -9,9 +9,9 @@ one problem that was solved before, on all pairs or all features. One dense quad
 ½ wᵀBw − rhsᵀw, gives each individual its start and the preconditioner of its conjugate gradients. Two Newton steps with
 one product each are usual.
 
-`advance` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says which sums
-they need next. So an individual's weights do not depend on its company. `newton_lanes` drives it for listed pairs,
-`moerank.training.counted` for pairs that are counted.
+`advance_newton` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says
+which sums they need next. So an individual's weights do not depend on its company. `newton_lanes` drives it for listed
+pairs, `moerank.training.counted` for pairs that are counted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LAST_STEP = 100.0
 The error by the change of the active pairs is then of second order in the decrement, and no further pass checks it.
 """
 
-NOISE = 1e-5
+SINGLE_NOISE = 1e-5
 """Relative rounding of an objective in single precision."""
 
 
@@ -60,7 +60,7 @@ class Newton(NamedTuple):
 
 
 @kernel
-def begin(W: Matrix) -> Newton:
+def begin_newton(W: Matrix) -> Newton:
     """Return the state at the weights W (n, n_features), which are brought to the minima in place."""
     n = len(W)
     return Newton(
@@ -70,7 +70,7 @@ def begin(W: Matrix) -> Newton:
 
 
 @kernel
-def advance(
+def advance_newton(
     state: Newton,
     served: Mask,
     pulled: Matrix,
@@ -160,7 +160,7 @@ def newton_lanes(
     first: Integers,
     winner: NDArray[np.int32],
     worse: NDArray[np.int32],
-    kept: Words,
+    words: Words,
     n_kept: Integers,
     feature_mask: Mask,
     B: Matrix,
@@ -180,13 +180,13 @@ def newton_lanes(
 
     X : (n_documents, n_features), the precision of the passes
     first, winner, worse : the pairs, see `moerank.kernels.pair_pass`
-    kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
+    words : (n_pairs,); bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask : (lanes, n_features); at least one feature per lane
     B, rhs : (n_features, n_features) and (n_features,), the quadratic model
     start : (lanes, n_features), or without rows to start from the model's minimum
     start_scores : (n_documents,), the scores before the shift that all lanes start with, or empty to compute them
     shift : (n_documents,), or empty for 0
-    tolerance : see `advance`
+    tolerance : see `advance_newton`
     """
     lanes, n_features = feature_mask.shape
     used = used_features(feature_mask.T)
@@ -198,7 +198,7 @@ def newton_lanes(
                 W[lane, f] = start[lane, f] if feature_mask[lane, f] else 0.0
         else:
             solve(factors[lane], feature_mask[lane], rhs, W[lane])
-    state = begin(W)
+    state = begin_newton(W)
     for lane in range(lanes):
         if n_kept[lane] == 0:
             state.task[lane] = IDLE
@@ -206,7 +206,7 @@ def newton_lanes(
     scores, documents = np.empty((len(X), lanes), X.dtype), np.empty((len(X), lanes), X.dtype)
     weights, partial = np.zeros((n_features, lanes), X.dtype), np.empty((n_features, lanes), X.dtype)
     sums, pulled = np.empty((n_features, lanes)), np.empty((lanes, n_features))
-    slack_sum, active = np.empty(lanes), np.empty_like(kept)
+    slack_sum, active = np.empty(lanes), np.empty_like(words)
     at_start = len(start_scores) > 0
     while state.task.any():  # every lane that is not idle begins a Newton step
         if at_start:
@@ -220,7 +220,7 @@ def newton_lanes(
         for i in range(len(shift)):
             for lane in range(lanes):
                 scores[i, lane] -= shift[i]
-        hinge_pass(first, winner, worse, kept, scores, margin, hinge, active, documents, slack_sum)
+        hinge_pass(first, winner, worse, words, scores, margin, hinge, active, documents, slack_sum)
         pull_back(X, documents, used, partial, sums)
         transpose(sums, pulled)
         slack = margin * slack_sum
@@ -229,9 +229,10 @@ def newton_lanes(
                 slack[lane] += np.float64(shift[i]) * documents[i, lane]
         served = state.task == RESIDUALS
         while served.any():
-            advance(
-                state, served, pulled, slack, feature_mask, factors, scale, hinge, False, tolerance, NOISE, MAX_STEPS
-            )
+            advance_newton(
+                state, served, pulled, slack, feature_mask, factors, scale, hinge, False,
+                tolerance, SINGLE_NOISE, MAX_STEPS,
+            )  # fmt: skip
             served = state.task == CURVATURE
             if served.any():
                 transpose(state.direction, weights)

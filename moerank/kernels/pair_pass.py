@@ -31,7 +31,7 @@ def hinge_pass(
     first: Integers,
     winner: NDArray[np.int32],
     worse: NDArray[np.int32],
-    kept: Words,
+    pair_words: Words,
     scores: Floats,
     margin: float,
     hinge: bool,
@@ -57,7 +57,7 @@ def hinge_pass(
         for k in range(np.uint64(first[w]), np.uint64(first[w + 1])):
             j = worse[k]
             d = slack + load(scores, j)
-            counts = load_mask(kept, k)
+            counts = load_mask(pair_words, k)
             if hinge:
                 counts = counts & (d > zero)
             store_mask(active, k, counts)
@@ -106,8 +106,8 @@ def project(X: Floats, weights: Floats, used: Integers, scores: Floats) -> None:
     Shapes: X (n_documents, n_features), weights (n_features, lanes), scores (n_documents, lanes).
     """
     zero = spread(weights.dtype.type(0))
-    whole = len(X) - len(X) % 4
-    for i in range(0, whole, 4):  # four documents together share the loads of the weights and hide latency
+    n_full = len(X) - len(X) % 4
+    for i in range(0, n_full, 4):  # four documents together share the loads of the weights and hide latency
         a = b = c = d = zero
         for f in used:
             w = load(weights, f)
@@ -119,7 +119,7 @@ def project(X: Floats, weights: Floats, used: Integers, scores: Floats) -> None:
         store(scores, i + 1, b)
         store(scores, i + 2, c)
         store(scores, i + 3, d)
-    for i in range(whole, len(X)):
+    for i in range(n_full, len(X)):
         a = zero
         for f in used:
             a = a + spread(X[i, f]) * load(weights, f)
@@ -149,10 +149,10 @@ def pull_back(X: Floats, documents: Floats, used: Integers, partial: Floats, fea
     """
     features[:] = 0
     zero = spread(documents.dtype.type(0))
-    whole = len(used) - len(used) % 4
+    n_full = len(used) - len(used) % 4
     for start in range(0, len(X), 128):
         stop = min(start + 128, len(X))
-        for u in range(0, whole, 4):
+        for u in range(0, n_full, 4):
             f, g, h, k = used[u], used[u + 1], used[u + 2], used[u + 3]
             a = b = c = d = zero
             for i in range(start, stop):
@@ -165,7 +165,7 @@ def pull_back(X: Floats, documents: Floats, used: Integers, partial: Floats, fea
             store(partial, g, b)
             store(partial, h, c)
             store(partial, k, d)
-        for f in used[whole:]:
+        for f in used[n_full:]:
             a = zero
             for i in range(start, stop):
                 a = a + spread(X[i, f]) * load(documents, i)

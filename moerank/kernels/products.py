@@ -12,10 +12,10 @@ from moerank.arrays import Matrix
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import fused, lanes, load, spread, store
 
-WIDTH = lanes(np.float64)
+PRODUCT_LANES = lanes(np.float64)
 """Features of a vector."""
 
-ROWS = 64
+PRODUCT_ROWS = 64
 """Documents that stay in the second level of the cache."""
 
 
@@ -30,12 +30,12 @@ def square(A: Matrix, B: Matrix | None = None) -> Matrix:
     It is summed document after document, in O(n_features² · n_documents).
     """
     n_features, n_documents = A.shape
-    n_vectors = -(-n_features // WIDTH)
-    rows = np.zeros((1 if B is None else 2, n_documents, n_vectors * WIDTH))
+    n_vectors = -(-n_features // PRODUCT_LANES)
+    rows = np.zeros((1 if B is None else 2, n_documents, n_vectors * PRODUCT_LANES))
     rows[0, :, :n_features] = A.T
     if B is not None:
         rows[1, :, :n_features] = B.T
-    total = np.zeros((n_vectors * WIDTH, n_vectors * WIDTH))
+    total = np.zeros((n_vectors * PRODUCT_LANES, n_vectors * PRODUCT_LANES))
     _add_product(rows[0], rows[-1], n_vectors, total)
     lower = np.tril(total[:n_features, :n_features])
     return lower + np.tril(lower, -1).T
@@ -45,16 +45,16 @@ def square(A: Matrix, B: Matrix | None = None) -> Matrix:
 def _add_product(left: Matrix, right: Matrix, n_vectors: int, total: Matrix) -> None:
     """Add the sum of x yᵀ over the rows x and y to the lower triangle of `total`, four features by a vector at once."""
     flat = left.ravel()
-    n_features = n_vectors * WIDTH
-    for begin in range(0, len(left), ROWS):
-        end = min(begin + ROWS, len(left))
+    n_features = n_vectors * PRODUCT_LANES
+    for begin in range(0, len(left), PRODUCT_ROWS):
+        end = min(begin + PRODUCT_ROWS, len(left))
         for vector in range(n_vectors):
-            for f in range(vector * WIDTH, n_features, 4):
-                place = f * n_vectors + vector
-                s0 = load(total, place)
-                s1 = load(total, place + n_vectors)
-                s2 = load(total, place + 2 * n_vectors)
-                s3 = load(total, place + 3 * n_vectors)
+            for f in range(vector * PRODUCT_LANES, n_features, 4):
+                position = f * n_vectors + vector
+                s0 = load(total, position)
+                s1 = load(total, position + n_vectors)
+                s2 = load(total, position + 2 * n_vectors)
+                s3 = load(total, position + 3 * n_vectors)
                 for i in range(begin, end):
                     y = load(right, i * n_vectors + vector)
                     k = i * n_features + f
@@ -62,7 +62,7 @@ def _add_product(left: Matrix, right: Matrix, n_vectors: int, total: Matrix) -> 
                     s1 = fused(spread(flat[np.uint64(k + 1)]), y, s1)
                     s2 = fused(spread(flat[np.uint64(k + 2)]), y, s2)
                     s3 = fused(spread(flat[np.uint64(k + 3)]), y, s3)
-                store(total, place, s0)
-                store(total, place + n_vectors, s1)
-                store(total, place + 2 * n_vectors, s2)
-                store(total, place + 3 * n_vectors, s3)
+                store(total, position, s0)
+                store(total, position + n_vectors, s1)
+                store(total, position + 2 * n_vectors, s2)
+                store(total, position + 3 * n_vectors, s3)

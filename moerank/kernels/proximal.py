@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import hinge_pass, project, pull_back, transpose, used_features
+from moerank.kernels.run_pass import IDLE
 
-IDLE, GRADIENT, VALUE = 0, 1, 2
-"""Tasks of a pass for an individual: nothing; ℓ and its gradient at the point z; ℓ at the trial step."""
+GRADIENT, VALUE = 1, 2
+"""Tasks of a pass for an individual that is not `IDLE`: ℓ and its gradient at the point z; ℓ at the trial step."""
 
-ROUNDING = 1e-13
+LOSS_ROUNDING = 1e-13
 """Relative rounding error of ℓ, without which L would be doubled for ever close to the solution."""
 
 
@@ -100,7 +101,7 @@ def advance(
             for k in range(n_variables):
                 change = trial[i, k] - z[i, k]
                 model += state.gradient[i, k] * change + 0.5 * L[i] * change * change
-            if not smooth > state.value[i] + model + ROUNDING * state.value[i]:
+            if not smooth > state.value[i] + model + LOSS_ROUNDING * state.value[i]:
                 reached = smooth + _penalty(terms, i, trial[i])
                 state.n_iter[i] += 1
                 small = abs(reached - state.objective[i]) <= tol * abs(state.objective[i])
@@ -123,7 +124,7 @@ def proximal_lanes(
     first: Integers,
     winner: NDArray[np.int32],
     worse: NDArray[np.int32],
-    kept: NDArray[np.uint8],
+    words: NDArray[np.uint8],
     n_kept: Integers,
     feature_mask: Mask,
     A: Matrix,
@@ -143,7 +144,7 @@ def proximal_lanes(
 
     X : (n_documents, n_features)
     first, winner, worse : the pairs, see `moerank.kernels.pair_pass`
-    kept : (n_pairs,) words; bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
+    words : (n_pairs,); bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask, A, cost, lambda1, lambda2 : see `Terms`
     start : (lanes, 2 n_features), not negative, and 0 off the lane's features
     max_iter, tol : see `advance`
@@ -159,7 +160,7 @@ def proximal_lanes(
             state.task[lane] = IDLE
     weights, partial, sums = np.empty((n_features, lanes)), np.empty((n_features, lanes)), np.empty((n_features, lanes))
     scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
-    pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(kept)
+    pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(words)
     _differences(state.w, weights)
     project(X, weights, every, scores)
     scores_w, scores_before = scores.copy(), scores.copy()
@@ -168,7 +169,7 @@ def proximal_lanes(
             for lane in range(lanes):
                 change = scores_w[i, lane] - scores_before[i, lane]
                 scores[i, lane] = scores_w[i, lane] + state.momentum[lane] * change
-        _hinge(first, winner, worse, kept, scores, active, documents, squares)
+        _hinge(first, winner, worse, words, scores, active, documents, squares)
         pull_back(X, documents, every, partial, sums)
         transpose(sums, pulled)
         served = state.task == GRADIENT
@@ -180,7 +181,7 @@ def proximal_lanes(
             if served.any():
                 _differences(state.trial, weights)
                 project(X, weights, used_features(weights), scores)
-                _hinge(first, winner, worse, kept, scores, active, documents, squares)
+                _hinge(first, winner, worse, words, scores, active, documents, squares)
         scores_before, scores_w, scores = scores_w, scores, scores_before
     return state.w, state.n_iter
 
@@ -213,13 +214,13 @@ def subgradient_lanes(
     best, gradient, similar = w.copy(), np.empty(2 * n_features), np.zeros(n_features)
     weights, partial, sums = np.empty((n_features, lanes)), np.empty((n_features, lanes)), np.empty((n_features, lanes))
     scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
-    kept = np.full(len(worse), 255, np.uint8)
-    pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(kept)
+    words = np.full(len(worse), 255, np.uint8)
+    pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(words)
     least = np.full(lanes, np.inf)
     for step in range(max_iter + 1):
         _differences(w, weights)
         project(X, weights, used_features(weights), scores)
-        _hinge(first, winner, worse, kept, scores, active, documents, squares)
+        _hinge(first, winner, worse, words, scores, active, documents, squares)
         pull_back(X, documents, every, partial, sums)
         transpose(sums, pulled)
         for lane in range(lanes):
@@ -247,7 +248,7 @@ def _hinge(
     first: Integers,
     winner: NDArray[np.int32],
     worse: NDArray[np.int32],
-    kept: NDArray[np.uint8],
+    words: NDArray[np.uint8],
     scores: Matrix,
     active: NDArray[np.uint8],
     documents: Matrix,
@@ -255,7 +256,7 @@ def _hinge(
 ) -> None:
     """Sum d = max(0, 1 − (sᵢ − sⱼ)) over the pairs into the documents, and Σ d² = Σ d − Σ s · documents."""
     one_sided = len(squares) > 0  # True, but no literal, which would be a type of its own
-    hinge_pass(first, winner, worse, kept, scores, 1.0, one_sided, active, documents, squares)
+    hinge_pass(first, winner, worse, words, scores, 1.0, one_sided, active, documents, squares)
     for i in range(len(scores)):
         for lane in range(len(squares)):
             squares[lane] -= scores[i, lane] * documents[i, lane]

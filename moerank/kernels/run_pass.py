@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
-from moerank.kernels.tiles import BLOCK, TILE, copy_to_tiles, cut_block, longest_query
+from moerank.kernels.tiles import TILE, TILED_BLOCK, copy_to_tiles, cut_block, longest_query
 
 
 @kernel
@@ -45,7 +45,7 @@ def _add_pairs(
     slack = zero
     for r in range(first + 1, end):
         begin, stop = start[r] - start[first], start[r + 1] - start[first]
-        whole, rest = begin // width, begin % width
+        n_full, rest = begin // width, begin % width
         for i in range(begin, stop, 4):
             a0 = z0 = spread(level[i])
             a1 = z1 = spread(level[i + 1] if i + 1 < stop else nobody)
@@ -54,9 +54,9 @@ def _add_pairs(
             if moved is not None:
                 z0, z1, z2, z3 = spread(moved[i]), spread(moved[i + 1]), spread(moved[i + 2]), spread(moved[i + 3])
             t0 = t1 = t2 = t3 = zero
-            for vector in range(whole + (rest > 0)):
+            for vector in range(n_full + (rest > 0)):
                 s = load(loser, vector)
-                if vector == whole:
+                if vector == n_full:
                     s = blend(load_mask(prefix, rest), s, low)
                 d0, d1, d2, d3 = a0 + s, a1 + s, a2 + s, a3 + s
                 if move is None:
@@ -78,11 +78,11 @@ def _add_pairs(
 
 
 @kernel
-def _add_all_pairs(score: Floats, kept: Mask, margin: float, sums: Floats, runs: tuple[Integers, int, int]) -> float:
+def _add_all_pairs(score: Floats, chosen: Mask, margin: float, sums: Floats, runs: tuple[Integers, int, int]) -> float:
     """Add d = margin − (sᵢ − sⱼ) to the winner and −d to the loser of every pair of a query; return Σ d.
 
     Sums per run do: a document with w worse and b better ones gets (w − b) margin − (w + b) s and the scores of all
-    these. Pairs count where both documents are `kept` (n,).
+    these. Pairs count where both documents are `chosen` (n,).
     """
     start, first, end = runs
     slack = 0.0
@@ -93,12 +93,12 @@ def _add_all_pairs(score: Floats, kept: Mask, margin: float, sums: Floats, runs:
             r = first + number if side > 0 else end - 1 - number
             begin, stop = start[r] - start[first], start[r + 1] - start[first]
             for k in range(begin, stop):
-                if kept[k]:
+                if chosen[k]:
                     d = n_others * (side * margin - score[k]) + other
                     sums[k] += d
                     slack += d if side > 0 else 0.0
             for k in range(begin, stop):
-                if kept[k]:
+                if chosen[k]:
                     other += score[k]
                     n_others += 1
     return slack
@@ -151,7 +151,7 @@ def run_pass(
     row: NDArray[np.int32],
     used: Integers,
     begin: Integers,
-    place: Integers,
+    position: Integers,
     w: Floats,
     v: Floats,
     task: Integers,
@@ -176,7 +176,7 @@ def run_pass(
     first, start, row : query q has the runs ``first[q]`` to ``first[q + 1]``, run r the documents ``row[start[r]]`` to
         ``row[start[r + 1]]``
     used : features that any individual uses
-    begin, place : individual k has the features ``used[place[begin[k]]]`` to ``used[place[begin[k + 1]]]``, increasing
+    begin, position : individual k has the features ``used[position[i]]``, begin[k] ≤ i < begin[k + 1], increasing
     w, v : (n_places,), weights and directions in the precision of the pass
     task : (n_individuals,)
     documents : (n_individuals, n_documents), the documents whose pairs count; one row for everybody, or none for all
@@ -189,11 +189,11 @@ def run_pass(
     n_individuals, width, n_used = len(begin) - 1, len(prefix), len(used)
     longest = longest_query(offsets, query)
     step = TILE * width
-    room = (max(BLOCK, longest) + step - 1) // step * step
+    room = (max(TILED_BLOCK, longest) + step - 1) // step * step
     tiles = np.zeros((room // width * n_used, width), w.dtype)
     scores = np.zeros((n_individuals * (room // width), width), w.dtype)
     moves = np.zeros((n_individuals * (room // width), width), w.dtype)
-    partial = np.zeros((len(place) + 3, width), w.dtype)
+    partial = np.zeros((len(position) + 3, width), w.dtype)
     sorted_size = longest // width + 2
     loser, winner = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
     move, total = np.empty((sorted_size, width), w.dtype), np.empty((sorted_size, width), w.dtype)
@@ -203,11 +203,11 @@ def run_pass(
     score, moved = scores.reshape(-1), moves.reshape(-1)
     as_loser, as_winner, as_move, added = loser.reshape(-1), winner.reshape(-1), move.reshape(-1), total.reshape(-1)
     nothing = spread(w.dtype.type(0))
-    kept = np.ones(longest, np.bool_)
+    chosen = np.ones(longest, np.bool_)
     by_label, by_row = np.empty(room, np.uint32), np.empty(room, np.uint32)
     sums[:] = 0.0
     slack[:] = 0.0
-    first_vector = np.empty(BLOCK + 1, np.int64)  # of each query of the block
+    first_vector = np.empty(TILED_BLOCK + 1, np.int64)  # of each query of the block
     c: int = np.int64(0)  # type: ignore[assignment]  # a literal would be a type of its own
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
@@ -219,8 +219,8 @@ def run_pass(
         copy_to_tiles(all_columns, columns.shape[1], used, offsets, query[c:end], first_vector, tiles)
         _centre(tiles, used, centre, offsets, query[c:end], first_vector)
         n_tiles = (n + TILE - 1) // TILE
-        _score(tiles, n_used, n_tiles, begin, place, w, task, RESIDUALS, scores, room // width)
-        _score(tiles, n_used, n_tiles, begin, place, v, task, CURVATURE, moves, room // width)
+        _score(tiles, n_used, n_tiles, begin, position, w, task, RESIDUALS, scores, room // width)
+        _score(tiles, n_used, n_tiles, begin, position, v, task, CURVATURE, moves, room // width)
         for individual in range(n_individuals):
             if task[individual] == IDLE:
                 continue
@@ -239,7 +239,7 @@ def run_pass(
                 if len(documents):
                     mask = min(individual, len(documents) - 1)
                     for k in range(n_of_query):
-                        kept[k] = documents[mask, row[start[r] + k]]
+                        chosen[k] = documents[mask, row[start[r] + k]]
                 if len(shift):
                     for k in range(n_of_query):
                         as_loser[k] -= shift[row[start[r] + k]]
@@ -251,16 +251,16 @@ def run_pass(
                         as_winner[k] = w.dtype.type(margin) - as_loser[k]
                     if len(documents):
                         for k in range(n_of_query):
-                            if not kept[k]:
+                            if not chosen[k]:
                                 as_loser[k] = as_winner[k] = -np.inf
                     if task[individual] == RESIDUALS:
                         total_slack = _add_pairs(loser, as_winner, None, None, total, added, runs, prefix, four)
                     else:
                         _add_pairs(loser, as_winner, move, as_move, total, added, runs, prefix, four)
                 elif task[individual] == RESIDUALS:
-                    total_slack = _add_all_pairs(as_loser, kept, margin, added, runs)
+                    total_slack = _add_all_pairs(as_loser, chosen, margin, added, runs)
                 else:
-                    _add_all_pairs(as_move, kept, 0.0, added, runs)
+                    _add_all_pairs(as_move, chosen, 0.0, added, runs)
                     for k in range(n_of_query):
                         added[k] = -added[k]
                 slack[individual] += margin * total_slack
@@ -271,10 +271,10 @@ def run_pass(
                 _gather(added, 0, by_row, document, n_of_query, at + document, score)
             for vector in range(n, n_tiles * TILE):
                 store(scores, at // width + vector, nothing)
-        _pull_back(tiles, n_used, n_tiles, begin, place, task, scores, room // width, partial)
-        for k in range(0, len(place), 4):
+        _pull_back(tiles, n_used, n_tiles, begin, position, task, scores, room // width, partial)
+        for k in range(0, len(position), 4):
             store(four, 0, sum_four(load(partial, k), load(partial, k + 1), load(partial, k + 2), load(partial, k + 3)))
-            for j in range(min(4, len(place) - k)):
+            for j in range(min(4, len(position) - k)):
                 sums[k + j] += four[0, j]
         partial[:] = 0
         c = end
@@ -306,7 +306,7 @@ def _score(
     n_used: int,
     n_tiles: int,
     begin: Integers,
-    place: Integers,
+    position: Integers,
     w: Floats,
     task: Integers,
     least_task: int,
@@ -323,7 +323,7 @@ def _score(
             s0 = s1 = s2 = s3 = zero
             for k in range(begin[individual], begin[individual + 1]):
                 weight = spread(w[k])
-                x = tile + place[k] * TILE
+                x = tile + position[k] * TILE
                 s0 = fused(load(tiles, x), weight, s0)
                 s1 = fused(load(tiles, x + 1), weight, s1)
                 s2 = fused(load(tiles, x + 2), weight, s2)
@@ -337,11 +337,11 @@ def _score(
 
 @kernel
 def _gather(
-    values: Floats, at: int, place: NDArray[np.uint32], begin: int, n: int, target: int, result: Floats
+    values: Floats, at: int, position: NDArray[np.uint32], begin: int, n: int, target: int, result: Floats
 ) -> None:
-    """Copy the values at ``at + place[begin]``, … one after the other to `result`, from `target` on."""
+    """Copy the values at ``at + position[begin]``, … one after the other to `result`, from `target` on."""
     for k in range(n):  # numbers without a sign need no test for an index from the end
-        result[np.uint64(target + k)] = values[np.uint64(at) + place[np.uint64(begin + k)]]
+        result[np.uint64(target + k)] = values[np.uint64(at) + position[np.uint64(begin + k)]]
 
 
 @kernel
@@ -350,7 +350,7 @@ def _pull_back(
     n_used: int,
     n_tiles: int,
     begin: Integers,
-    place: Integers,
+    position: Integers,
     task: Integers,
     documents: Floats,
     room: int,
@@ -366,7 +366,7 @@ def _pull_back(
             r0, r1 = load(documents, source), load(documents, source + 1)
             r2, r3 = load(documents, source + 2), load(documents, source + 3)
             for k in range(begin[individual], begin[individual + 1]):
-                x = tile + place[k] * TILE
+                x = tile + position[k] * TILE
                 s = fused(load(tiles, x), r0, load(partial, k))
                 s = fused(load(tiles, x + 1), r1, s)
                 s = fused(load(tiles, x + 2), r2, s)

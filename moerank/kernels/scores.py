@@ -36,7 +36,7 @@ def values_by_blocks(
 ) -> Matrix:
     """Return the value (n_queries, n_individuals) of each query under linear rankers, scored block by block.
 
-    measure : a kernel of `moerank.kernels.ranks`
+    measure : a kernel of `moerank.kernels.counted_ranks`
     plan : its arguments after scores and offsets, for all queries
     X, W : as in `linear_scores`; X in any order of memory
     offsets : (n_queries + 1,)

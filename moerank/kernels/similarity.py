@@ -101,7 +101,7 @@ def _opposed(order: Integers, rank: Integers, other: Integers, tree: Integers, i
 
 TERMS = 22
 """Of the expansion about the middle of a cell one bandwidth wide: the rest is below 1e-15 of a sample's peak."""
-REACH = 10.0
+BANDWIDTHS_REACHED = 10.0
 """Bandwidths beyond which a cell is not looked at: exp(−9.5² / 2) is below 1e-19."""
 
 
@@ -139,7 +139,7 @@ def gaussian_density(samples: Vector, points: Vector, bandwidth: float) -> Vecto
     scale = 1.0 / (len(ordered) * bandwidth * np.sqrt(2.0 * np.pi))
     for i in range(len(points)):
         x = points[i] / bandwidth
-        first, last = np.searchsorted(middles, x - REACH), np.searchsorted(middles, x + REACH)
+        first, last = np.searchsorted(middles, x - BANDWIDTHS_REACHED), np.searchsorted(middles, x + BANDWIDTHS_REACHED)
         for cell in range(first, last):
             z = x - middles[cell]
             previous, hermite, total = 0.0, 1.0, 0.0

@@ -16,7 +16,7 @@ from moerank.kernels.lanes import load_at, prefetch, spread, store
 TILE = 4
 """Vectors of a tile: as many sums run side by side, which hides the latency of an addition."""
 
-BLOCK = 512
+TILED_BLOCK = 512
 """Documents of a block, about; a longer query is a block of its own."""
 
 AHEAD = 4
@@ -39,9 +39,9 @@ def cut_block(offsets: Integers, query: Integers, begin: int, width: int, first_
     ``first_vector`` (BLOCK + 1,) receives where each query of the block begins.
     """
     end, n_vectors = begin, 0
-    while end < len(query) and end - begin < BLOCK:
+    while end < len(query) and end - begin < TILED_BLOCK:
         size = (offsets[query[end] + 1] - offsets[query[end]] + width - 1) // width
-        if end > begin and (n_vectors + size) * width > BLOCK:
+        if end > begin and (n_vectors + size) * width > TILED_BLOCK:
             break
         first_vector[end - begin] = n_vectors
         n_vectors += size
@@ -100,5 +100,5 @@ def places_of(mask: Mask) -> tuple[Integers, Integers]:
     >>> begin.tolist(), place.tolist()
     ([0, 2, 3], [0, 2, 1])
     """
-    row, place = np.nonzero(mask)
-    return np.searchsorted(row, np.arange(len(mask) + 1)), np.ascontiguousarray(place)
+    row, position = np.nonzero(mask)
+    return np.searchsorted(row, np.arange(len(mask) + 1)), np.ascontiguousarray(position)

@@ -28,7 +28,7 @@ from moerank.evolution import (
 )
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
-from moerank.mofsrank.instance_selection import Unit, evenly_spaced, train_on_units
+from moerank.mofsrank.instance_selection import evenly_spaced
 from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
 from moerank.mofsrank.settings import Limits
@@ -41,11 +41,13 @@ from moerank.rankers import (
     as_backend,
     nested_masks,
     side_by_side,
+    train_population,
 )
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.rank_rls import TARGETS
-from moerank.training.losses import UNIT
-from moerank.training.moments import Order, PairMoments, backward_path, forward_path
+from moerank.training.masks import Unit
+from moerank.training.pair_loss import UNIT
+from moerank.training.pair_moments import PairMoments, backward_path, forward_path
 
 MOST_BACKWARD = 1_000
 """Largest number of features for the backward path, which takes seconds then."""
@@ -185,7 +187,7 @@ class FeatureSelection(Stage):
         backward = self._strings_of(backward_path(A, b))
         return np.concatenate((forward, backward[evenly_spaced(len(backward), n - half)]))
 
-    def _strings_of(self, path: Order) -> Mask:
+    def _strings_of(self, path: Integers) -> Mask:
         """Return the strings of the beginnings of a path that keep the limits, from one feature on."""
         X = self.strings.bits(nested_masks(path, self.train.n_features))
         X = (X | self.strings.included_bits) & self.strings.allowed_bits
@@ -240,7 +242,7 @@ class FeatureSelection(Stage):
         """Train each feature mask on each instance subset; the rankers of a mask stand side by side."""
 
         def train(subset: Mask | None, masks: Mask) -> Population:
-            return train_on_units(self.backend, self.train, self.unit, subset, masks)
+            return train_population(self.backend, self.train, pair_mask=subset, feature_mask=masks, unit=self.unit)
 
         if len(self._subsets) < self.workers:
             populations = [side_by_side(in_pieces(partial(train, each), masks, self.workers)) for each in self._subsets]

@@ -15,7 +15,7 @@ from moocore import is_nondominated
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.folds import of_queries
-from moerank.kernels.ranks import mean_over_queries
+from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.mofsrank.objectives import FRONT, Objective
 from moerank.rankers import Population, on_all_columns
 from moerank.statistics import largest_loss, mean_and_error, shown_above, smallest_within_error

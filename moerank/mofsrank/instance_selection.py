@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -33,15 +33,12 @@ from moerank.mofsrank.stage import Stage
 from moerank.rankers import (
     AnyRanker,
     FitnessBackend,
-    LinearPopulation,
     Population,
     as_backend,
     side_by_side,
     train_population,
 )
-
-Unit: TypeAlias = Literal["pair", "document", "query"]
-"""Unit of selection. A document keeps the pairs with other kept documents, a query keeps all of its pairs."""
+from moerank.training.masks import Unit
 
 MOST_PAIRS = 5_000_000
 """Largest number of preference pairs for which a bit stands for a pair by default."""
@@ -164,11 +161,13 @@ class InstanceSelection(Stage):
 
     def _train(self, X: Array) -> Population:
         if X.dtype == np.bool_:
-            return train_on_units(self.backend, self.train, self.unit, X)
+            return train_population(self.backend, self.train, pair_mask=X, unit=self.unit)
         # A few packed strings at a time are unpacked into the same memory, because new memory takes threads longer.
         room = np.empty((min(len(X), PIECE), self.n_var), np.bool_)
         groups = (unpack_rows(X[begin : begin + PIECE], self.n_var, room) for begin in range(0, len(X), PIECE))
-        return side_by_side(train_on_units(self.backend, self.train, self.unit, masks) for masks in groups)
+        return side_by_side(
+            train_population(self.backend, self.train, pair_mask=masks, unit=self.unit) for masks in groups
+        )
 
     def _n_pairs(self, X: Array) -> Integers:
         if self.unit == "pair" and X.dtype != np.bool_:
@@ -184,8 +183,8 @@ class InstanceSelection(Stage):
 
 
 def default_unit(train: RankingData) -> Unit:
-    """Return "pair" for up to `MOST_PAIRS` pairs, otherwise "query"."""
-    return "pair" if train.n_pairs <= MOST_PAIRS else "query"
+    """Return "pair" for up to `MOST_PAIRS` pairs without weights, otherwise "query"."""
+    return "pair" if train.n_pairs <= MOST_PAIRS and not train.is_weighted else "query"
 
 
 def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
@@ -193,39 +192,6 @@ def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
     if unit == "pair":
         return np.array([np.count_nonzero(mask) for mask in masks], np.int64)
     return n_pairs_of_queries(train, masks) if unit == "query" else n_pairs_of_documents(train, masks)
-
-
-def train_on_units(
-    backend: FitnessBackend, train: RankingData, unit: Unit, masks: Mask | None, feature_mask: Mask | None = None
-) -> Population:
-    """Train one ranker on the pairs that each row of `masks` (n_individuals, n_units) keeps.
-
-    A mask (n_units,) is shared by all rankers, and None keeps all pairs. A backend with ``fit_queries`` and
-    ``fit_documents`` trains without a list of pairs; for others too many pairs are refused.
-    """
-    if masks is None or (masks.ndim == 1 and masks.all()):
-        return train_population(backend, train, feature_mask=feature_mask)
-    fit = {"document": "fit_documents", "query": "fit_queries"}.get(unit)
-    if fit is not None and hasattr(backend, fit):
-        return LinearPopulation(getattr(backend, fit)(train, masks, feature_mask))
-    return train_population(backend, train, pair_mask=_pair_mask(train, unit, masks), feature_mask=feature_mask)
-
-
-def _pair_mask(train: RankingData, unit: Unit, masks: Mask) -> Mask:
-    """Return the masks of the pairs that each row keeps, shape (…, n_pairs)."""
-    if unit == "pair":
-        return masks
-    n_pairs, n_strings = train.n_pairs, len(np.atleast_2d(masks))
-    check_room(
-        f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS, RankSVM and FSMRank do "
-        "without if documents or queries are the units),",
-        n_pairs * (n_strings + 8),
-    )
-    better, worse = (pairs := train.pairs).better, pairs.worse
-    if unit == "document":
-        return masks[..., better] & masks[..., worse]
-    query = np.repeat(np.arange(train.n_queries), np.diff(train.offsets))
-    return masks[..., query[better]]
 
 
 def evenly_spaced(n: int, most: int) -> Integers:

@@ -30,10 +30,11 @@ from moerank.evolution import (
 from moerank.mofsrank.ensemble import Ensemble
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.front import Front
-from moerank.mofsrank.instance_selection import InstanceSelection, Unit, default_unit, spread_along_front
+from moerank.mofsrank.instance_selection import InstanceSelection, default_unit, spread_along_front
 from moerank.mofsrank.settings import STAGES, Settings, StageSettings, is_sparse
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import LinearPopulation, require_weights
+from moerank.training.masks import Unit
 
 LOGGER = logging.getLogger("moerank")
 

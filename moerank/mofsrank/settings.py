@@ -275,7 +275,8 @@ class InstanceSelectionSettings(StageSettings):
     Attributes
     ----------
     unit : {"auto", "pair", "document", "query"}
-        Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query.
+        Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query; it is a
+        query where queries or documents have weights.
     density : (float, float)
         Range of the shares of ones in the initial population.
     max_subsets : int

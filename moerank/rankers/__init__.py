@@ -10,14 +10,13 @@ from moerank.rankers.adapter import with_features as with_features
 from moerank.rankers.arguments import ConstantFeatureWarning as ConstantFeatureWarning
 from moerank.rankers.arguments import ScaleWarning as ScaleWarning
 from moerank.rankers.arguments import varying_in_queries as varying_in_queries
+from moerank.rankers.base import Backend as Backend
 from moerank.rankers.base import LinearRanker as LinearRanker
 from moerank.rankers.base import Ranker as Ranker
 from moerank.rankers.base import RankingEstimator as RankingEstimator
 from moerank.rankers.boosting import FRank as FRank
 from moerank.rankers.boosting import RankBoost as RankBoost
 from moerank.rankers.crr import CombinedRegressionRanking as CombinedRegressionRanking
-from moerank.rankers.cutting_plane import SVMMAP as SVMMAP
-from moerank.rankers.cutting_plane import RankSVMStruct as RankSVMStruct
 from moerank.rankers.fsm_rank import FSMRank as FSMRank
 from moerank.rankers.kernel import KernelRankSVM as KernelRankSVM
 from moerank.rankers.kernel import RankFourier as RankFourier
@@ -42,3 +41,5 @@ from moerank.rankers.selection import Selection as Selection
 from moerank.rankers.selection import SelectionPath as SelectionPath
 from moerank.rankers.selection import best_of_each_size as best_of_each_size
 from moerank.rankers.selection import nested_masks as nested_masks
+from moerank.rankers.structural_svm import SVMMAP as SVMMAP
+from moerank.rankers.structural_svm import RankSVMStruct as RankSVMStruct

@@ -177,5 +177,5 @@ class AdaRank(LinearRanker):
         self._measure()
 
     def _measure(self) -> Metric:
-        known = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
-        return known or as_metric(self.measure, name="measure")
+        convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
+        return convention or as_metric(self.measure, name="measure")

@@ -15,7 +15,7 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.kernels.threads import new_threads
-from moerank.rankers.arguments import read_masks
+from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import RankingEstimator
 from moerank.rankers.population import (
     AnyRanker,
@@ -26,6 +26,7 @@ from moerank.rankers.population import (
     train_population,
 )
 from moerank.rankers.rank_rls import RankRLS
+from moerank.training.masks import read_masks
 
 THREADS = ("n_jobs", "thread_count")
 """What libraries call the number of threads of a ranker."""
@@ -90,10 +91,9 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
                 "serves feature selection without instance selection; use instance_selection=False, or a backend "
                 "trained on pairs such as RankSVM"
             )
-        _, _, features = read_masks(train, None, feature_mask)
-        usable = features & varying_for(self.ranker, train)
-        found = population_of([train_on(self.ranker, train, mask) for mask in usable], usable)
-        return found if isinstance(found, FittedPopulation) else found.coefs
+        usable = read_masks(train, None, feature_mask).features & varying_for(self.ranker, train)
+        trained_rankers = population_of([train_on(self.ranker, train, mask) for mask in usable], usable)
+        return trained_rankers if isinstance(trained_rankers, FittedPopulation) else trained_rankers.coefs
 
 
 class ForeignRanker(RankingEstimator):
@@ -188,6 +188,7 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
 
     With validation data LambdaMART has the number of trees that `LambdaMART.stopped` chooses.
     """
+    refuse_weights(train, ranker)
     if not mask.any():
         return None
     ranker = clone(ranker, safe=False)  # plain objects are copied

@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moerank.arrays import Array, Integers, Mask, Matrix, Vector
+from moerank.arrays import Array, Mask, Matrix, Vector
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
-from moerank.data.blocks import ROWS, blocks, column_block
+from moerank.data.blocks import ROWS as BLOCK_ROWS
 from moerank.data.inputs import (
     RULES,
     as_table,
@@ -22,8 +22,6 @@ from moerank.data.inputs import (
 )
 from moerank.data.ranking_data import labels_alone
 from moerank.data.scaling import fill_missing
-from moerank.kernels.columns import add_extents
-from moerank.kernels.lanes import lanes
 
 Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
 """Data to look at without training on them; X and y without qid are one query, as they must be in training, too."""
@@ -129,16 +127,16 @@ def as_feature_table(
     rule that can be followed, data that are scaled in another way, and with a TypeError tables of objects that no
     number can be made of.
     """
-    known = None if names is None else list(names)
+    expected = None if names is None else list(names)
     if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")
         _check_width(X.X, n_features, estimator)
         table = _scaled_alike(X, scaling, missing).X
     else:
         _check_names(column_names(X), names, "the columns of X", "the fit")
-        table = as_table(X, known)
+        table = as_table(X, expected)
         _check_width(table, n_features, estimator)
-        refuse_infinite_values(table, known)
+        refuse_infinite_values(table, expected)
         if isinstance(missing, str):
             remedy = (
                 f"the rule of the training data, missing={missing!r}, looks at the whole query: give a RankingData "
@@ -151,11 +149,11 @@ def as_feature_table(
         else:
             remedy = ""
             table, _ = fill_missing(table, np.array([0, len(table)]), missing)
-        refuse_missing_values(table, known, remedy=remedy)
+        refuse_missing_values(table, expected, remedy=remedy)
         if isinstance(scaling, FittedScaling):
             table = scaling.table(table)
-            refuse_infinite_values(table, known)
-    refuse_large_values(table, known)
+            refuse_infinite_values(table, expected)
+    refuse_large_values(table, expected)
     return table
 
 
@@ -200,56 +198,22 @@ def _refuse_beside(y: ArrayLike | None, qid: ArrayLike | None) -> None:
 
 
 def _check_names(
-    names: Sequence[str] | None, known: Sequence[str] | NDArray[np.object_] | None, what: str, whose: str
+    names: Sequence[str] | None, expected: Sequence[str] | NDArray[np.object_] | None, what: str, whose: str
 ) -> None:
-    if names is not None and known is not None and tuple(names) != tuple(known):
-        raise ValueError(f"{what} must be those of {whose}, in their order: {', '.join(known)}")
+    if names is not None and expected is not None and tuple(names) != tuple(expected):
+        raise ValueError(f"{what} must be those of {whose}, in their order: {', '.join(expected)}")
 
 
-def read_masks(
-    train: RankingData, pair_mask: Mask | None, feature_mask: Mask | None
-) -> tuple[Mask | None, Mask | None, Mask]:
-    """Check the masks of a population and say what each individual has of its own.
-
-    Returns the pairs (n_pairs,) that all individuals share, None where these are all pairs; the pairs (n_individuals,
-    n_pairs) of each individual or None; and the features (n_individuals, n_features). Raises a ValueError that names
-    the row for a wrong shape or type, and for an individual without a feature or without a pair.
-    """
-    train.require_pairs()
-    train.require_moderate_values()
-    pair_mask = _checked_mask(pair_mask, "pair_mask", "pair", train.n_pairs)
-    feature_mask = _checked_mask(feature_mask, "feature_mask", "feature", train.n_features)
-    if feature_mask is None:
-        feature_mask = np.ones(train.n_features, bool)
-    subset = pair_mask if pair_mask is not None and pair_mask.ndim == 1 and not pair_mask.all() else None
-    pairs = pair_mask if pair_mask is not None and pair_mask.ndim == 2 else None
-    if feature_mask.ndim == 1:
-        feature_mask = np.tile(feature_mask, (1 if pairs is None else len(pairs), 1))
-    if pairs is not None and len(pairs) != len(feature_mask):
-        raise ValueError(f"pair_mask has {len(pairs)} rows but feature_mask has {len(feature_mask)}; give one each")
-    return subset, pairs, feature_mask
-
-
-def read_features(train: RankingData, feature_mask: Mask | None, unit_mask: Mask) -> Mask:
-    """Return the features (n_individuals, n_features) of individuals whose documents or queries `unit_mask` keeps.
-
-    Without a `feature_mask` all features, in a row for each of `unit_mask`, or one if that has no first axis.
-    """
-    features = read_masks(train, None, feature_mask)[2]
-    return features if feature_mask is not None else features.repeat(len(np.atleast_2d(unit_mask)), axis=0)
-
-
-def _checked_mask(mask: Mask | None, name: str, thing: str, width: int) -> Mask | None:
-    if mask is None:
-        return None
-    mask = np.asarray(mask)
-    if mask.dtype != bool:
-        raise ValueError(f"{name} must be an array of bool, not of {mask.dtype}")
-    if mask.ndim not in (1, 2) or mask.shape[-1] != width:
-        raise ValueError(f"{name} must have shape (n_individuals, {width}) or ({width},), not {mask.shape}")
-    if not (some := np.atleast_2d(mask).any(axis=1)).all():
-        raise ValueError(f"{name}: row {some.argmin()} selects no {thing}; every individual needs at least one")
-    return mask
+def refuse_weights(train: RankingData, ranker: object) -> None:
+    """Raise a ValueError for weights of queries or documents that a ranker, or the one inside it, does not take."""
+    inner = ranker
+    while (further := getattr(inner, "ranker", None) or getattr(inner, "backend", None)) is not None:
+        inner = further
+    if train.is_weighted and not getattr(inner, "_takes_weights", False):
+        raise ValueError(
+            f"{train.name}: {type(inner).__name__} takes no weights of queries or documents. Use RankRLS or "
+            "LambdaMART, or a RankingData without weights"
+        )
 
 
 LARGEST_RATIO = 1e4
@@ -272,81 +236,42 @@ class Apart(NamedTuple):
 
 def varying_in_queries(train: RankingData) -> Mask:
     """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
-    return _bounds(train).varies
+    return _spread(train)[0] > 0.0
 
 
 def features_apart(train: RankingData) -> Apart | None:
-    """Return the features that differ most in scale, or None if their ratio is at most 10,000; remembered.
+    """Return the features that differ most in scale, or None if their ratio is at most 10,000.
 
     The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
     that vary in some query count.
+    """
+    varies, deviation = np.flatnonzero(varying_in_queries(train)), _spread(train)[1]
+    if len(varies) == 0:
+        return None
+    large, small = int(varies[deviation[varies].argmax()]), int(varies[deviation[varies].argmin()])
+    if deviation[large] <= LARGEST_RATIO * deviation[small]:
+        return None
+    return Apart(large, small, float(deviation[large]), float(deviation[small]))
 
-    O(n_documents · n_features).
+
+def _spread(train: RankingData) -> tuple[Vector, Vector]:
+    """Return of each feature the largest distance from the mean of a query, and the deviation; remembered.
+
+    O(n_documents · n_features). Squares are summed in units of the largest distance: none overflows.
     """
 
-    def compute() -> Apart | None:
-        bounds = _bounds(train)
-        varies = np.flatnonzero(bounds.varies)
-        if len(varies) < 2 or bounds.most[varies].max() <= LARGEST_RATIO * bounds.least[varies].min():
-            return None
-        total = _squares(train, varies, bounds.unit[varies])
-        deviation = np.sqrt(total / train.n_documents) * bounds.unit[varies]
-        large, small = int(deviation.argmax()), int(deviation.argmin())
-        if deviation[large] <= LARGEST_RATIO * deviation[small]:
-            return None
-        return Apart(int(varies[large]), int(varies[small]), float(deviation[large]), float(deviation[small]))
-
-    return train.remember("features far apart", compute)
-
-
-class _Bounds(NamedTuple):
-    """Per feature: whether it varies in a query, its largest extent in one, and bounds of its deviation."""
-
-    varies: Mask
-    unit: Vector
-    least: Vector
-    most: Vector
-
-
-def _bounds(train: RankingData) -> _Bounds:
-    """Bound the deviations by the extents: for m documents of extent e, e² / 2 ≤ sum of squares ≤ m e² / 4."""
-
-    def compute() -> _Bounds:
-        largest, squares, weighted = _extents(train)
-        varies = largest > 0.0
-        unit = np.where(varies, largest, 1.0)
-        share = largest / unit
-        squares, weighted = squares * share * share, weighted * share * share
-        return _Bounds(
-            varies=varies,
-            unit=unit,
-            least=np.sqrt(squares / (2 * train.n_documents)) * unit,
-            most=np.sqrt(weighted / (4 * train.n_documents)) * unit,
-        )
+    def compute() -> tuple[Vector, Vector]:
+        largest, squares = np.zeros((2, train.n_features))
+        for begin, end in train.query_blocks(BLOCK_ROWS):
+            offsets = train.offsets[begin : end + 1]
+            X = centre_in_queries(train.X[offsets[0] : offsets[-1]], offsets - offsets[0])
+            before, largest = largest, np.maximum(largest, np.abs(X).max(axis=0))
+            unit = np.where(largest > 0.0, largest, 1.0)
+            X /= unit
+            squares = squares * (before / unit) ** 2 + np.einsum("ij,ij->j", X, X)
+        return largest, np.sqrt(squares / train.n_documents) * largest
 
     return train.remember("spread in queries", compute)
-
-
-def _extents(data: RankingData) -> tuple[Vector, Vector, Vector]:
-    """Return of each feature the largest extent in a query, and the sums of squares in this unit."""
-    largest, squares, weighted = np.zeros((3, data.n_features))
-    width = lanes(data.X.dtype.type)
-    for begin, end in data.query_blocks(ROWS):
-        offsets = data.offsets[begin : end + 1]
-        block = column_block(data.X, int(offsets[0]), int(offsets[-1]))
-        add_extents(*block, offsets - offsets[0], width, largest, squares, weighted)
-    return largest, squares, weighted
-
-
-def _squares(data: RankingData, varies: Integers, unit: Vector) -> Vector:
-    """Return Σ (x − x̄_q)² of some features in their units, shape (n_varies,)."""
-    total = np.zeros(len(varies))
-    for begin, end in blocks(data.offsets, ROWS):
-        rows = slice(data.offsets[begin], data.offsets[end])
-        offsets = data.offsets[begin : end + 1] - data.offsets[begin]
-        units = data.X[rows][:, varies] / unit
-        total += (centre_in_queries(units, offsets) ** 2).sum(axis=0)
-    return total
 
 
 SAMPLED_ROWS = 10_000

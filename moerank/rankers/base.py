@@ -29,12 +29,15 @@ from moerank.rankers.arguments import (
     as_validation_data,
     labelled,
     one_validation,
-    read_features,
+    refuse_weights,
     varying_in_queries,
     warn_of_constant_features,
     warn_of_other_scales,
     warn_of_scales,
 )
+from moerank.training.masks import Masks, Unit, read_masks
+from moerank.training.pair_loss import PairLoss
+from moerank.training.pairs import Pairs, solve_pairs
 
 SCORED_ROWS = 1 << 16
 """Rows of single precision that are turned into double precision at once to be scored."""
@@ -102,7 +105,7 @@ class RankingEstimator(_Estimator):
     __metadata_request__score: ClassVar = {"qid": True}
 
     _takes_weights: ClassVar[bool] = False
-    """Whether training weighs queries and documents."""
+    """Whether training weighs queries and documents; around a ranker, whether the default one does."""
 
     _by_thresholds: ClassVar[bool] = False
     """Whether nothing but the order of a feature's values matters, as to trees: scales do not, then."""
@@ -153,7 +156,8 @@ class RankingEstimator(_Estimator):
         Raises
         ------
         ValueError
-            If parameters or data are malformed, or the data hold no preference pair; the message names the place.
+            If parameters or data are malformed, the data hold no preference pair, or they have weights of queries or
+            documents that the training does not take; the message names the place.
         TypeError
             For tables of objects that no number can be made of.
 
@@ -161,8 +165,6 @@ class RankingEstimator(_Estimator):
         -----
         ConstantFeatureWarning
             If constant features are left out.
-        UserWarning
-            If the data have weights of queries or documents, and the training does not take them.
         ScaleWarning
             If the scales of unscaled features differ by a factor of more than 10,000, and it matters; if the validation
             data seem to be scaled otherwise than training data that are an array, as behind a scaler.
@@ -182,12 +184,6 @@ class RankingEstimator(_Estimator):
             warn_of_constant_features(train, self.varying_, self._constant_in)
         if self._scales_matter():
             warn_of_scales(train)
-        if train.is_weighted and not self._weighs():
-            warnings.warn(
-                f"{train.name}: {type(self).__name__} is trained without the weights of queries and documents; "
-                "RankRLS, RankSVM and LambdaMART take them",
-                stacklevel=2,
-            )
         if held_out is not None and train is not X:
             warn_of_other_scales(train, held_out)
         self._fit(train, held_out)
@@ -268,8 +264,8 @@ class RankingEstimator(_Estimator):
         """Return X as training saw its data."""
         check_is_fitted(self, "support_")
         names = getattr(self, "feature_names_in_", None)
-        known: Parameters = {"scaling": self._scaling, "missing": self._missing, "estimator": type(self).__name__}
-        return as_feature_table(X, self.n_features_in_, names, **known)
+        rules: Parameters = {"scaling": self._scaling, "missing": self._missing, "estimator": type(self).__name__}
+        return as_feature_table(X, self.n_features_in_, names, **rules)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -303,11 +299,6 @@ class RankingEstimator(_Estimator):
             return not self._by_thresholds
         return isinstance(inner, RankingEstimator) and inner._scales_matter()
 
-    def _weighs(self) -> bool:
-        """Whether training weighs queries and documents; of an estimator around a ranker, whether that does."""
-        inner = getattr(self, "ranker", None) or getattr(self, "backend", None)
-        return inner._weighs() if isinstance(inner, RankingEstimator) else self._takes_weights
-
     def _learn(self, train: RankingData, validation: RankingData | None = None) -> Self:
         """Fit on checked data, without a warning."""
         self._look_at(train)
@@ -317,6 +308,7 @@ class RankingEstimator(_Estimator):
     def _look_at(self, train: RankingData) -> None:
         """Find the features that vary, and refuse what cannot be computed with."""
         train.require_moderate_values()
+        refuse_weights(train, self)
         self.n_features_in_, self.n_queries_ = train.n_features, train.n_queries
         self.varying_ = varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
         if not self.varying_.any():
@@ -471,16 +463,58 @@ class LinearRanker(Ranker):
         return linear_scores(X, self.coef_[None])[:, 0]
 
 
-class LinearBackend(LinearRanker):
-    """Base of the linear rankers that can train a whole population at once.
+class Backend(LinearRanker):
+    """Base of the linear rankers that train a whole population at once.
 
-    A subclass implements `fit_population`.
+    A subclass implements `_train`, and `_fit_candidates` where it can train entries of a grid together.
     """
 
     _trained_together = None
 
-    fit_population: Callable[..., Matrix]
-    """Method that trains one ranker for each row of the masks; see `FitnessBackend`."""
+    tol: float
+
+    def fit_population(
+        self,
+        train: RankingData,
+        *,
+        pair_mask: Mask | None = None,
+        feature_mask: Mask | None = None,
+        start: Matrix | None = None,
+        unit: Unit = "pair",
+    ) -> Matrix:
+        """Train one ranker for each row of the masks.
+
+        Parameters
+        ----------
+        train : RankingData
+        pair_mask : ndarray of bool, shape (n_individuals, n_units) or (n_units,), optional
+            The units that each individual trains on; one row without the first axis is shared by all.
+        feature_mask : ndarray of bool, shape (n_individuals, n_features) or (n_features,), optional
+            The features that each individual may use, at least one.
+        start : ndarray, shape (n_individuals, n_features), optional
+            Where an iterative backend starts instead of at its own guess.
+        unit : {"pair", "document", "query"}, default "pair"
+            What a column of `pair_mask` stands for. A document keeps the pairs with other documents that are kept, and
+            a query keeps all of its pairs; these are counted, and no list of pairs is made.
+
+        Returns
+        -------
+        ndarray, shape (n_individuals, n_features)
+            The weights.
+
+        Raises
+        ------
+        ValueError
+            For wrong parameters or masks, a row that keeps no preference pair, and weights of queries or documents
+            that the training does not take.
+        """
+        self._check_parameters()
+        refuse_weights(train, self)
+        return self._train(train, read_masks(train, pair_mask, feature_mask, unit), start)
+
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
+        """Return the weights (n_individuals, n_features) of a population."""
+        raise TypeError(f"{type(self).__name__} does not implement _train")
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self.fit_population(train)[0])
@@ -492,60 +526,16 @@ class LinearBackend(LinearRanker):
         """Train each entry of a grid on everything: W (n_candidates, n_features)."""
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
 
-
-class CountedBackend(LinearBackend):
-    """Base of the linear rankers that train on chosen documents or queries, too, without a list of their pairs.
-
-    A subclass implements `_fit_counted`.
-    """
-
-    def fit_documents(self, train: RankingData, document_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on the pairs among the documents that it keeps; none is listed.
-
-        Parameters
-        ----------
-        train : RankingData
-        document_mask : ndarray of bool, shape (n_individuals, n_documents) or (n_documents,)
-            Each row keeps two documents of a query with different labels; without the first axis, shared by all.
-        feature_mask : ndarray of bool, shape (n_individuals, n_features), optional
-
-        Returns
-        -------
-        ndarray, shape (n_individuals, n_features)
-        """
-        self._check_parameters()
-        features, shared = read_features(train, feature_mask, document_mask), document_mask.ndim == 1
-        return self._fit_counted(train, features, shared, documents=np.atleast_2d(document_mask))
-
-    def fit_queries(self, train: RankingData, query_mask: Mask, feature_mask: Mask | None = None) -> Matrix:
-        """Train one ranker for each row of the masks, on all pairs of the queries that it keeps; none is listed.
-
-        As `fit_documents`, with a `query_mask` (n_individuals, n_queries) or (n_queries,), of which each row keeps a
-        query with a preference pair.
-        """
-        self._check_parameters()
-        features, shared = read_features(train, feature_mask, query_mask), query_mask.ndim == 1
-        return self._fit_counted(train, features, shared, queries=np.atleast_2d(query_mask))
-
-    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
-        """Train on the mask `documents` or `queries`, which has one row where all individuals share it."""
-        raise TypeError(f"{type(self).__name__} does not implement _fit_counted")
-
-
-class PairBackend(CountedBackend):
-    """Base of the backends that solve a problem of pairs for each individual; they have the parameter `tol`."""
-
-    tol: float
-
-    def _told(self, W: Matrix, converged: Mask) -> Matrix:
-        """Return the weights, and warn where the solver stopped at its bound."""
+    def _solved(self, loss: PairLoss, C: float, pairs: Pairs, masks: Masks, start: Matrix | None) -> Matrix:
+        """Return the minima of a loss to the parameter `tol`."""
+        W, converged = solve_pairs(loss, pairs, masks, C, tolerance=self.tol, start=start)
         if not converged.all():
             # Always the same text, so that a search of many generations shows it once.
             warnings.warn(
                 f"{type(self).__name__} stopped at {MAX_STEPS} Newton steps for some individuals, before "
                 f"tol={self.tol} was reached; raise tol, or scale the features",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return W
 

@@ -16,12 +16,12 @@ from moerank.data import RankingData
 from moerank.kernels.losses import logistic_pass
 from moerank.kernels.products import product, square
 from moerank.rankers.base import Grid, LinearRanker
-from moerank.training.listed import PairProblem
-from moerank.training.losses import DIFFERENCE
-from moerank.training.moments import PairMoments
-from moerank.training.newton import Expanded, dense_newton, solve_positive_definite
+from moerank.training.listed import ListedPairs
+from moerank.training.pair_loss import DIFFERENCE
+from moerank.training.pair_moments import PairMoments
+from moerank.training.smooth import Expanded, dense_newton, solve_positive_definite
 
-Loss = Literal["squared", "logistic"]
+CRRLoss = Literal["squared", "logistic"]
 
 
 @dataclass(eq=False, repr=False)
@@ -75,7 +75,7 @@ class CombinedRegressionRanking(LinearRanker):
 
     alpha: Annotated[float, partial(check_share, zero=True)] = 0.5
     ridge: Positive = 1e-3
-    loss: Loss = "squared"
+    loss: CRRLoss = "squared"
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return ridge = 10⁰ … 10⁻⁷, each with alpha = 0, 0.1, … 1."""
@@ -106,7 +106,7 @@ class _LogisticObjective:
 
     def __init__(self, train: RankingData, alpha: float, ridge: float) -> None:
         self.alpha, self.ridge = alpha, ridge
-        self.pairs = PairProblem.of(train, None, DIFFERENCE)
+        self.pairs = ListedPairs.of(train, None, DIFFERENCE)
         self.X = np.column_stack([train.X64, np.ones(train.n_documents)])
         self.y = train.y / train.y.max()
         self.pair_labels = self.pairs.shift / train.y.max()

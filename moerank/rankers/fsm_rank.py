@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
-from moerank.kernels.lanes import lanes
-from moerank.kernels.proximal import proximal_lanes
-from moerank.rankers.arguments import read_masks
-from moerank.rankers.base import CountedBackend, Grid
+from moerank.rankers.arguments import refuse_weights
+from moerank.rankers.base import Backend, Grid
 from moerank.rankers.importance import (
     FeatureImportance,
     FeatureSimilarity,
@@ -25,13 +23,14 @@ from moerank.rankers.importance import (
     key_of,
 )
 from moerank.rankers.selection import LargestWeightsPath
-from moerank.training.counted import LONGEST_LIST, CountedProblem, minimise_by_passes
-from moerank.training.listed import LanePairs, PairProblem, lane_groups
-from moerank.training.losses import SQUARED_HINGE
+from moerank.training.listed import ListedPairs
+from moerank.training.masks import Masks, read_masks
+from moerank.training.pair_loss import SQUARED_HINGE, Penalties
+from moerank.training.pairs import pairs_for
 
 
 @dataclass(eq=False, repr=False)
-class FSMRank(LargestWeightsPath, CountedBackend):
+class FSMRank(LargestWeightsPath, Backend):
     """Joint feature selection and ranking by accelerated proximal gradient.
 
     Minimises problem (2) of the paper over the non-negative variables u and v (n_features,) of the weights w = u − v,
@@ -102,7 +101,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
     convex: bool = True
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        variables, n_iter, history = self._minimise(train)
+        variables, n_iter, history = self._minimise(train, read_masks(train))
         self.variables_ = variables[0]
         self.n_iter_ = int(n_iter[0])
         self.objectives_ = history[: self.n_iter_ + 1, 0].copy()
@@ -121,20 +120,8 @@ class FSMRank(LargestWeightsPath, CountedBackend):
     def _remedy(self) -> str:
         return "a smaller lambda2 keeps more features, and scales of features that are comparable help"
 
-    def fit_population(
-        self,
-        train: RankingData,
-        *,
-        pair_mask: Mask | None = None,
-        feature_mask: Mask | None = None,
-        start: Matrix | None = None,
-    ) -> Matrix:
-        """Train one ranker for each row of the masks; see `FitnessBackend`."""
-        self._check_parameters()
-        return weights_of(self._minimise(train, pair_mask, feature_mask, start)[0])
-
-    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
-        return weights_of(self._by_passes(train, features, **mask)[0])
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
+        return weights_of(self._minimise(train, masks, start)[0])
 
     def objective(self, train: RankingData, variables: ArrayLike) -> float:
         """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,), not negative.
@@ -143,7 +130,7 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         weight on a feature of importance 0 costs infinitely much.
         """
         u, v = np.split(np.asarray(variables, dtype=float), 2)
-        problem = PairProblem.of(train)
+        problem = ListedPairs.of(train)
         w = u - v
         loss = problem.expand(w, 1.0, SQUARED_HINGE).value - 0.5 * w @ w
         (s, A), size = self._measures(train), u + v
@@ -162,81 +149,24 @@ class FSMRank(LargestWeightsPath, CountedBackend):
         fixed = {(c.max_iter, c.tol, key_of(c.importance), key_of(c.similarity), c.convex) for c in candidates}
         if len(fixed) > 1:
             return super()._fit_candidates(train, candidates)
+        refuse_weights(train, self)
+        masks = read_masks(train, feature_mask=np.ones((len(candidates), train.n_features), bool))
         lambdas = np.array([(c.lambda1, c.lambda2) for c in candidates])
-        everything = np.ones((len(candidates), train.n_features), bool)
-        return weights_of(candidates[0]._minimise(train, feature_mask=everything, lambdas=lambdas)[0])
+        return weights_of(candidates[0]._minimise(train, masks, lambdas=lambdas)[0])
 
     def _minimise(
-        self,
-        train: RankingData,
-        pair_mask: Mask | None = None,
-        feature_mask: Mask | None = None,
-        start: Matrix | None = None,
-        lambdas: Matrix | None = None,
+        self, train: RankingData, masks: Masks, start: Matrix | None = None, lambdas: Matrix | None = None
     ) -> tuple[Matrix, Integers, Matrix]:
-        """Run Algorithm 1 for each row of the masks, as `minimise_by_passes` does; a grid has its own `lambdas`.
-
-        The history is that of the last group of individuals.
-        """
-        subset, pairs, features = read_masks(train, pair_mask, feature_mask)
-        listable = train.n_pairs <= LONGEST_LIST
-        if subset is None and pairs is None and not listable:
-            return self._by_passes(train, features, start, lambdas)
-        problem = PairProblem.of(train, subset)
-        features, lambdas, begin, cost, A = self._terms(train, features, start, lambdas)
-        variables = np.empty_like(begin)
-        n_iter = np.empty(len(begin), np.int64)
-        history = np.empty((self.max_iter + 1, lanes(np.float64)))
-        kept = LanePairs(len(problem), np.float64, pairs)
-        for group in lane_groups(len(begin), np.float64):
-            words, n_kept = kept.pack(group)
-            found, steps = proximal_lanes(
-                problem.X,
-                problem.pairs.first,
-                problem.pairs.winner,
-                problem.pairs.worse,
-                words,
-                n_kept,
-                group.fill_up(features),
-                A,
-                np.tile(cost, (group.n_lanes, 1)),
-                group.fill_up(lambdas[:, 0]),
-                group.fill_up(lambdas[:, 1]),
-                group.fill_up(begin),
-                self.max_iter,
-                self.tol,
-                history,
-            )
-            variables[group.rows], n_iter[group.rows] = found[: len(group)], steps[: len(group)]
-        return variables, n_iter, history
-
-    def _by_passes(
-        self,
-        train: RankingData,
-        features: Mask,
-        start: Matrix | None = None,
-        lambdas: Matrix | None = None,
-        documents: Mask | None = None,
-        queries: Mask | None = None,
-    ) -> tuple[Matrix, Integers, Matrix]:
-        """Run Algorithm 1 without a list of pairs; see `minimise_by_passes`."""
-        features, lambdas, begin, cost, A = self._terms(train, features, start, lambdas)
-        problem = CountedProblem.of(train)
-        return minimise_by_passes(
-            problem, features, A, cost, lambdas, begin, self.max_iter, self.tol, documents, queries
-        )
-
-    def _terms(
-        self, train: RankingData, features: Mask, start: Matrix | None, lambdas: Matrix | None
-    ) -> tuple[Mask, Matrix, Matrix, Vector, Matrix]:
-        """Return features, lambdas and variables to start at, one row an individual, and the costs and A for all."""
-        lambdas = np.tile((self.lambda1, self.lambda2), (len(features), 1)) if lambdas is None else lambdas
+        """Run Algorithm 1, see `ListedPairs.minimise_penalised`; the entries of a grid have their own `lambdas`."""
+        n = len(masks.features)
+        lambda1, lambda2 = np.tile([[self.lambda1], [self.lambda2]], n) if lambdas is None else lambdas.T
         s, A = self._measures(train)
         cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
-        features = features & (s > 0)
-        begin = np.zeros((len(features), train.n_features)) if start is None else np.where(features, start, 0.0)
+        masks = replace(masks, features=masks.features & (s > 0))
+        begin = np.zeros((n, train.n_features)) if start is None else np.where(masks.features, start, 0.0)
         begin = np.hstack([begin.clip(0.0), (-begin).clip(0.0)])
-        return features, lambdas, begin, cost, A
+        penalties = Penalties(A, np.tile(cost, (n, 1)), lambda1, lambda2)
+        return pairs_for(train, masks).minimise_penalised(penalties, masks, begin, self.max_iter, self.tol)
 
     def _measures(self, train: RankingData) -> tuple[Vector, Matrix]:
         """Return the importance and the similarity of the features."""

@@ -33,8 +33,8 @@ def check_importance(importance: object) -> None:
         try:
             make_metric(importance)
         except ValueError as error:
-            known = ", ".join(map(repr, IMPORTANCES))
-            raise ValueError(f"importance must be one of {known} or a metric: {error}") from None
+            names = ", ".join(map(repr, IMPORTANCES))
+            raise ValueError(f"importance must be one of {names} or a metric: {error}") from None
 
 
 def check_similarity(similarity: object) -> None:
@@ -184,8 +184,7 @@ def kendall_tau(X: Matrix) -> Matrix:
 
 
 def _with_label(correlation: Callable[[Matrix], Matrix], data: RankingData) -> Vector:
-    whole = data
-    return np.array([abs(correlation(np.column_stack([x, whole.y]))[0, 1]) for x in whole.X64.T])
+    return np.array([abs(correlation(np.column_stack([x, data.y]))[0, 1]) for x in data.X64.T])
 
 
 IMPORTANCES: dict[str, Callable[[RankingData], Vector]] = {

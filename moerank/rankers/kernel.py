@@ -17,10 +17,10 @@ from moerank.arrays import Matrix, Vector
 from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.counted_sums import CountedPairs
+from moerank.kernels.counted_sums import LabelledPairs
 from moerank.rankers.adapter import RankerOrNone, train_on_subsets
 from moerank.rankers.base import Grid, Ranker
-from moerank.training.newton import Minimum
+from moerank.training.smooth import Minimum
 from moerank.training.sorted import (
     PairedDocuments,
     hessian_diagonal,
@@ -29,7 +29,7 @@ from moerank.training.sorted import (
     solve_with_kernel,
 )
 
-SCORED_ROWS = 1024
+MAPPED_ROWS = 1024
 
 
 class KernelRanker(Ranker):
@@ -48,7 +48,7 @@ class KernelRanker(Ranker):
         """Fix the image on the data, and return the table for all C: kernel values or images of the documents."""
         raise TypeError(f"{type(self).__name__} does not implement _prepare")
 
-    def _solve(self, table: Matrix, pairs: CountedPairs) -> Minimum:
+    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
         """Return the weights for one C, and how they were found."""
         raise TypeError(f"{type(self).__name__} does not implement _solve")
 
@@ -81,17 +81,17 @@ class KernelRanker(Ranker):
 
         Linear algebra libraries give equal rows different last bits, so every distinct document is computed once.
         """
-        distinct, place = np.unique(X[:, self.varying_], axis=0, return_inverse=True)
+        distinct, row = np.unique(X[:, self.varying_], axis=0, return_inverse=True)
         with one_blas_thread():
             blocks = [
-                self._image(distinct[begin : begin + SCORED_ROWS]) @ W for begin in range(0, len(distinct), SCORED_ROWS)
+                self._image(distinct[begin : begin + MAPPED_ROWS]) @ W for begin in range(0, len(distinct), MAPPED_ROWS)
             ]
-        scores: Matrix = np.concatenate([np.empty((0, W.shape[1])), *blocks])[place.ravel()]
+        scores: Matrix = np.concatenate([np.empty((0, W.shape[1])), *blocks])[row.ravel()]
         return scores
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         leader = clone(candidates[0])._learn(train)
-        W = np.stack([found.x for found in leader._solutions(train, candidates)], axis=1)
+        W = np.stack([solution.x for solution in leader._solutions(train, candidates)], axis=1)
         return leader._scores_of(validation.X64, W)
 
 
@@ -108,8 +108,8 @@ class _HasKernel:
 
     def _kernel(self, X: Matrix, Y: Matrix) -> Matrix:
         """Return the kernel of all rows of X with all rows of Y, shape (len(X), len(Y))."""
-        known = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, n_jobs=1, **known))
+        parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, n_jobs=1, **parameters))
 
     def _widths(self, powers: Iterable[int]) -> Grid:
         """Return the grid of gamma as powers of 2; a linear kernel has no width."""
@@ -159,11 +159,11 @@ class KernelMapRanker(KernelRanker):
 
     def _trained(self, mapped: RankingData) -> Minimum:
         """Return the weights of `ranker` on the mapped documents."""
-        found = train_on_subsets(self.ranker, mapped, np.ones((1, mapped.n_features), np.bool_))
-        if found.coefs is None:
+        population = train_on_subsets(self.ranker, mapped, np.ones((1, mapped.n_features), np.bool_))
+        if population.coefs is None:
             name = type(self.ranker).__name__
             raise ValueError(f"{type(self).__name__} needs a linear ranker, and {name} has no weights (coef_)")
-        return Minimum(found.coefs[0], 0, True)
+        return Minimum(population.coefs[0], 0, True)
 
     def _draw_map(self, X: Matrix) -> None:
         """Draw the feature map for training documents X (n_documents, n_varying)."""
@@ -173,10 +173,10 @@ class KernelMapRanker(KernelRanker):
         self._draw_map(train.X64)
         return self._image(train.X64[documents.rows])
 
-    def _solve(self, table: Matrix, pairs: CountedPairs) -> Minimum:
+    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
         return solve_with_features(table, pairs, self.C, self.tol, self._metric(table, pairs))
 
-    def _metric(self, table: Matrix, pairs: CountedPairs) -> Vector | None:
+    def _metric(self, table: Matrix, pairs: LabelledPairs) -> Vector | None:
         """Return a good inner product for the solution, as `solve_with_features` takes it."""
         return None
 
@@ -261,15 +261,15 @@ class RankNystrom(_HasKernel, KernelMapRanker):
         drawn = check_random_state(self.random_state).choice(len(X), n_landmarks, replace=False)
         self.landmarks_ = X[drawn]
         values, U = np.linalg.eigh(self._kernel(self.landmarks_, self.landmarks_))
-        kept = values > SMALLEST_EIGENVALUE
+        positive = values > SMALLEST_EIGENVALUE
         if self.rank is not None:  # they ascend
-            kept[: max(0, len(values) - self.rank)] = False
-        self.whitening_ = U[:, kept] / np.sqrt(values[kept])
+            positive[: max(0, len(values) - self.rank)] = False
+        self.whitening_ = U[:, positive] / np.sqrt(values[positive])
 
     def _image(self, X: Matrix) -> Matrix:
         return self._kernel(X, self.landmarks_) @ self.whitening_
 
-    def _metric(self, table: Matrix, pairs: CountedPairs) -> Vector:
+    def _metric(self, table: Matrix, pairs: LabelledPairs) -> Vector:
         # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
         return hessian_diagonal(table, pairs, self.C)
 
@@ -428,7 +428,7 @@ class KernelRankSVM(_HasKernel, KernelRanker):
             K[begin:end, :end] = self._kernel(X[begin:end], X[:end])
         return K
 
-    def _solve(self, table: Matrix, pairs: CountedPairs) -> Minimum:
+    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
         minimum = solve_with_kernel(table, pairs, self.C, self.tol)
         return minimum._replace(x=minimum.x[0])
 

@@ -281,12 +281,12 @@ def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
             # A node of the tree, and the list and the place in it that are to name it.
             waiting = [(tree["tree_structure"], roots, len(roots) - 1)]
             while waiting:
-                node, names, place = waiting.pop()
+                node, names, slot = waiting.pop()
                 if "split_feature" not in node:
                     leaves.append(node["leaf_value"] / len(members))
-                    names[place] = -len(leaves)
+                    names[slot] = -len(leaves)
                     continue
-                names[place] = split = len(columns)
+                names[slot] = split = len(columns)
                 columns.append(node["split_feature"])
                 thresholds.append(node["threshold"])
                 left.append(0)
@@ -409,9 +409,9 @@ class BaggedLambdaMART(Ranker):
             booster = boosted_trees(part, self.n_trees, settings, watched, self.patience)
             best = booster.best_iteration
             members.append((bag, booster, best if best > 0 else booster.num_trees()))
-        self.bags_, self.boosters_, kept = zip(*members, strict=True)
-        self.n_trees_ = np.array(kept)
-        used = [features_of_trees(booster, n) for booster, n in zip(self.boosters_, kept, strict=True)]
+        self.bags_, self.boosters_, sizes = zip(*members, strict=True)
+        self.n_trees_ = np.array(sizes)
+        used = [features_of_trees(booster, n) for booster, n in zip(self.boosters_, sizes, strict=True)]
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[self.varying_] = np.any(used, axis=0)
 
@@ -439,8 +439,8 @@ class BaggedLambdaMART(Ranker):
     @property
     def forest_(self) -> Forest:
         """The trees that each ranker keeps, their leaves divided by the number of rankers, over all columns."""
-        kept = zip(self.boosters_, self.n_trees_.tolist(), strict=True)
-        return mean_forest(kept).over(np.flatnonzero(self.varying_))
+        sizes = zip(self.boosters_, self.n_trees_.tolist(), strict=True)
+        return mean_forest(sizes).over(np.flatnonzero(self.varying_))
 
 
 def _queries(data: RankingData, queries: Integers) -> RankingData:

@@ -77,11 +77,11 @@ class Forest:
         if n_splits and min(self.columns) < 0:
             raise ValueError(f"columns count from 0, and {min(self.columns)} is none")
         for name in ("left", "right", "roots"):
-            for place, child in enumerate(getattr(self, name)):
+            for node, child in enumerate(getattr(self, name)):
                 if not -n_leaves <= child < n_splits:
-                    raise ValueError(f"{name}[{place}] is {child}, which is no split and no leaf")
-                if name != "roots" and 0 <= child <= place:
-                    raise ValueError(f"{name}[{place}] is {child}, but a split must come before those below it")
+                    raise ValueError(f"{name}[{node}] is {child}, which is no split and no leaf")
+                if name != "roots" and 0 <= child <= node:
+                    raise ValueError(f"{name}[{node}] is {child}, but a split must come before those below it")
         reached = Counter(self.left + self.right + self.roots)
         for child in range(-n_leaves, n_splits):
             if reached[child] != 1:
@@ -94,8 +94,8 @@ class Forest:
         The same documents score the same, whatever the others are.
         """
         leaves, scores = np.array(self.leaves), np.zeros(len(X))
-        for place in self._reached(X):
-            scores += leaves[-1 - place]
+        for node in self._reached(X):
+            scores += leaves[-1 - node]
         return scores
 
     def _reached(self, X: Matrix) -> Iterator[Integers]:
@@ -103,14 +103,14 @@ class Forest:
         columns, left, right = (np.array(values, np.int64) for values in (self.columns, self.left, self.right))
         thresholds = np.array(self.thresholds)
         for root in self.roots:
-            place = np.full(len(X), root)
+            node = np.full(len(X), root)
             going = np.arange(len(X) if root >= 0 else 0)
             while len(going):
-                split = place[going]
+                split = node[going]
                 is_left = X[going, columns[split]] <= thresholds[split]
-                place[going] = np.where(is_left, left[split], right[split])
-                going = going[place[going] >= 0]
-            yield place
+                node[going] = np.where(is_left, left[split], right[split])
+                going = going[node[going] >= 0]
+            yield node
 
     def over(self, columns: NDArray[np.int64]) -> Forest:
         """Return the same trees for a wider table, in which column c of this one is ``columns[c]``."""
@@ -122,16 +122,16 @@ def check_entries(length: int, thing: str, **lists: Sequence[object]) -> None:
     for name, values in lists.items():
         if len(values) != length:
             raise ValueError(f"{name} must have one entry per {thing}, {length} in all, not {len(values)}")
-        for place, value in enumerate(values):
+        for position, value in enumerate(values):
             if isinstance(value, float) and not isfinite(value):
-                raise ValueError(f"{name}[{place}] is {value}, and must be finite")
+                raise ValueError(f"{name}[{position}] is {value}, and must be finite")
 
 
 PROVENANCE = ("problem", "fold", "solver")
 """Keys of model.json that say where a model comes from, and are no part of it."""
 
-LINEAR = "the sum of weight times value of the feature; the largest ranks first"
-TREES = (
+LINEAR_SENTENCE = "the sum of weight times value of the feature; the largest ranks first"
+TREES_SENTENCE = (
     "the sum of one leaf per tree: from its root go left if the value in the column of the split is at most its "
     "threshold, else right, until a number n below 0, which is leaf -1 - n; the largest ranks first"
 )
@@ -192,9 +192,9 @@ class Model(BaseModel):
         check_entries(len(self.columns), "column", names=self.names)
         if repeated := [name for name, count in Counter(self.names).items() if count > 1]:
             raise ValueError(f"names must be distinct, but {repeated[0]!r} is there more than once")
-        for place, (before, column) in enumerate(zip((-1, *self.columns), self.columns, strict=False)):
+        for position, (before, column) in enumerate(zip((-1, *self.columns), self.columns, strict=False)):
             if column <= before:
-                raise ValueError(f"columns[{place}] is {column}, but columns count from 0 and ascend")
+                raise ValueError(f"columns[{position}] is {column}, but columns count from 0 and ascend")
         if self.weights is not None:
             check_entries(len(self.columns), "column", weights=self.weights)
             if self.trees is not None:
@@ -210,7 +210,7 @@ class Model(BaseModel):
     @property
     def score(self) -> str:
         """How the score is computed, in words."""
-        return LINEAR if self.weights is not None else TREES if self.trees is not None else NEITHER
+        return LINEAR_SENTENCE if self.weights is not None else TREES_SENTENCE if self.trees is not None else NEITHER
 
     @classmethod
     def of(cls, ranker: Any, feature_names: Sequence[str], scaling: Scaling | None = None) -> Self:
@@ -230,13 +230,13 @@ class Model(BaseModel):
             raise ValueError(f"feature_names must have {len(ranker.support_)} entries, not {len(feature_names)}")
         columns = np.flatnonzero(ranker.support_)
         coef = getattr(ranker, "coef_", None)
-        whole: Scaling = getattr(ranker, "scaling_", UNSCALED) if scaling is None else scaling
+        fitted_scaling: Scaling = getattr(ranker, "scaling_", UNSCALED) if scaling is None else scaling
         return cls(
             names=tuple(feature_names[column] for column in columns.tolist()),
             columns=tuple(columns.tolist()),
             weights=None if coef is None else tuple(coef[columns].tolist()),
             trees=getattr(ranker, "forest_", None) if coef is None else None,
-            scaling=whole.of_features(ranker.support_),
+            scaling=fitted_scaling.of_features(ranker.support_),
             missing=getattr(ranker, "missing_", None),
             negative=tuple(
                 feature_names[f] for f in np.flatnonzero(ranker.support_ & getattr(ranker, "negative_", False)).tolist()
@@ -316,8 +316,8 @@ class Model(BaseModel):
             own[np.isnan(own)] = self.missing
         if isinstance(self.scaling, FittedScaling):
             own = self.scaling.table(own)
-        for place, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
-            values = own[:, place]
+        for position, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
+            values = own[:, position]
             if not np.isfinite(values).all():
                 row = np.flatnonzero(~np.isfinite(values))[0]
                 rule = f" by the rule {self.missing!r} of the training data" if isinstance(self.missing, str) else ""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from inspect import signature
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix
-from moerank.checks import Parameters
+from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.model import Forest
+from moerank.training.masks import Unit
 
 
 class AnyRanker(Protocol):
@@ -27,7 +28,7 @@ class AnyRanker(Protocol):
 
 
 class Scorer(Protocol):
-    """Several rankers of which nothing is known but the scores."""
+    """Several rankers that score together, and need no other method."""
 
     def scores(self, X: Matrix, /) -> Matrix:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
@@ -101,14 +102,33 @@ class LinearPopulation:
 
 
 @dataclass(frozen=True, eq=False)
+class BatchMember:
+    """A ranker that scores together with others, as one column of their scores."""
+
+    batch: Scorer
+    column: int
+
+
+def _scores_of_batch(batch: Scorer, X: Matrix, last: int) -> Matrix:
+    """Return the scores (n_documents, n_individuals) of a batch, which has a column of number `last`."""
+    scores = np.asarray(batch.scores(X), dtype=np.float64)
+    if scores.ndim != 2 or len(scores) != len(X) or scores.shape[1] <= last:
+        raise ValueError(
+            f"{type(batch).__name__}.scores must return shape ({len(X)}, n_individuals) with at least {last + 1} "
+            f"individuals, not {scores.shape}"
+        )
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
 class FittedPopulation:
-    """Fitted rankers without weights, each trained on the columns in its row of `feature_mask`.
+    """Fitted rankers without weights, each of which is given the columns in its row of `feature_mask`.
 
     An individual without columns, whose ranker may be None, scores 0.
     """
 
     coefs: ClassVar[None] = None  # there are no weights
-    rankers: tuple[AnyRanker | None, ...]
+    rankers: tuple[AnyRanker | BatchMember | None, ...]
     feature_mask: Mask
 
     def __len__(self) -> int:
@@ -117,9 +137,17 @@ class FittedPopulation:
     def scores(self, X: Matrix) -> Matrix:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         scores = np.zeros((len(X), len(self)))
+        batches: dict[tuple[int, bytes], list[int]] = {}
         for individual, (ranker, mask) in enumerate(zip(self.rankers, self.feature_mask, strict=True)):
-            if ranker is not None and mask.any():
+            if isinstance(ranker, BatchMember):
+                batches.setdefault((id(ranker.batch), mask.tobytes()), []).append(individual)
+            elif ranker is not None and mask.any():
                 scores[:, individual] = np.ravel(ranker.predict(X[:, mask]))
+        for individuals in batches.values():  # a batch is scored once
+            members = [cast(BatchMember, self.rankers[i]) for i in individuals]
+            columns, mask = [member.column for member in members], self.feature_mask[individuals[0]]
+            table = X if mask.all() else np.ascontiguousarray(X[:, mask])
+            scores[:, individuals] = _scores_of_batch(members[0].batch, table, max(columns))[:, columns]
         return scores
 
     def take(self, rows: Integers) -> FittedPopulation:
@@ -133,6 +161,11 @@ class FittedPopulation:
         ranker: Any = self.rankers[individual]
         forest: Forest = ranker.forest_
         return forest.over(np.flatnonzero(self.feature_mask[individual]))
+
+
+def batch_of(batch: Scorer, size: int, n_features: int) -> FittedPopulation:
+    """Return the population of the first `size` rankers of a batch, which look at all columns."""
+    return FittedPopulation(tuple(BatchMember(batch, i) for i in range(size)), np.ones((size, n_features), np.bool_))
 
 
 def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> LinearPopulation | FittedPopulation:
@@ -154,42 +187,6 @@ def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> Li
     return LinearPopulation(W)
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredPopulation:
-    """Individuals of a function that scores: column `rows[i]` of its scores, 0 for −1."""
-
-    coefs: ClassVar[None] = None  # there are no weights
-    scorer: Callable[[Matrix], Matrix]
-    rows: Integers
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def scores(self, X: Matrix) -> Matrix:
-        """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
-        found = np.asarray(self.scorer(X), dtype=np.float64)
-        n_least = int(self.rows.max(initial=-1)) + 1
-        if found.ndim != 2 or len(found) != len(X) or found.shape[1] < n_least:
-            name = type(getattr(self.scorer, "__self__", self.scorer)).__name__
-            raise ValueError(
-                f"{name}.scores must return shape ({len(X)}, n_individuals) with at least "
-                f"{n_least} individuals, not {found.shape}"
-            )
-        return np.column_stack([np.zeros(len(X)), found])[:, self.rows + 1].copy(order="C")
-
-    def take(self, rows: Integers) -> ScoredPopulation:
-        """Return the individuals of these numbers; see `Population`."""
-        return ScoredPopulation(self.scorer, np.append(self.rows, -1)[rows])  # −1 finds the −1 at the end
-
-
-def _scores_side_by_side(populations: Sequence[Population], X: Matrix) -> Matrix:
-    return np.hstack([population.scores(X) for population in populations])
-
-
-def _scores_on_columns(population: Population, columns: Mask, X: Matrix) -> Matrix:
-    return population.scores(np.ascontiguousarray(X[:, columns]))
-
-
 def side_by_side(populations: Iterable[Population]) -> Population:
     """Return one population of the individuals of several, in their order."""
     populations = tuple(populations)
@@ -199,26 +196,35 @@ def side_by_side(populations: Iterable[Population]) -> Population:
     linear = [W for W in weights if W is not None]
     if len(linear) == len(weights):
         return LinearPopulation(np.concatenate(linear))
-    return ScoredPopulation(partial(_scores_side_by_side, populations), np.arange(sum(map(len, populations))))
+    fitted = [_as_fitted(population) for population in populations]
+    rankers = tuple(ranker for population in fitted for ranker in population.rankers)
+    return FittedPopulation(rankers, np.concatenate([population.feature_mask for population in fitted]))
 
 
-def on_all_columns(population: Population, kept: Mask) -> Population:
-    """Return rankers of the columns in `kept` (n_features,) as rankers of all columns, which look at no other.
+def _as_fitted(population: Population) -> FittedPopulation:
+    if isinstance(population, FittedPopulation):
+        return population
+    if population.coefs is None:
+        raise TypeError(f"{type(population).__name__} is neither a LinearPopulation nor a FittedPopulation")
+    return batch_of(population, len(population), population.coefs.shape[1])
+
+
+def on_all_columns(population: Population, column_mask: Mask) -> Population:
+    """Return rankers of the columns in `column_mask` (n_features,) as rankers of all columns, which look at no other.
 
     >>> on_all_columns(LinearPopulation(np.array([[0.5, 2.0]])), np.array([True, False, True])).coefs.tolist()
     [[0.5, 0.0, 2.0]]
     """
-    if kept.all():
+    if column_mask.all():
         return population
-    if isinstance(population, FittedPopulation):
-        feature_mask = np.zeros((len(population), len(kept)), np.bool_)
-        feature_mask[:, kept] = population.feature_mask
-        return FittedPopulation(population.rankers, feature_mask)
-    if population.coefs is None:
-        return ScoredPopulation(partial(_scores_on_columns, population, kept), np.arange(len(population)))
-    W = np.zeros((len(population), len(kept)))
-    W[:, kept] = population.coefs
-    return LinearPopulation(W)
+    if population.coefs is not None:
+        W = np.zeros((len(population), len(column_mask)))
+        W[:, column_mask] = population.coefs
+        return LinearPopulation(W)
+    fitted = _as_fitted(population)
+    feature_mask = np.zeros((len(fitted), len(column_mask)), np.bool_)
+    feature_mask[:, column_mask] = fitted.feature_mask
+    return FittedPopulation(fitted.rankers, feature_mask)
 
 
 def train_population(
@@ -227,35 +233,58 @@ def train_population(
     *,
     pair_mask: Mask | None = None,
     feature_mask: Mask | None = None,
+    unit: Unit = "pair",
 ) -> Population:
-    """Let a backend train one ranker for each row of the masks; arguments as in `FitnessBackend.fit_population`.
+    """Let a backend train one ranker for each row of the masks; arguments as in `Backend.fit_population`.
+
+    For a backend whose ``fit_population`` has no argument `unit`, the pairs among the documents, or of the queries, are
+    listed; a ValueError refuses too many.
 
     Raises a TypeError if the backend returns neither an array nor an object with a method ``scores``, and a ValueError
     for weights of a wrong shape.
     """
-    masks = {"pair_mask": pair_mask, "feature_mask": feature_mask}
+    every = pair_mask is not None and pair_mask.ndim == 1 and pair_mask.all()
+    masks = {"pair_mask": None if every else pair_mask, "feature_mask": feature_mask}
     given: Parameters = {name: mask for name, mask in masks.items() if mask is not None}
-    found = backend.fit_population(train, **given)
     sizes = [len(mask) for mask in given.values() if np.ndim(mask) == 2]
     size = sizes[0] if sizes else 1
-    if isinstance(found, np.ndarray):
-        if found.shape != (size, train.n_features):
-            raise ValueError(
-                f"{type(backend).__name__}.fit_population must return weights of shape ({size}, {train.n_features}), "
-                f"not {found.shape}"
-            )
-        if not np.isfinite(found).all():
-            # Features of 10²⁵ overflow in the squares of a solver: such a ranker scores every document alike.
-            found = np.where(np.isfinite(found).all(axis=1, keepdims=True), found, 0.0)
-        return LinearPopulation(np.ascontiguousarray(found, dtype=np.float64))
-    if isinstance(found, Population):
-        return found
-    if not callable(getattr(found, "scores", None)):
+    if unit != "pair" and "pair_mask" in given:
+        counts = "unit" in signature(backend.fit_population).parameters
+        given |= {"unit": unit} if counts else {"pair_mask": _pairs_of_units(train, given["pair_mask"], unit)}
+    result = backend.fit_population(train, **given)
+    if isinstance(result, LinearPopulation | FittedPopulation):
+        return result
+    name = type(backend).__name__
+    if not isinstance(result, np.ndarray):
+        if callable(getattr(result, "scores", None)):
+            return batch_of(result, size, train.n_features)
         raise TypeError(
-            f"{type(backend).__name__}.fit_population must return an array of weights or an object with a method "
-            f"scores(X), not {type(found).__name__}"
+            f"{name}.fit_population must return an array of weights or an object with a method scores(X), not "
+            f"{type(result).__name__}"
         )
-    return ScoredPopulation(found.scores, np.arange(size))
+    if result.shape != (size, train.n_features):
+        raise ValueError(
+            f"{name}.fit_population must return weights of shape ({size}, {train.n_features}), not {result.shape}"
+        )
+    # Features of 10²⁵ overflow in the squares of a solver: such a ranker scores every document alike.
+    finite = np.isfinite(result).all(axis=1, keepdims=True)
+    W = result if finite.all() else np.where(finite, result, 0.0)
+    return LinearPopulation(np.ascontiguousarray(W, dtype=np.float64))
+
+
+def _pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
+    """Return the pairs that each row of documents or queries keeps, shape (…, n_pairs)."""
+    n_pairs, n_strings = train.n_pairs, len(np.atleast_2d(mask))
+    check_room(
+        f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS, RankSVM and FSMRank do "
+        "without if documents or queries are the units),",
+        n_pairs * (n_strings + 8),
+    )
+    better, worse = (pairs := train.pairs).better, pairs.worse
+    if unit == "document":
+        return mask[..., better] & mask[..., worse]
+    query = np.repeat(np.arange(train.n_queries), np.diff(train.offsets))
+    return mask[..., query[better]]
 
 
 def require_weights(population: Population, backend: object) -> Matrix:

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.arrays import Integers, Mask, Matrix
+from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_square
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.cholesky import ridge_subsets
 from moerank.kernels.products import product, square
-from moerank.rankers.arguments import as_ranking_data, read_masks
-from moerank.rankers.base import Grid, PairBackend
-from moerank.training.counted import CountedProblem
-from moerank.training.listed import PairProblem
-from moerank.training.losses import DIFFERENCE, SQUARED, UNIT
-from moerank.training.moments import PairMoments, QueryMoments, centred
-from moerank.training.newton import solve_positive_definite
-from moerank.training.weighted import pairs_of, solve_weighted
+from moerank.rankers.arguments import as_ranking_data
+from moerank.rankers.base import Backend, Grid
+from moerank.training.counted import CountedPairs
+from moerank.training.listed import ListedPairs
+from moerank.training.masks import Masks
+from moerank.training.pair_loss import DIFFERENCE, SQUARED, UNIT, Target
+from moerank.training.pair_moments import PairMoments, QueryMoments, centred
+from moerank.training.pairs import pairs_for
+from moerank.training.smooth import solve_positive_definite
 
-Loss = Literal["pair", "query"]
-Target = Literal["unit", "difference"]
+RankRLSLoss = Literal["pair", "query"]
+TargetName = Literal["unit", "difference"]
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 
 
 @dataclass(eq=False, repr=False)
-class RankRLS(PairBackend):
+class RankRLS(Backend):
     """Regularised least squares ranking.
 
     Minimises with ``loss="pair"``, over the p preference pairs (i, j),
@@ -64,12 +64,13 @@ class RankRLS(PairBackend):
     A population on shared pairs costs one Gram matrix, O(n_documents · n_features²) for all pairs, which are counted,
     and O(n_pairs · n_features) for a subset of them, then a Cholesky factor per subset of the features, O(k³ / 3) for k
     features. With own pairs it is solved by conjugate gradients that the Gram matrix of all pairs preconditions. The
-    query loss has no pairs to choose from: it takes subsets of queries, and refuses a `pair_mask` and chosen documents.
+    query loss has no pairs to choose from: it takes subsets of queries, and refuses those of pairs and documents. Own
+    pairs, or documents, refuse weights.
 
-    `fit_documents` costs one Gram matrix where all individuals share the documents, else conjugate gradients of a few
-    passes over the documents, each O(k · n_documents). `fit_queries` sums up one matrix per query,
+    Subsets of documents cost one Gram matrix where all individuals share them, else conjugate gradients of a few passes
+    over the documents, each O(k · n_documents). Subsets of queries take the sum of one matrix per query,
     O(n_queries · n_features²) per individual; where these n_queries · n_features² / 2 numbers exceed the limit on
-    memory, it works as `fit_documents` does, and the query loss is refused.
+    memory, they cost what those of documents do, and the query loss is refused.
 
     References
     ----------
@@ -84,80 +85,50 @@ class RankRLS(PairBackend):
     """
 
     alpha: Positive = 1.0
-    loss: Loss = "pair"
-    target: Target = "unit"
+    loss: RankRLSLoss = "pair"
+    target: TargetName = "unit"
     tol: NotNegative = 1e-7
 
     _takes_weights = True
 
-    def fit_population(
-        self,
-        train: RankingData,
-        *,
-        pair_mask: Mask | None = None,
-        feature_mask: Mask | None = None,
-        start: Matrix | None = None,
-    ) -> Matrix:
-        """Train one ranker for each row of the masks; see `FitnessBackend`."""
-        self._check_parameters()
-        subset, pairs, features = read_masks(train, pair_mask, feature_mask)
-        if self.loss == "query":
-            if pair_mask is not None:
-                raise ValueError(
-                    'RankRLS(loss="query") sums over all document pairs of a query and takes no pair_mask; '
-                    'use loss="pair", or select queries, instance_selection={"unit": "query"}'
-                )
-            A, b = _query_loss_system(train)
-            return ridge_subsets(A + self.alpha * np.eye(len(b)), b, features)
-        target = TARGETS[self.target]
-        if subset is None and pairs is None:
-            return self._closed_form(PairMoments.of(train), features)
-        kept = subset if pairs is None else pairs
-        if train.is_weighted and kept is not None:
-            return self._weighted(train, np.broadcast_to(kept, (len(features), train.n_pairs)), features)
-        problem = PairProblem.of(train, subset, target)
-        if pairs is None:
-            return ridge_subsets(problem.gram + self.alpha * np.eye(train.n_features), problem.moment, features)
-        C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
-        model = problem.model(C, SQUARED)
-        return self._told(
-            *problem.solve_population(C, SQUARED, model, pairs, features, tolerance=self.tol, start=start)
-        )
-
-    def _weighted(self, train: RankingData, pair_masks: Iterable[Mask], features: Mask) -> Matrix:
-        return solve_weighted(train, SQUARED, TARGETS[self.target], 0.5 / self.alpha, pair_masks, features)
-
-    def _closed_form(self, moments: PairMoments, features: Mask) -> Matrix:
-        """Train on the pairs that all individuals share, by their moments."""
-        B = moments.gram + self.alpha * np.eye(len(moments.gram))
-        return ridge_subsets(B, moments.moment(TARGETS[self.target]), features)
-
-    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
-        documents, queries = mask.get("documents"), mask.get("queries")
-        of_query = self.loss == "query"
-        if of_query and queries is None:
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
+        target = DIFFERENCE if self.loss == "query" else TARGETS[self.target]
+        queries = masks.of_unit("query")
+        if self.loss == "query" and masks.choose_units and queries is None:
             raise ValueError(
-                'RankRLS(loss="query") does not train on chosen documents; use loss="pair", or select queries'
+                'RankRLS(loss="query") sums over all document pairs of a query and takes no pair_mask of pairs or '
+                'documents; use loss="pair", or select queries, instance_selection={"unit": "query"}'
             )
-        if queries is not None and (of_query or QueryMoments.fit(train)):
-            target = DIFFERENCE if of_query else TARGETS[self.target]
-            squares, moments = QueryMoments.means(train, queries, target, every_pair=of_query)
-            # The query loss is a sum over queries, the pair loss a mean over pairs.
-            alphas = self.alpha / (queries.sum(axis=1) if of_query else np.ones(len(queries)))
-            squares += alphas[:, None, None] * np.eye(train.n_features)
-            if shared:
-                return ridge_subsets(squares[0], moments[0], features)
-            own = zip(squares, moments, features, strict=True)
-            return np.concatenate([ridge_subsets(A, b, mask[None]) for A, b, mask in own])
-        if queries is not None and shared:
-            documents = np.repeat(queries, _lengths(train), axis=1)
-        if documents is not None and shared:
-            return self._closed_form(PairMoments.of_documents(train, documents[0]), features)
-        if train.is_weighted:
-            return self._weighted(train, pairs_of(train, **mask), features)
-        problem = CountedProblem.of(train, SQUARED, TARGETS[self.target])
-        C = 0.5 / self.alpha  # the same objective divided by 2 alpha is RankSVM's, with the squared loss
-        return self._told(*problem.solve_population(C, features, tolerance=self.tol, **mask))
+        if self.loss == "query" and queries is None:
+            return self._closed_form(*_query_loss_system(train), masks.features)
+        if self.loss == "pair" and masks.unit != "pair":
+            CountedPairs.of(train, target).counts(masks)  # refuses documents or queries without a pair
+        if queries is not None and (self.loss == "query" or QueryMoments.fit(train)):
+            return self._on_queries(train, queries, masks, target)
+        if train.is_weighted and (masks.own is not None or masks.of_unit("pair") is not None):
+            raise ValueError(
+                f"{train.name}: RankRLS takes no weights of queries or documents where pairs or documents are chosen. "
+                'Select queries, instance_selection={"unit": "query"}, or none, instance_selection=False'
+            )
+        if masks.own is None:
+            return self._closed_form(*_shared_moments(train, masks, target), masks.features)
+        # The same objective divided by 2 alpha is RankSVM's, with the squared loss.
+        return self._solved(SQUARED, 0.5 / self.alpha, pairs_for(train, masks, target), masks, start)
+
+    def _closed_form(self, A: Matrix, b: Matrix, features: Mask) -> Matrix:
+        return ridge_subsets(A + self.alpha * np.eye(len(b)), b, features)
+
+    def _on_queries(self, train: RankingData, queries: Mask, masks: Masks, target: Target) -> Matrix:
+        """Train on the queries in each row, or in the one row that all share, from a matrix for each query."""
+        of_query = self.loss == "query"
+        squares, moments = QueryMoments.means(train, queries, target, every_pair=of_query)
+        # The query loss is a sum over queries, the pair loss a mean over pairs.
+        alphas = self.alpha / (queries.sum(axis=1) if of_query else np.ones(len(queries)))
+        squares += alphas[:, None, None] * np.eye(train.n_features)
+        if masks.own is None:
+            return ridge_subsets(squares[0], moments[0], masks.features)
+        own = zip(squares, moments, masks.features, strict=True)
+        return np.concatenate([ridge_subsets(A, b, mask[None]) for A, b, mask in own])
 
     def leave_query_out(
         self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
@@ -177,7 +148,7 @@ class RankRLS(PairBackend):
         of_query = self.loss == "query"
         moments = QueryMoments.of(data, every_pair=of_query)
         b = moments.moment(DIFFERENCE if of_query else TARGETS[self.target])
-        packed, whole, n_pairs = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0), moments.n_pairs.sum()
+        packed, total, n_pairs = moments.packed.sum(axis=0, dtype=np.float64), b.sum(axis=0), moments.n_pairs.sum()
         scores, ridge = np.empty(data.n_documents), self.alpha * np.eye(data.n_features)
         lower = np.tril_indices(data.n_features)
         for q in range(data.n_queries):
@@ -189,7 +160,7 @@ class RankRLS(PairBackend):
             count = 1 if of_query else n_pairs - moments.n_pairs[q]
             A = np.empty_like(ridge)
             A[lower] = A.T[lower] = (packed - moments.packed[q]) / count
-            scores[rows] = data.X[rows] @ solve_positive_definite(A + ridge, (whole - b[q]) / count)
+            scores[rows] = data.X[rows] @ solve_positive_definite(A + ridge, (total - b[q]) / count)
         return scores
 
     def default_grid(self, train: RankingData) -> Grid:
@@ -207,8 +178,16 @@ class RankRLS(PairBackend):
         return [{"alpha": scale * 10.0**k} for k in range(1, -6, -1)]
 
 
-def _lengths(data: RankingData) -> Integers:
-    return np.diff(data.offsets)
+def _shared_moments(train: RankingData, masks: Masks, target: Target) -> tuple[Matrix, Matrix]:
+    """Return the mean square and moment of the pairs that all individuals share."""
+    if masks.of_unit("pair") is not None:
+        pairs = ListedPairs.of(train, masks.shared, target)
+        return pairs.gram, pairs.moment
+    documents, queries = masks.of_unit("document"), masks.of_unit("query")
+    if queries is not None:
+        documents = np.repeat(queries, np.diff(train.offsets), axis=1)
+    moments = PairMoments.of(train) if documents is None else PairMoments.of_documents(train, documents[0])
+    return moments.gram, moments.moment(target)
 
 
 def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:

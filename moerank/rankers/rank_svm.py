@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from moerank.arrays import Mask, Matrix
+from moerank.arrays import Matrix
 from moerank.checks import NotNegative, Positive
 from moerank.data import RankingData
-from moerank.rankers.arguments import read_masks
-from moerank.rankers.base import Grid, LinearRanker, PairBackend
-from moerank.training.counted import LONGEST_LIST, CountedProblem
-from moerank.training.listed import PairProblem
-from moerank.training.losses import SQUARED_HINGE, UNIT
-from moerank.training.newton import MAX_STEPS
+from moerank.rankers.arguments import refuse_weights
+from moerank.rankers.base import Backend, Grid, LinearRanker
+from moerank.training.counted import CountedPairs
+from moerank.training.masks import Masks, read_masks
+from moerank.training.pair_loss import SQUARED_HINGE
+from moerank.training.pairs import LONGEST_LIST, pairs_for
+from moerank.training.smooth import EXACT_STEPS
 from moerank.training.sorted import PairedDocuments, no_convergence, solve_with_features
-from moerank.training.weighted import pairs_of, solve_weighted
 
 SHORT_LIST = 16
 """Pairs per document up to which they are listed for a population: in short queries documents fill no vector."""
 
 
 @dataclass(eq=False, repr=False)
-class RankSVM(PairBackend):
+class RankSVM(Backend):
     """Linear RankSVM with squared hinge loss, by truncated Newton.
 
     Minimises, over the p preference pairs (i, j),
 
         ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))²
 
-    The loss is a mean, so a subset of the pairs does not change the regularisation. With weights v of queries and u of
-    documents a pair of query q has the weight ω = v_q uᵢ uⱼ, and the loss is C Σ ω (…)² / Σ ω.
+    The loss is a mean, so a subset of the pairs does not change the regularisation.
 
     Parameters
     ----------
@@ -52,9 +50,8 @@ class RankSVM(PairBackend):
     -----
     Newton steps without a Hessian, by conjugate gradients. `fit` starts at the solution for the squared loss, a
     population at the minimum of a quadratic model of the problem with all pairs (or, with a shared pair subset, all
-    features): about four passes over the data and the pairs. Pairs are listed for a `pair_mask`,
-    and for a population where they are few for each document. With weights pairs are always listed, and individuals are
-    trained one by one.
+    features): about four passes over the data and the pairs. Pairs are listed where individuals choose among them, or
+    where they are few for each document.
 
     References
     ----------
@@ -72,64 +69,29 @@ class RankSVM(PairBackend):
     C: Positive = 1.0
     tol: NotNegative = 1e-7
 
-    _takes_weights = True
-
-    def fit_population(
-        self,
-        train: RankingData,
-        *,
-        pair_mask: Mask | None = None,
-        feature_mask: Mask | None = None,
-        start: Matrix | None = None,
-    ) -> Matrix:
-        """Train one ranker for each row of the masks; see `FitnessBackend`."""
-        self._check_parameters()
-        subset, pairs, features = read_masks(train, pair_mask, feature_mask)
-        if train.is_weighted:
-            own = subset if pairs is None else pairs
-            kept = np.ones(train.n_pairs, np.bool_) if own is None else own
-            return self._weighted(train, np.broadcast_to(kept, (len(features), train.n_pairs)), features)
-        if subset is not None:
-            listed = PairProblem.of(train, subset)
-            model = listed.model(self.C, SQUARED_HINGE)
-        else:
-            counted = CountedProblem.of(train)
-            if pairs is None and features.all() and start is None:
-                return self._minima(counted, [self.C]).repeat(len(features), axis=0)
-            listable = counted.n_pairs <= min(SHORT_LIST * train.n_documents, LONGEST_LIST)
-            if pairs is None and not listable:
-                return self._told(*counted.solve_population(self.C, features, tolerance=self.tol, start=start))
-            listed, model = PairProblem.of(train), counted.model(self.C)
-        return self._told(
-            *listed.solve_population(self.C, SQUARED_HINGE, model, pairs, features, tolerance=self.tol, start=start)
-        )
-
-    def _weighted(self, train: RankingData, pair_masks: Iterable[Mask], features: Mask) -> Matrix:
-        return solve_weighted(train, SQUARED_HINGE, UNIT, self.C, pair_masks, features)
-
-    def _fit_counted(self, train: RankingData, features: Mask, shared: bool, **mask: Any) -> Matrix:
-        if train.is_weighted:
-            kept = list(pairs_of(train, **mask))
-            return self._weighted(train, kept * len(features) if shared else kept, features)
-        return self._told(*CountedProblem.of(train).solve_population(self.C, features, tolerance=self.tol, **mask))
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
+        if not masks.choose_units and masks.features.all() and start is None:
+            return self._minima(train, [self.C]).repeat(len(masks.features), axis=0)
+        pairs = pairs_for(train, masks, longest_list=min(SHORT_LIST * train.n_documents, LONGEST_LIST))
+        return self._solved(SQUARED_HINGE, self.C, pairs, masks, start)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return LETOR's grid, C = ½ · 10ᵏ with k = −2 … 2."""
         return [{"C": 0.5 * 10.0**k} for k in range(-2, 3)]
 
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
-        read_masks(train, None, None)
-        if train.is_weighted:
-            return super()._fit_candidates(train, candidates)
-        return self._minima(CountedProblem.of(train), [candidate.C for candidate in candidates])
+        refuse_weights(train, self)
+        read_masks(train)
+        return self._minima(train, [candidate.C for candidate in candidates])
 
-    def _minima(self, problem: CountedProblem, Cs: list[float]) -> Matrix:
-        """Return the minima on all features, and warn where one is not reached."""
-        W, reached = problem.minima(Cs)
+    def _minima(self, train: RankingData, Cs: list[float]) -> Matrix:
+        """Return the minima on all features and pairs, exact to rounding."""
+        W, reached = CountedPairs.of(train).minima(SQUARED_HINGE, Cs)
         if not reached.all():
+            C = Cs[int(reached.argmin())]
             warnings.warn(
-                f"RankSVM stopped at {MAX_STEPS} Newton steps before the minimum for C={Cs[int(reached.argmin())]:g}; "
-                "lower C, or scale the features",
+                f"RankSVM stopped at {EXACT_STEPS} Newton steps before the minimum for C={C:g}; lower C, or scale the "
+                "features",
                 ConvergenceWarning,
                 stacklevel=4,
             )

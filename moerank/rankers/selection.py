@@ -163,6 +163,6 @@ def nested_masks(order: Integers, n_features: int, sizes: Integers | None = None
     """Return the first 1, 2, … n_features of `order`, or other `sizes`, as rows; after its end the last row repeats."""
     sizes = np.arange(1, n_features + 1) if sizes is None else sizes
     check_room(f"{len(sizes):,} rankers of {n_features:,} features", 8 * len(sizes) * n_features)
-    place = np.full(n_features, n_features)
-    place[order] = np.arange(len(order))
-    return np.asarray(place[None, :] < sizes[:, None])
+    rank = np.full(n_features, n_features)
+    rank[order] = np.arange(len(order))
+    return np.asarray(rank[None, :] < sizes[:, None])

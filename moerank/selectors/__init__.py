@@ -12,7 +12,7 @@ from moerank.selectors.gas import HCAS as HCAS
 from moerank.selectors.gas import NGAS as NGAS
 from moerank.selectors.gas import XGAS as XGAS
 from moerank.selectors.greedy_rank_rls import GreedyRankRLS as GreedyRankRLS
-from moerank.selectors.lambda_mart import LambdaMARTGain as LambdaMARTGain
-from moerank.selectors.lambda_mart import LambdaMARTRFE as LambdaMARTRFE
-from moerank.selectors.lambda_mart import LambdaMARTSHAP as LambdaMARTSHAP
 from moerank.selectors.nonconvex import NonconvexRanker as NonconvexRanker
+from moerank.selectors.tree_filters import LambdaMARTGain as LambdaMARTGain
+from moerank.selectors.tree_filters import LambdaMARTRFE as LambdaMARTRFE
+from moerank.selectors.tree_filters import LambdaMARTSHAP as LambdaMARTSHAP

@@ -17,20 +17,20 @@ from moerank.checks import Count, NotNegative, Positive, check_room
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, listed
-from moerank.kernels.best_subset import TOLERANCE, Found, Tree, Units, grow_tree, room_for
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import ridge_subsets
+from moerank.kernels.subset_tree import TOLERANCE, Found, Tree, Units, grow_tree, room_for
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
 from moerank.rankers.base import Grid
-from moerank.training.moments import PairMoments
+from moerank.training.pair_moments import PairMoments
 
-CHUNK = 1_000_000
+NODES_AT_ONCE = 1_000_000
 """Nodes after which the search looks at the clock, times the square of the number of features: about .05 seconds.
 
 That is less than a command waits after Ctrl-C before it ends without the result.
 """
 
-EXACT = 1e-6
+LOSS_TOLERANCE = 1e-6
 """Share by which a loss from the tree may differ from that of the system itself."""
 
 WORK = 24_000_000_000
@@ -163,8 +163,8 @@ class BestSubset(Selection, LinearRanker):
             self.alpha_ = float(np.trace(PairMoments.of(train).gram)) / train.n_features / 10.0
         settings = (self.alpha_, self.max_features, self.max_cost, listed(self.include), listed(self.exclude))
         key = ("best subset", *settings, self.by_group, self.max_nodes, self.time_limit)
-        found = train.remember(key, lambda: self._search(train))
-        self.masks_, self.losses_, self.bounds_, self.path_coefs_, self.n_nodes_, self._ended_by = found
+        result = train.remember(key, lambda: self._search(train))
+        self.masks_, self.losses_, self.bounds_, self.path_coefs_, self.n_nodes_, self._ended_by = result
         sizes = self.masks_.sum(axis=1)
         if sizes.min() > self.n_features_to_select:
             raise ValueError(
@@ -205,22 +205,22 @@ class BestSubset(Selection, LinearRanker):
         order, units = self._units(train, allowed)
         try:
             with one_blas_thread():
-                tree, units, found = _planted(A[np.ix_(order, order)], moments.unit[order], units, included[order])
+                tree, units, result = _planted(A[np.ix_(order, order)], moments.unit[order], units, included[order])
         except np.linalg.LinAlgError:
             raise lost from None
         n_units = len(units.group)
         most = n_units if self.by_group else min(n_units, self.max_features or n_units)
-        n_nodes, ended_by = self._grow(tree, units, found, most)
-        sizes = np.flatnonzero(np.isfinite(found.loss[: most + 1]))
+        n_nodes, ended_by = self._grow(tree, units, result, most)
+        sizes = np.flatnonzero(np.isfinite(result.loss[: most + 1]))
         if not len(sizes):
             raise ValueError(f"no subset of the features of {train.name} keeps the limits; loosen them")
         masks = np.zeros((len(sizes), train.n_features), bool)
-        masks[:, order] = np.repeat(found.subset[sizes], np.diff(units.first), axis=1)
+        masks[:, order] = np.repeat(result.subset[sizes], np.diff(units.first), axis=1)
         W = ridge_subsets(A, moments.unit, masks)
         losses = 1.0 - W @ moments.unit
-        if (np.abs(losses - found.loss[sizes]) > EXACT * losses).any():
+        if (np.abs(losses - result.loss[sizes]) > LOSS_TOLERANCE * losses).any():
             raise lost
-        return masks, losses, np.minimum(losses, found.bound[sizes]), W, n_nodes, ended_by
+        return masks, losses, np.minimum(losses, result.bound[sizes]), W, n_nodes, ended_by
 
     def _units(self, train: RankingData, allowed: Integers) -> tuple[Integers, Units]:
         """Return the allowed features unit by unit, and the units."""
@@ -243,11 +243,11 @@ class BestSubset(Selection, LinearRanker):
             most=limits[~np.isnan(limits)] * (1 + ROUNDING),
         )
 
-    def _grow(self, tree: Tree, units: Units, found: Found, most: int) -> tuple[int, str]:
+    def _grow(self, tree: Tree, units: Units, result: Found, most: int) -> tuple[int, str]:
         """Search the sizes up to `most`; return the number of nodes, and the limit that ended the search, or ""."""
         began, n_nodes, ended_by = perf_counter(), 0, ""
         most_nodes = self.max_nodes or max(1, WORK // len(units.share) ** 2)
-        chunk = max(1, CHUNK // len(units.share) ** 2)
+        chunk = max(1, NODES_AT_ONCE // len(units.share) ** 2)
         n_children = int(tree.counts[0, 0])
         lows = [2**power for power in range(most.bit_length())]
         for number, low in enumerate(lows):
@@ -255,7 +255,7 @@ class BestSubset(Selection, LinearRanker):
             tree.level[0], tree.counts[0, 1] = 0, n_children - 1
             try:
                 while tree.level[0] >= 0 and not ended_by:
-                    n_nodes += grow_tree(tree, units, found, low, high, min(chunk, most_nodes - n_nodes), False)
+                    n_nodes += grow_tree(tree, units, result, low, high, min(chunk, most_nodes - n_nodes), False)
                     if self.progress is not None:
                         done = 1.0 - (int(tree.counts[0, 1]) + 1) / max(1, n_children)
                         self.progress("best_subset", (number + done) / len(lows), high, n_nodes)
@@ -265,7 +265,7 @@ class BestSubset(Selection, LinearRanker):
                         ended_by = f"time_limit={self.time_limit:g}"
             except KeyboardInterrupt:
                 ended_by = "Ctrl-C"
-            grow_tree(tree, units, found, low, high, 0, True)
+            grow_tree(tree, units, result, low, high, 0, True)
         return n_nodes, ended_by
 
 
@@ -292,19 +292,19 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
         rise=np.tile(np.append(-falling[removable], 0.0), (n_levels, 1)),
         loss=np.full(n_levels, 1.0 - b @ table[:, -1]),
         counts=np.full((n_levels, 3), (n_free, n_free - 1, len(free) - n_free)),
-        kept=order,
+        included=order,
         level=np.zeros(1, np.int64),
     )
     tree.M[0, :-1] = table[np.ix_(rows, np.append(rows, len(b)))]
     units = units._replace(share=max(shares, key=lambda share: float(share @ table[:, -1] ** 2)).clip(0.0))
     unknown = np.full(len(free) + 1, np.inf)
-    found = Found(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
+    result = Found(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
     left, loss = np.arange(len(free)), tree.loss[0]
     while True:
         if room_for(left[:0], left, units) == 0:
-            found.loss[len(left)], found.subset[len(left), left] = loss, True
+            result.loss[len(left)], result.subset[len(left), left] = loss, True
         if len(left) == 1 or not free.any():
-            return tree, units, found
+            return tree, units, result
         rises = _rises(table, units, free)
         worst = rises.argmin()
         out = slice(*units.first[worst : worst + 2])

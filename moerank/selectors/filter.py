@@ -69,7 +69,6 @@ class Filter(Selection):
     ranker: RankerOrNone = None
 
     _size: ClassVar[str | None] = "n_features_to_select"
-    _takes_weights = True  # as RankSVM, the ranker by default
 
     @property
     def coef_(self) -> Matrix:

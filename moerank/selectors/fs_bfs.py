@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import train_on_subsets
-from moerank.rankers.population import LinearPopulation, Population, ScoredPopulation
+from moerank.rankers.population import LinearPopulation, Population, batch_of
 from moerank.rankers.selection import SelectionPath, nested_masks
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
@@ -46,8 +45,8 @@ def coordinate_ascent(
     D. Metzler, W. B. Croft: Linear feature-based models for information retrieval. Information Retrieval 10, 2007.
     """
     X = data.X64 if features is None else np.ascontiguousarray(data.X64[:, features])
-    found = [_ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))]
-    return max(found, key=lambda result: result[1])
+    results = [_ascend(data, X, metric, first, tolerance) for first in range(min(restarts, X.shape[1]))]
+    return max(results, key=lambda result: result[1])
 
 
 def _ascend(data: RankingData, X: Matrix, metric: Metric, first: int, tolerance: float) -> tuple[Vector, float]:
@@ -184,8 +183,8 @@ class FSBFS(Filter):
             )
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
-        found = self._once(train, None, lambda: self._partition(train))
-        self.subsets_, self.combinations_, self.values_, self._cut_short = found
+        results = self._once(train, None, lambda: self._partition(train))
+        self.subsets_, self.combinations_, self.values_, self._cut_short = results
 
     @property
     def n_combined_(self) -> int:
@@ -195,27 +194,27 @@ class FSBFS(Filter):
     def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix, bool]:
         """Return the subsets, their combinations (n_subsets, n_features), their values, and if the limit was met."""
         metric = as_metric(self.metric, NDCG(10))
-        found: dict[Subset, tuple[Matrix, float]] = {}
+        results: dict[Subset, tuple[Matrix, float]] = {}
 
         n_joined, cut_short = 0, False
 
         def value(subset: Subset) -> float:
             nonlocal n_joined, cut_short
-            if subset not in found:
+            if subset not in results:
                 if len(subset) > 1:
                     if n_joined == self.max_evaluations:
                         cut_short = True
                         raise EvaluationsSpent
                     n_joined += 1
-                found[subset] = coordinate_ascent(train, metric, subset, self.restarts, self.tolerance)
-            return found[subset][1]
+                results[subset] = coordinate_ascent(train, metric, subset, self.restarts, self.tolerance)
+            return results[subset][1]
 
         features = np.flatnonzero(self.varying_).tolist()
         subsets = partition(features, value, self.patience, self.max_size, self.tolerance)
         combinations = np.zeros((len(subsets), train.n_features))
         for row, subset in zip(combinations, subsets, strict=True):
-            row[list(subset)] = found[subset][0]
-        values = np.array([found[subset][1] for subset in subsets])
+            row[list(subset)] = results[subset][0]
+        values = np.array([results[subset][1] for subset in subsets])
         return subsets, combinations, values, cut_short
 
     def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
@@ -228,13 +227,19 @@ class FSBFS(Filter):
         population = train_on_subsets(self._chosen_ranker(), new, masks)
         members = (masks[:, :, None] & (self.combinations_ != 0)).any(axis=1)
         if population.coefs is None:
-            scores = partial(_scores_of_new_features, population, self.combinations_)
-            return members, ScoredPopulation(scores, np.arange(len(masks)))
+            return members, batch_of(_OnCombinations(population, self.combinations_), len(masks), train.n_features)
         return members, LinearPopulation(population.coefs @ self.combinations_)
 
 
-def _scores_of_new_features(population: Population, combinations: Matrix, X: Matrix) -> Matrix:
-    return population.scores(linear_scores(X, combinations))
+@dataclass(frozen=True, eq=False)
+class _OnCombinations:
+    """Rankers of new features, which score by the original ones."""
+
+    population: Population
+    combinations: Matrix
+
+    def scores(self, X: Matrix) -> Matrix:
+        return self.population.scores(linear_scores(X, self.combinations))
 
 
 def partition(

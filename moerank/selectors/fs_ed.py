@@ -13,8 +13,8 @@ from moerank.data import RankingData
 from moerank.data.describe import SMALLEST_SQUARED
 from moerank.kernels.similarity import gaussian_density
 from moerank.metrics import NDCG, as_metric
-from moerank.rankers.cutting_plane import RankSVMStruct
 from moerank.rankers.importance import single_feature_values
+from moerank.rankers.structural_svm import RankSVMStruct
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
 FLOOR = 1e-12

@@ -21,7 +21,7 @@ from moerank.rankers.fsm_rank import FSMRank, weights_of
 from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
-from moerank.training.listed import LaneGroup, PairProblem, lane_groups
+from moerank.training.listed import ListedPairs, lane_groups
 
 
 @dataclass(eq=False, repr=False)
@@ -98,51 +98,41 @@ class FSMRankSubgradient(LargestWeightsPath):
         return [{"lambda1": lambda1, "lambda2": lambda2, "eta0": eta0} for lambda2, lambda1, eta0 in entries]
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        group = next(lane_groups(1, np.float64))
-        variables, history = _minimise(train, [self], group)
+        variables, history = _minimise(train, [self])
         self.variables_, self.objectives_ = variables[0], history[:, 0].copy()
         self.n_iter_ = self.max_iter
         self._set_weights(weights_of(variables)[0])
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
-        W = np.empty((len(candidates), train.n_features))
-        for group in lane_groups(len(candidates), np.float64):
-            W[group.rows] = weights_of(_minimise(train, candidates, group)[0])
-        return linear_scores(validation.X, W)
+        return linear_scores(validation.X, weights_of(_minimise(train, candidates)[0]))
 
     @property
     def _remedy(self) -> str:
         return "no step came below the objective of no features: lower eta0 or lambda2, or scale the features"
 
 
-def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient], group: LaneGroup) -> tuple[Matrix, Matrix]:
-    """Train a group of rankers that differ in lambda1, lambda2 and eta0 alone.
+def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tuple[Matrix, Matrix]:
+    """Train rankers that differ in lambda1, lambda2 and eta0 alone.
 
-    Returns their variables (group, 2 n_features) and histories (max_iter + 1, lanes).
+    Returns their variables (n_rankers, 2 n_features) and histories (max_iter + 1, n_rankers).
     """
-    problem = PairProblem.of(train)
-    one = rankers[0]
+    pairs, one = ListedPairs.of(train), rankers[0]
     s = feature_importance(train, one.importance)
     A = feature_similarity(train, one.similarity, convex=one.convex)
     cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
     parameters = np.array([(ranker.lambda1, ranker.lambda2, ranker.eta0) for ranker in rankers], np.float64)
-    lambda1, lambda2, eta0 = np.ascontiguousarray(group.fill_up(parameters, empty=1.0).T)
-    history = np.empty((one.max_iter + 1, group.n_lanes))
-    variables: Matrix = subgradient_lanes(
-        problem.X,
-        problem.pairs.first,
-        problem.pairs.winner,
-        problem.pairs.worse,
-        np.tile(s > 0, (group.n_lanes, 1)),
-        A,
-        np.tile(cost, (group.n_lanes, 1)),
-        lambda1,
-        lambda2,
-        eta0,
-        one.max_iter,
-        history,
-    )
-    return variables[: len(group)], history
+    variables, histories = [], []
+    for group in lane_groups(len(rankers), np.float64):
+        history = np.empty((one.max_iter + 1, group.n_lanes))
+        lambda1, lambda2, eta0 = np.ascontiguousarray(group.fill_up(parameters, empty=1.0).T)
+        result = subgradient_lanes(
+            pairs.X, pairs.pairs.first, pairs.pairs.winner, pairs.pairs.worse,
+            np.tile(s > 0, (group.n_lanes, 1)), A, np.tile(cost, (group.n_lanes, 1)),
+            lambda1, lambda2, eta0, one.max_iter, history,
+        )  # fmt: skip
+        variables.append(result[: len(group)])
+        histories.append(history[:, : len(group)])
+    return np.concatenate(variables), np.hstack(histories)
 
 
 @dataclass(eq=False, repr=False)

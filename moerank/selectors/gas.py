@@ -20,7 +20,7 @@ from moerank.rankers.importance import single_feature_values, spearman
 from moerank.rankers.lambda_mart import LambdaMART
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
-Importance = Literal["measure", "loss"]
+GASImportance = Literal["measure", "loss"]
 Similarity = Literal["kendall", "spearman"]
 Over = Literal["queries", "documents"]
 Relevance = Literal["measure", "lambdamart"]
@@ -85,7 +85,7 @@ class GAS(Filter):
     """
 
     c: NotNegative = 0.01
-    importance: Importance = "loss"
+    importance: GASImportance = "loss"
     similarity: Similarity = "kendall"
     metric: MetricOrNone = None
     normalise: bool = True
@@ -160,7 +160,7 @@ def kendall(X: Matrix) -> Matrix:
 
 
 # Correlations of short queries are often equal, and rounding, by the order of the documents, must not part them.
-DIGITS = 12
+CORRELATION_DIGITS = 12
 
 # Few trees with leaves of many documents, for on a feature alone more of them learn the documents by heart.
 ALONE = {"n_trees": 30, "n_leaves": 10, "min_leaf": 20}
@@ -211,7 +211,7 @@ def absolute_correlations(data: RankingData, similarity: Similarity, over: Over 
     correlation = spearman if similarity == "spearman" else kendall
     return data.remember(
         ("absolute correlation of rankings", similarity, over),
-        lambda: mean_absolute(data.X64, offsets, correlation).round(DIGITS),
+        lambda: mean_absolute(data.X64, offsets, correlation).round(CORRELATION_DIGITS),
     )
 
 
@@ -383,12 +383,12 @@ def cluster_order(relevance: Matrix, similarity: Matrix, method: Linkage) -> Ord
     if n_features == 1:
         return np.zeros(1, np.int64)
     distances = np.clip(1.0 - similarity[np.triu_indices(n_features, 1)], 0.0, None)
-    place = np.empty(n_features, np.int64)
-    place[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
+    rank = np.empty(n_features, np.int64)
+    rank[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
     best = list(range(n_features))  # the most relevant feature of each cluster, single features first
     order: list[int] = []
     for a, b in linkage(distances, method)[:, :2].astype(np.int64):
-        winner, loser = sorted((best[a], best[b]), key=place.__getitem__)
+        winner, loser = sorted((best[a], best[b]), key=rank.__getitem__)
         best.append(winner)
         order.append(loser)
     return np.array([best[-1], *order[::-1]])

@@ -18,16 +18,16 @@ from moerank.metrics import Metric, as_metric
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
 from moerank.rankers.base import Grid
 
-SQUARED = "squared"
+SQUARED_ERROR = "squared"
 
 # Documents with equal features have equal predictions, and rounding must not part them.
-DIGITS = 10
+LOSS_DIGITS = 10
 
 
 def check_criterion(criterion: Any) -> None:
     """Raise a ValueError for a parameter that is neither the squared error nor a metric nor the name of one."""
-    if criterion != SQUARED:
-        as_metric(criterion, name=f"criterion must be {SQUARED!r}, or it")
+    if criterion != SQUARED_ERROR:
+        as_metric(criterion, name=f"criterion must be {SQUARED_ERROR!r}, or it")
 
 
 Criterion: TypeAlias = Annotated[Metric | str, check_criterion]
@@ -117,7 +117,7 @@ class GreedyRankRLS(Selection, LinearRanker):
 
     def _select(self, train: RankingData, n_steps: int) -> tuple[Integers, Matrix, Matrix]:
         """Return order, criterion and rankers of the first `n_steps` features, or of all that vary."""
-        judge = None if self.criterion == SQUARED else partial(_errors, train, as_metric(self.criterion))
+        judge = None if self.criterion == SQUARED_ERROR else partial(_errors, train, as_metric(self.criterion))
         centred = centre_in_queries(train.X[:, self.varying_], train.offsets)
         try:
             order, errors, coefs = greedy_rank_rls(
@@ -142,5 +142,5 @@ class GreedyRankRLS(Selection, LinearRanker):
 def _errors(train: RankingData, metric: Metric, predictions: Matrix) -> Vector:
     """Return 1 − the metric of each column of predictions (n_documents, n_features)."""
     largest = np.abs(predictions).max(axis=0)
-    scores = (predictions / np.where(largest > 0, largest, 1.0)).round(DIGITS)
+    scores = (predictions / np.where(largest > 0, largest, 1.0)).round(LOSS_DIGITS)
     return 1.0 - np.asarray(metric.score(train, scores))

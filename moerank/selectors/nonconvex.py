@@ -8,14 +8,15 @@ from typing import Literal, Self
 
 import numpy as np
 
-from moerank.arrays import Integers, Matrix, Vector, Words
+from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import Count, NotNegative, Positive, Share
 from moerank.data import RankingData
-from moerank.kernels.proximal import proximal_lanes
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid
 from moerank.rankers.selection import LargestWeightsPath
-from moerank.training.listed import LaneGroup, LanePairs, PairProblem, lane_groups
+from moerank.training.listed import ListedPairs
+from moerank.training.masks import Masks
+from moerank.training.pair_loss import Penalties
 
 Penalty = Literal["lp", "log", "mcp"]
 # The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.
@@ -150,88 +151,59 @@ class _Course:
 
 
 def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[_Course]]:
-    """Train rankers that may differ in all their parameters: W (n_rankers, n_features), and how it went."""
-    problem = PairProblem.of(train)
-    W = np.empty((len(rankers), train.n_features))
-    courses: list[_Course] = []
-    for group in lane_groups(len(rankers), np.float64):
-        W[group.rows], more = _solve_group(problem, rankers, group)
-        courses += more
+    """Train rankers that may differ in all their parameters, each until its own end: their weights, and how it went."""
+    pairs = ListedPairs.of(train)
+    W = np.zeros((len(rankers), train.n_features))
+    cost = np.repeat([[float(ranker.lam)] for ranker in rankers], train.n_features, axis=1)
+    scale = np.array([1.0 / ranker.C for ranker in rankers])
+    courses = [_Course() for _ in rankers]
+    moving = np.arange(len(rankers))
+    while len(moving):
+        variables, objective, n_steps = _weighted_problems(pairs, W[moving], cost[moving], scale[moving])
+        u, v = np.hsplit(variables, 2)
+        going = np.ones(len(moving), np.bool_)
+        for row, i in enumerate(moving.tolist()):
+            ranker, course, w = rankers[i], courses[i], u[row] - v[row]
+            loss = ranker.C * objective[row] - cost[i] @ (u[row] + v[row])
+            value = float(loss + ranker.penalties(np.abs(w)).sum())
+            change = np.abs(w - W[i]).max()
+            if course.objectives and value > course.objectives[-1]:  # the gain was the rounding of the solution
+                going[row] = False
+                continue
+            course.objectives.append(value)
+            following = ranker.costs(np.abs(w))
+            spent = n_steps[row] == INNER_STEPS and np.array_equal(following, cost[i])
+            W[i], cost[i] = w, following
+            course.bound = "" if change <= ranker.tol else _bound(ranker, course, spent, change)
+            going[row] = change > ranker.tol and not course.bound
+        moving = moving[going]
     return W, courses
 
 
-def _solve_group(
-    problem: PairProblem, everybody: Sequence[NonconvexRanker], group: LaneGroup
-) -> tuple[Matrix, list[_Course]]:
-    """Train a group of rankers, each until its own end."""
-    n_features = problem.X.shape[1]
-    rankers = everybody[group.rows]
-    words, n_kept = LanePairs(len(problem), np.float64).pack(group)
-    W = np.zeros((group.n_lanes, n_features))
-    cost = group.fill_up(np.repeat([[float(ranker.lam)] for ranker in everybody], n_features, axis=1))
-    scale = group.fill_up(np.array([1.0 / ranker.C for ranker in everybody]))
-    courses = [_Course() for _ in rankers]
-    moving = n_kept > 0
-    while moving.any():
-        variables, objective, n_steps = _weighted_problems(problem, words, np.where(moving, n_kept, 0), W, cost, scale)
-        u, v = np.hsplit(variables, 2)
-        for lane in np.flatnonzero(moving).tolist():
-            ranker, w = rankers[lane], u[lane] - v[lane]
-            loss = ranker.C * objective[lane] - cost[lane] @ (u[lane] + v[lane])
-            value = float(loss + ranker.penalties(np.abs(w)).sum())
-            history = courses[lane].objectives
-            change = np.abs(w - W[lane]).max()
-            if history and value > history[-1]:  # what the ℓ₁ problem gained was the rounding of its solution
-                moving[lane] = False
-                continue
-            history.append(value)
-            following = ranker.costs(np.abs(w))
-            same = n_steps[lane] == INNER_STEPS and np.array_equal(following, cost[lane])
-            W[lane], cost[lane] = w, following
-            done = change <= ranker.tol
-            if not done and same:  # the next problem would be this one, which has had its steps
-                courses[lane].bound = (
-                    f"{INNER_STEPS:,} steps for one weighted ℓ₁ problem, as where no penalty is left and the data "
-                    "can be separated; raise lam or gamma, or lower C"
-                )
-            elif not done and len(history) == ranker.max_iter:
-                courses[lane].bound = (
-                    f"max_iter={ranker.max_iter} weighted ℓ₁ problems, the last of which changed a weight by "
-                    f"{change:.3g}; raise max_iter or tol"
-                )
-            moving[lane] = not (done or courses[lane].bound)
-    return W[: len(rankers)], courses
+def _bound(ranker: NonconvexRanker, course: _Course, spent: bool, change: float) -> str:
+    """Return the bound that a ranker has met, or an empty text."""
+    if spent:  # the next problem would be this one, which has had its steps
+        return (
+            f"{INNER_STEPS:,} steps for one weighted ℓ₁ problem, as where no penalty is left and the data can be "
+            "separated; raise lam or gamma, or lower C"
+        )
+    if len(course.objectives) == ranker.max_iter:
+        return (
+            f"max_iter={ranker.max_iter} weighted ℓ₁ problems, the last of which changed a weight by {change:.3g}; "
+            "raise max_iter or tol"
+        )
+    return ""
 
 
 def _weighted_problems(
-    problem: PairProblem,
-    words: Words,
-    n_kept: Integers,
-    start: Matrix,
-    cost: Matrix,
-    scale: Vector,
+    pairs: ListedPairs, start: Matrix, cost: Matrix, scale: Vector
 ) -> tuple[Matrix, Vector, Integers]:
-    """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| in the lanes that keep any pairs.
+    """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| for each row.
 
-    Returns the variables [u; v] (lanes, 2 n_features) with w = u − v, the objectives and the numbers of steps (lanes,).
+    Returns the variables [u; v] (n, 2 n_features) with w = u − v, the objectives and the numbers of steps (n,).
     """
-    n_lanes, n_features = start.shape
-    history = np.empty((INNER_STEPS + 1, n_lanes))
-    variables, n_iter = proximal_lanes(
-        problem.X,
-        problem.pairs.first,
-        problem.pairs.winner,
-        problem.pairs.worse,
-        words,
-        n_kept,
-        np.ones((n_lanes, n_features), bool),
-        np.zeros((0, 0)),  # no similarity term
-        cost,
-        np.zeros(n_lanes),
-        scale,
-        np.hstack([start.clip(0.0), (-start).clip(0.0)]),
-        INNER_STEPS,
-        INNER_TOL,
-        history,
-    )
-    return variables, history[n_iter, np.arange(n_lanes)], n_iter
+    begin = np.hstack([start.clip(0.0), (-start).clip(0.0)])
+    penalties = Penalties(np.zeros((0, 0)), cost, np.zeros(len(scale)), scale)
+    masks = Masks(np.ones(start.shape, np.bool_))
+    variables, n_iter, history = pairs.minimise_penalised(penalties, masks, begin, INNER_STEPS, INNER_TOL)
+    return variables, history[n_iter, np.arange(len(scale))], n_iter

@@ -1,4 +1,4 @@
-"""Tests between solvers: against a reference query by query, by paired runs, and by ranks over folds."""
+"""Tests between solvers, the choice of one by validation queries, and means over the folds of a problem."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import numpy as np
 import pandas as pd
 
 from moerank.arrays import Vector
-from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p
+from moerank.files import Json
+from moerank.statistics import LEVEL, PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p
+from moerank.studies.problem import Published
+from moerank.studies.result import PARTS, Result
 from moerank.studies.results import NoResultsError, Results
 
 
@@ -98,8 +101,8 @@ def verdicts(results: Results) -> pd.DataFrame:
     rows = []
     for solver, runs_of in Results(result for result in results if result.verdict is not None).by_solver().items():
         folds = {fold: [run.verdict for run in runs if run.verdict is not None] for fold, runs in runs_of.items()}
-        found = [verdict for runs in folds.values() for verdict in runs]
-        first = found[0]
+        every = [verdict for runs in folds.values() for verdict in runs]
+        first = every[0]
         n_features = float(np.mean([np.mean([verdict.n_features for verdict in runs]) for runs in folds.values()]))
         means = [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds.values()]
         pooled_verdict = first.model_copy(
@@ -107,7 +110,7 @@ def verdicts(results: Results) -> pd.DataFrame:
                 "n_queries": sum(runs[0].n_queries for runs in folds.values()),
                 "differences": tuple(np.concatenate(means).tolist()),
                 "n_features": round(n_features),
-                "margin": max(verdict.margin for verdict in found),
+                "margin": max(verdict.margin for verdict in every),
                 "against": first.against.partition("(")[0],
                 "advice": "",
                 "rival": "",
@@ -117,12 +120,12 @@ def verdicts(results: Results) -> pd.DataFrame:
             {
                 "solver": solver,
                 "against": pooled_verdict.against,
-                "runs": len(found),
+                "runs": len(every),
                 "n_features": n_features,
                 "verdict": pooled_verdict,
-                "loss": sum(verdict.finding == "loss" for verdict in found),
-                "gain": sum(verdict.finding == "gain" for verdict in found),
-                "equivalent": sum(verdict.equivalent for verdict in found),
+                "loss": sum(verdict.finding == "loss" for verdict in every),
+                "gain": sum(verdict.finding == "gain" for verdict in every),
+                "equivalent": sum(verdict.equivalent for verdict in every),
             }
         )
     return pd.DataFrame(rows)
@@ -289,14 +292,14 @@ def standings(pairs: pd.DataFrame, alpha: float = 0.05) -> dict[str, dict[str, l
     {'better': [], 'worse': ['a'], 'undecided': []}
     """
     names = dict.fromkeys([*pairs["solver"], *pairs["other"]])
-    found: dict[str, dict[str, list[str]]] = {name: {"better": [], "worse": [], "undecided": []} for name in names}
+    ranked: dict[str, dict[str, list[str]]] = {name: {"better": [], "worse": [], "undecided": []} for name in names}
     for pair in pairs.dropna(subset="holm").itertuples():
         shown = pair.holm <= alpha
         ahead = "better" if pair.difference > 0 else "worse"
         behind = "worse" if pair.difference > 0 else "better"
-        found[pair.solver][ahead if shown else "undecided"].append(pair.other)
-        found[pair.other][behind if shown else "undecided"].append(pair.solver)
-    return found
+        ranked[pair.solver][ahead if shown else "undecided"].append(pair.other)
+        ranked[pair.other][behind if shown else "undecided"].append(pair.solver)
+    return ranked
 
 
 def _adjusted(rows: list[dict[str, object]]) -> pd.DataFrame:
@@ -306,3 +309,113 @@ def _adjusted(rows: list[dict[str, object]]) -> pd.DataFrame:
     frame["holm"] = np.nan
     frame.loc[tested, "holm"] = holm(frame.loc[tested, "p"].to_numpy(float))
     return frame
+
+
+def summarise(results: Sequence[Result], published: Sequence[Published] = ()) -> Json:
+    """Average the chosen member and each baseline of one solver and seed over two or more folds.
+
+    Returns
+    -------
+    dict
+        As summary.json has it: ``problem``, ``solver``, ``seed``, ``metrics``, ``folds``, ``rows`` of the solver and of
+        the baselines, and ``published``. A row has ``name``, ``n_features``, the ``means`` of each metric on each part,
+        their standard ``errors``, s / √n with s over n − 1, and ``objectives`` beyond the features and the error.
+    """
+    every = Results(results).with_baselines()
+    rows = []
+    for name, means in every.means().items():
+        values = {part: {metric: means.mean(f"{part} {metric}") for metric in every.metrics} for part in PARTS}
+        row: Json = {"name": name, "n_features": means.mean("n_features")[0]}
+        for column, key in enumerate(("means", "errors")):
+            row[key] = {part: {metric: pair[column] for metric, pair in t.items()} for part, t in values.items()}
+        rows.append({**row, "objectives": {key: means.mean(key)[0] for key in every.further_objectives}})
+    return {
+        "problem": results[0].problem,
+        "solver": results[0].solver,
+        "seed": results[0].seed,
+        "metrics": results[0].metrics,
+        "folds": [result.fold for result in results],
+        "rows": rows,
+        "published": [entry.model_dump(mode="json") for entry in published],
+    }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to take from a study of one problem: the solver with the best mean on validation queries.
+
+    Everything is of the folds that all solvers have. Solvers that test queries show to be better or worse than it are
+    counted by paired t tests at the level .05 after Holm, rankers that select nothing among them.
+    """
+
+    solver: str  # ties go to fewer features
+    others: list[str]  # the other solvers that select features
+    folds: list[int]
+    n_features: float  # mean over folds after seeds
+    value: float  # mean of the test metric over the folds, after seeds
+    error: float  # its standard error
+    loss: pd.Series  # its row of `verdicts`: against the same ranker on all features
+    better: int
+    worse: int
+    undecided: int  # shown neither better nor worse
+    best_on_test: str  # what one would take with the test values in sight
+    compared: dict[str, float]  # mean number of settings and members that validation compared
+    cross_validated: bool  # whether cross-validation within the training queries chose
+
+
+def by_validation(results: Results) -> list[str]:
+    """Return the solvers of one problem that select features, the one with the best validation mean first.
+
+    The order is by the mean of the error's metric over folds, after seeds, on the training queries by cross-validation
+    if all solvers have it, else on the validation queries; ties go to fewer features, then by name. Test queries do not
+    count. Solvers without a verdict select nothing.
+    """
+    selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
+    means = results.among(list(selecting)).means() if selecting else {}
+    column = "cross-validated" if cross_validated(results) else f"validation {results.metric}"
+    # The last bits of a mean depend on the order of its sum: what agrees to ten places is a tie.
+    order = [(-round(mean.mean(column)[0], 10), mean.mean("n_features")[0], name) for name, mean in means.items()]
+    return [name for _, _, name in sorted(order)]
+
+
+def cross_validated(results: Results) -> bool:
+    """Whether all results that select features were cross-validated."""
+    return all(result.cross_validated is not None for result in results if result.verdict is not None)
+
+
+def chosen_solver(results: Results) -> Choice:
+    """Choose a solver by the validation queries of one problem, and look at its test queries.
+
+    Since test queries have no say in the choice, its difference from all features needs no adjustment for the number of
+    solvers; its tests against the others are adjusted by Holm's method.
+    """
+    candidates = by_validation(results)
+    if not candidates:
+        raise NoResultsError("no finished run selects features and was judged by test queries")
+    mine = results.by_solver()
+    folds = sorted(set.intersection(*(set(mine[solver]) for solver in candidates)))
+    if not folds:
+        raise NoResultsError("the solvers that select features have no fold in common yet")
+    shared = Results(result for result in results if result.fold in folds)
+    solver, *others = by_validation(shared)
+    means = shared.means()
+    test = f"test {results.metric}"
+    tests = against_reference(shared, solver, results.metric)
+    signs = np.sign(tests["difference"]).where(tests["holm"] <= LEVEL, 0.0)
+    better, worse = (int(np.count_nonzero(signs == sign)) for sign in (1, -1))
+    value, error = means[solver].mean(test)
+    return Choice(
+        solver=solver,
+        others=others,
+        folds=folds,
+        n_features=means[solver].mean("n_features")[0],
+        value=value,
+        error=error,
+        loss=verdicts(shared.among([solver])).iloc[0],
+        better=better,
+        worse=worse,
+        undecided=len(tests) - better - worse,
+        best_on_test=max([solver, *others], key=lambda name: round(means[name].mean(test)[0], 10)),
+        compared={name: means[name].mean("compared")[0] for name in (solver, *others)},
+        cross_validated=cross_validated(shared),
+    )

@@ -42,10 +42,10 @@ from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import (
     SOURCES,
     Data,
+    DataFolders,
     Fold,
     InMemory,
     MemoryData,
-    Places,
     Split,
     read_memory,
     shipped_folder,
@@ -75,7 +75,7 @@ class FeaturesSection(LimitsSection):
 
     table: Annotated[str, Field(min_length=1)] | None = None
 
-    def applied(self, fold: Fold, places: Places) -> tuple[Fold, Parameters]:
+    def applied(self, fold: Fold, folders: DataFolders) -> tuple[Fold, Parameters]:
         """Return the parts of a fold with these costs, without the features that are left out, and the limits.
 
         The limits call features by name, as columns have other numbers where some are left out.
@@ -90,7 +90,7 @@ class FeaturesSection(LimitsSection):
         """
         train, validation, test = fold
         if self.table is not None:
-            path = self._table_path(places)
+            path = self._table_path(folders)
             table = read_text(path, MOST_BYTES)
             costs = read_cost_table(table, str(path), train.feature_names)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
@@ -101,12 +101,14 @@ class FeaturesSection(LimitsSection):
         parts = train.with_features(allowed), validation.with_features(allowed), test.with_features(allowed)
         return parts, limits
 
-    def _table_path(self, places: Places) -> Path:
+    def _table_path(self, folders: DataFolders) -> Path:
         assert self.table is not None
-        for path in [*places.files(self.table), shipped_folder() / self.table]:
+        for path in [*folders.files(self.table), shipped_folder() / self.table]:
             if path.is_file():
                 return path
-        raise FileNotFoundError(f"[features] table {self.table} is in none of {places}; put it beside the problem file")
+        raise FileNotFoundError(
+            f"[features] table {self.table} is in none of {folders}; put it beside the problem file"
+        )
 
 
 class MetricSection(Section):
@@ -232,7 +234,7 @@ class Problem(Section):
     ensemble: EnsembleSettings = EnsembleSettings()
     published: tuple[Published, ...] = ()
 
-    _beside: Path | None = PrivateAttr(default=None)
+    _folder: Path | None = PrivateAttr(default=None)
 
     @field_validator("search", *STAGES)
     @classmethod
@@ -243,12 +245,12 @@ class Problem(Section):
     @property
     def folder(self) -> Path | None:
         """The folder of the problem's file; None of a problem that has no file, or comes with the package."""
-        return self._beside
+        return self._folder
 
-    def beside(self, folder: Path) -> Self:
+    def located_in(self, folder: Path) -> Self:
         """Return the same problem, whose data are looked for in the folder of its file first."""
         problem = self.model_copy()
-        problem._beside = folder
+        problem._folder = folder
         return problem
 
     def n_folds(self, data: str | Path | None = None) -> int:
@@ -264,7 +266,7 @@ class Problem(Section):
         FileNotFoundError
             If the data are not there.
         """
-        return self.data.n_folds(self.places(data))
+        return self.data.n_folds(self.folders(data))
 
     def load_fold(self, fold: int, data: str | Path | None = None) -> Fold:
         """Return the training, validation and test part of a fold.
@@ -290,16 +292,16 @@ class Problem(Section):
 
     def load_limited_fold(self, fold: int, data: str | Path | None = None) -> tuple[Fold, Parameters]:
         """Return the parts of a fold as `load_fold` does, and the limits on features, by the names of arguments."""
-        places = self.places(data)
-        check_at_least(1, self.data.n_folds(places), fold=fold)
-        train, vali, test = self.data.read(fold, places)
+        folders = self.folders(data)
+        check_at_least(1, self.data.n_folds(folders), fold=fold)
+        train, vali, test = self.data.read(fold, folders)
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
             raise ValueError(
                 f"problem {self.name}: the grid {rows} × {columns} has {rows * columns} pixels, but the data have "
                 f"{train.n_features} features; correct [data] grid"
             )
-        (train, vali, test), limits = self.features.applied((train, vali, test), places)
+        (train, vali, test), limits = self.features.applied((train, vali, test), folders)
         if self.data.scaled is not None:
             scaled = self.data.scaled
             return (train.declared(scaled), vali.declared(scaled), test.declared(scaled)), limits
@@ -341,21 +343,18 @@ class Problem(Section):
 
     def files(self, fold: int, data: str | Path | None = None) -> list[Path]:
         """Return the files of a fold and of the features; arguments as in `load_fold`."""
-        places = self.places(data)
-        tables = [] if self.features.table is None else [self.features._table_path(places)]
-        return [*self.data.files(fold, places), *tables]
+        folders = self.folders(data)
+        tables = [] if self.features.table is None else [self.features._table_path(folders)]
+        return [*self.data.files(fold, folders), *tables]
 
-    def places(self, data: str | Path | None) -> Places:
+    def folders(self, data: str | Path | None) -> DataFolders:
         """Return where data are looked for: beside the file, and then only in `data` if it is given."""
         named = os.environ.get("MOERANK_DATA")
         roots = [Path(root) for root in (named, "data") if root] if data is None else [Path(data)]
-        return Places([*([] if self._beside is None else [self._beside]), *roots], roots)
+        return DataFolders([*filter(None, [self._folder]), *roots], roots)
 
 
 MOST_BYTES_OF_PROBLEM_FILES = 2**20
-
-LONGEST_LINE = 4096
-"""A key of thousands of parts, which is read in the square of their number, fits into none."""
 
 
 def shipped_problems() -> dict[str, Path]:
@@ -401,7 +400,7 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     document = _changed(_document(path), overrides)
     with _sentences(str(path), overrides):
         read = Problem.model_validate(document)
-    return read if str(problem) in shipped_problems() else read.beside(path.parent)
+    return read if str(problem) in shipped_problems() else read.located_in(path.parent)
 
 
 def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None = None) -> Problem:
@@ -459,7 +458,7 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
         document["data"] = problem.data
     with _sentences(f"problem {problem.name!r}", settings):
         changed = Problem.model_validate(document)
-    return changed.beside(problem.folder) if problem.folder else changed
+    return changed.located_in(problem.folder) if problem.folder else changed
 
 
 def _document(path: Path) -> Json:
@@ -467,9 +466,6 @@ def _document(path: Path) -> Json:
     if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     text = read_text(path, MOST_BYTES_OF_PROBLEM_FILES)
-    for number, line in enumerate(text.splitlines(), start=1):
-        if len(line) > LONGEST_LINE:
-            raise ValueError(f"{path}: line {number} has more than {LONGEST_LINE:,} characters; break it")
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -490,24 +486,24 @@ def _problem_path(problem: str | Path) -> Path:
 
 
 @contextmanager
-def _sentences(place: str, settings: Mapping[str, object]) -> Iterator[None]:
+def _sentences(file: str, settings: Mapping[str, object]) -> Iterator[None]:
     """Turn what pydantic says of a problem into a ValueError of one sentence."""
     try:
         yield
     except ValidationError as error:
-        raise ValueError(_sentence(error, place, settings)) from None
+        raise ValueError(_sentence(error, file, settings)) from None
 
 
 def _changed(document: Json, settings: Mapping[str, object]) -> Json:
     """Return a document, into which settings are put under dotted keys; tables are made on the way."""
     for key, value in settings.items():
         *tables, last = key.split(".")
-        place = document
+        section = document
         for table in tables:
-            place = place.setdefault(table, {})
-            if not isinstance(place, dict):
+            section = section.setdefault(table, {})
+            if not isinstance(section, dict):
                 raise ValueError(f"--set {key}: {table} is a value, not a table")
-        place[last] = value
+        section[last] = value
     return document
 
 
@@ -519,27 +515,27 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]
     location = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 1 and problem["loc"][0] == "data")]
     key = ".".join(location)
     override = next((name for name in overrides if name == key or name.startswith(key + ".")), None)
-    place = f"--set {override}" if override else file
+    origin = f"--set {override}" if override else file
     table = f"[{'.'.join(location[:-1])}] " if location[:-1] else ""
     if problem["type"] == "extra_forbidden":
-        known = list(_section(problem["loc"][:-1]).model_fields)
-        nearest = get_close_matches(location[-1], known, n=1)
-        advice = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(known)}"
-        return f"{place}: unknown key {table}{location[-1]}; {advice}"
+        keys = list(_section(problem["loc"][:-1]).model_fields)
+        nearest = get_close_matches(location[-1], keys, n=1)
+        advice = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(keys)}"
+        return f"{origin}: unknown key {table}{location[-1]}; {advice}"
     if problem["type"] == "missing":
-        return f"{place}: the key {table}{location[-1]} is missing"
+        return f"{origin}: the key {table}{location[-1]} is missing"
     if problem["type"].startswith("union_tag"):
         of_files = (source for source in SOURCES if source is not MemoryData)
         sources = (get_args(source.model_fields["source"].annotation)[0] for source in of_files)
-        return f"{place}: [{key}] source: choose one of {', '.join(sources)}"
+        return f"{origin}: [{key}] source: choose one of {', '.join(sources)}"
     if problem["type"] == "value_error":
         if location in (["data"], ["data", "split"]):  # of several keys together
             table = f"[{'.'.join(location)}] "
         within = "parameters: " * (location[-1:] == ["parameters"])
-        return f"{place}: {table}{within}{problem['ctx']['error']}"
+        return f"{origin}: {table}{within}{problem['ctx']['error']}"
     expected = problem["msg"].split(",")[0].removeprefix("Input ")
     given = f", not {reprlib.repr(problem['input'])}" if isinstance(problem["input"], str | int | float) else ""
-    return f"{place}: {table}{location[-1]}: {expected}{given}"
+    return f"{origin}: {table}{location[-1]}: {expected}{given}"
 
 
 def _section(location: Sequence[int | str]) -> type[BaseModel]:

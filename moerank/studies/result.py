@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Literal, Self, get_args
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
 import numpy as np
+import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from moerank.checks import first_mistake
-from moerank.data import UNSCALED, FittedScaling, Scaling
+from moerank.data import UNSCALED, Scaling
 from moerank.data.folds import MOST_FOLDS
-from moerank.data.scaling import FittedKind, QueryRule
-from moerank.files import Json, read_json
+from moerank.data.scaling import QueryRule
+from moerank.files import Json, harmless, read_json, read_text, remove_old_remains, replace_file
 from moerank.mofsrank.objectives import FRONT
-from moerank.mofsrank.settings import (
-    EnsembleSettings,
-    FeatureSelectionSettings,
-    InstanceSelectionSettings,
-    SearchSettings,
-    Section,
-)
 from moerank.rankers.model import Forest, Model
-from moerank.studies.problem import BackendSection, ComparisonSection, FeaturesSection, MetricSection
-from moerank.studies.solver import PlainParameters
-from moerank.studies.sources import Data
 from moerank.verdict import Verdict
 from moerank.version import VERSION
 
-FORMAT = 4
+JOURNAL = "search.journal"
+RESULT = "result.json"
+FRONT_TABLE = "front.csv"
+
+FILES = (RESULT, FRONT_TABLE, "model.json")
+"""The files of a finished run, in the order in which they are written."""
+
+MOST_BYTES = 256 * 2**20
+"""Of a result, or of any other file of results and studies."""
+
+FORMAT = 5
 """Number of the format of results and studies; raised whenever older files cannot be read any more."""
 
 PARTS = ("train", "validation", "test")
@@ -135,33 +137,34 @@ class Certificate(BaseModel):
     @property
     def given_up(self) -> list[float]:
         """The share of the reduction of the loss by all features that each member may lack of the best of its size."""
-        whole = 1.0 - min(self.best)
-        return [(loss - least) / whole for loss, least in zip(self.losses, self.least, strict=True)]
+        reduction = 1.0 - min(self.best)
+        return [(loss - least) / reduction for loss, least in zip(self.losses, self.least, strict=True)]
 
     @property
     def proved(self) -> list[int]:
         """The sizes whose best loss is proved."""
-        found = zip(self.sizes, self.best, self.bounds, strict=True)
-        return [size for size, loss, bound in found if bound == loss]
+        rows = zip(self.sizes, self.best, self.bounds, strict=True)
+        return [size for size, loss, bound in rows if bound == loss]
 
     def sentence(self, result: Result) -> str:
         """Return what is proved, in words."""
         chosen, metric = len(result.best.features), result.metrics[0]
         sizes = "all sizes" if len(self.proved) == len(self.sizes) else f"{len(self.proved)} of {len(self.sizes)} sizes"
-        said = (
+        sentence = (
             f"By RankRLS on all training pairs the {chosen} chosen features give up at most "
             f"{self.given_up[result.chosen]:.1%} of the reduction of the loss that all features attain, against the "
             f"best {chosen} (best subsets are proved for {sizes})"
         )
         if not self.errors:
-            return said
+            return sentence
         subsets = f"{self.n_subsets:,} subsets of up to {len(self.errors)} features"
         if not self.hypervolume:
             return (
-                f"{said}. By {metric} on the training queries the best of all {subsets} beat the members of their size"
+                f"{sentence}. By {metric} on the training queries the best of all {subsets} beat the members of their "
+                "size"
             )
         return (
-            f"{said}. By {metric} on the training queries none of all {subsets} beats the members that hold "
+            f"{sentence}. By {metric} on the training queries none of all {subsets} beats the members that hold "
             f"{self.hypervolume:.0%} of the front's hypervolume"
         )
 
@@ -200,34 +203,6 @@ class Times(Seconds):
 
     processor: Seconds
     stages: dict[str, list[float]]
-
-
-class _Solver(Section):
-    """The solver of a configuration."""
-
-    name: str
-    label: str
-    parameters: PlainParameters
-    tune: bool
-
-
-class _Configuration(Section):
-    """The configuration of a run: the sections of the problem file that count, checked as those of a file."""
-
-    problem: str
-    fold: int
-    seed: int
-    solver: _Solver
-    data: Data
-    features: FeaturesSection | None = None
-    metric: MetricSection
-    backend: BackendSection | None = None
-    comparison: ComparisonSection | None = None
-    search: SearchSettings | None = None
-    instance_selection: InstanceSelectionSettings | None = None
-    feature_selection: FeatureSelectionSettings | None = None
-    ensemble: EnsembleSettings | None = None
-    code: dict[str, str] | None = None
 
 
 class Stored(BaseModel):
@@ -333,21 +308,11 @@ class Result(Stored):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_format(self.format, self.versions.get("moerank"))
-        _check_configuration(self)
-        _check_keys("queries", self.queries, PARTS)
-        if len(set(self.feature_names)) < len(self.feature_names):
-            raise ValueError("feature_names must be distinct")
+        n_features = len(self.feature_names)
         if self.chosen >= len(self.front):
             raise ValueError(f"chosen is {self.chosen}, but front has {len(self.front)} members, counted from 0")
-        if self.certificate and {len(self.certificate.losses), len(self.certificate.least)} != {len(self.front)}:
-            raise ValueError(f"certificate has other members than front, which has {len(self.front)}")
-        for stage, columns in self.convergence.items():
-            if not len(columns.generation) == len(columns.evaluations) == len(columns.hypervolume):
-                raise ValueError(f"convergence.{stage}: its lists have different lengths")
-        for key, members in (("front", self.front), ("baselines", self.baselines)):
-            for number, member in enumerate(members):
-                whole = key == "baselines" or number == self.chosen
-                _check_member(f"{key}.{number}", member, self, whole=whole)
+        if any(max(member.features, default=0) >= n_features for member in (*self.front, *self.baselines)):
+            raise ValueError(f"a member has columns beyond the {n_features} features, counted from 0")
         return self
 
     @property
@@ -363,7 +328,7 @@ class Result(Stored):
     @property
     def grid(self) -> tuple[int, int] | None:
         """Rows and columns of the image if the features are its pixels, and none is left out."""
-        grid = self.configuration["data"]["grid"]
+        grid = self.configuration["data"].get("grid")
         return None if grid is None or grid[0] * grid[1] != len(self.feature_names) else (grid[0], grid[1])
 
     def names(self, features: Sequence[int]) -> list[str]:
@@ -430,57 +395,99 @@ def _check_format_of(text: str) -> None:
         check_format(values["format"], versions.get("moerank") if isinstance(versions, dict) else None)
 
 
-def _check_configuration(result: Result) -> None:
-    """Check the configuration as a problem file, and that the result agrees with it."""
+def unfinished(folder: Path) -> list[Path]:
+    """Return the journals of an interrupted run."""
+    return sorted(folder.glob(JOURNAL + "*"))
+
+
+def is_of_a_run(folder: Path) -> bool:
+    """Whether a run has left files in a folder: a result, or the table of a front whose result was removed."""
+    if (folder / RESULT).exists():
+        return True
     try:
-        read = _Configuration.model_validate(result.configuration)
-    except ValidationError as error:
-        raise ValueError(f"configuration.{first_mistake(error)}") from None
-    _check_keys("configuration.data", result.configuration["data"], read.data.settings())
-    said = {"problem": read.problem, "fold": read.fold, "seed": read.seed, "solver": read.solver.label}
-    for name, value in said.items():
-        if value != getattr(result, name):
-            raise ValueError(f"{name} is {getattr(result, name)!r}, but {value!r} in configuration")
-    fitted = isinstance(result.scaling, FittedScaling)
-    if read.data.normalize in get_args(FittedKind) and not fitted:
-        raise ValueError("scaling is missing, and configuration.data.normalize is one by fitted values")
-    n_values = len(result.feature_names)
-    if isinstance(result.scaling, FittedScaling) and len(result.scaling.offset) != n_values:
-        raise ValueError(f"scaling: {result.scaling.kind!r} needs offset and scale of {n_values} features")
+        return read_text(folder / FRONT_TABLE, MOST_BYTES).startswith("member,n_features,")
+    except (OSError, ValueError):
+        return False
 
 
-def _check_member(place: str, member: Member, result: Result, *, whole: bool) -> None:
-    """Check that a member has the parts, metrics and queries of the result; `whole`, if it needs values by query."""
-    n_features = len(result.feature_names)
-    if list(member.features) != sorted(set(member.features)):
-        raise ValueError(f"{place}.features must ascend")
-    if member.features and member.features[-1] >= n_features:
-        raise ValueError(
-            f"{place}.features has column {member.features[-1]}, but there are {n_features} features, counted from 0"
-        )
-    if member.weights is not None and len(member.weights) != len(member.features):
-        raise ValueError(f"{place}.weights has {len(member.weights)} values for {len(member.features)} features")
-    if member.trees is not None and (member.weights is not None or not {*member.trees.columns} <= {*member.features}):
-        raise ValueError(f"{place}.trees must split by its features, and takes the place of weights")
-    _check_keys(f"{place}.objectives", member.objectives, result.objectives)
-    _check_keys(f"{place}.scores", member.scores, PARTS)
-    for part, scores in member.scores.items():
-        _check_keys(f"{place}.scores.{part}", scores, result.metrics)
-    if member.further:
-        _check_keys(f"{place}.further", member.further, PARTS)
-    if not member.per_query and not whole:
-        return
-    _check_keys(f"{place}.per_query", member.per_query, PARTS)
-    for part, columns in member.per_query.items():
-        _check_keys(f"{place}.per_query.{part}", columns, result.metrics)
-        for metric, values in columns.items():
-            if len(values) != len(result.queries[part]):
-                raise ValueError(
-                    f"{place}.per_query.{part}.{metric} has {len(values)} values, but there are "
-                    f"{len(result.queries[part])} queries"
-                )
+def read_result(folder: Path) -> Result | None:
+    """Return the finished result in a folder, or None where there is none.
+
+    Raises
+    ------
+    ValueError
+        If there is a result.json that this version cannot read.
+    OSError
+        If there is something of this name that is no file.
+    """
+    path = folder / RESULT
+    try:
+        text = read_text(path, MOST_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        return Result.from_json(text)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}; choose another folder with --out, or remove the file") from None
 
 
-def _check_keys(place: str, given: Mapping[str, object], known: Iterable[str]) -> None:
-    if given.keys() != set(known):
-        raise ValueError(f"{place} must have the keys {', '.join(known)}, not {', '.join(given) or 'none'}")
+def find_result(path: Path) -> Result:
+    """Return the result in the folder of a run, or in the file of a cell of a study.
+
+    Raises
+    ------
+    ValueError
+        If the file is no result that this version can read.
+    OSError
+        If there is none; the message says where one is.
+    """
+    if not path.is_dir():
+        try:
+            return Result.from_json(read_text(path, MOST_BYTES))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    if (result := read_result(path)) is not None:
+        return result
+    if folds := sorted(file.parent for file in path.glob(f"fold*/{RESULT}")):
+        raise FileNotFoundError(f"{path} holds the runs of several folds; name one of them, as {folds[0]}")
+    if cells := sorted(path.glob("cells/*.json")):
+        raise FileNotFoundError(f"{path} is a study; name one of its cells, as {cells[0]}")
+    raise FileNotFoundError(f"{path} holds no finished run; moerank run makes one")
+
+
+def write_result(result: Result, folder: Path) -> list[Path]:
+    """Write front.csv, model.json and result.json, and return their paths.
+
+    result.json comes first: where it stands, the run is finished, and the others can be made from it. No lock guards
+    the folder, so what a killed run left of these files is removed when it is more than an hour old.
+    """
+    texts = {RESULT: result.to_json(), FRONT_TABLE: _front_table(result), "model.json": model_json(result)}
+    for name in FILES:
+        remove_old_remains(folder / name)
+        replace_file(folder / name, texts[name].encode())
+    return [folder / name for name in FILES]
+
+
+def _front_table(result: Result) -> str:
+    """One row per member: size, further objectives, whether it was chosen, values on each part, and features.
+
+    Names that a spreadsheet would take for formulas begin with '.
+    """
+    rows = [
+        {
+            "member": number + 1,
+            "n_features": len(member.features),
+            **{harmless(name): member.objectives[name] for name in result.further_objectives},
+            **({"instances": member.instances} if result.instances else {}),
+            "chosen": int(number == result.chosen),
+            **{f"{part} {metric}": member.scores[part][metric] for part in PARTS for metric in result.metrics},
+            "features": "; ".join(map(harmless, result.names(member.features))),
+        }
+        for number, member in enumerate(result.front)
+    ]
+    return str(pd.DataFrame(rows, dtype=object).to_csv(index=False))
+
+
+def model_json(result: Result) -> str:
+    """Return the text of model.json: the model of the chosen member, and the run that it comes from."""
+    return result.model(result.best).to_json(problem=result.problem, fold=result.fold, solver=result.solver)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -13,9 +13,9 @@ import pandas as pd
 
 from moerank.arrays import Vector
 from moerank.checks import unknown
+from moerank.files import Json
 from moerank.statistics import hypervolume, igd_plus, joint_front, mean_and_error
-from moerank.studies.result import Result
-from moerank.studies.result_files import results_frame
+from moerank.studies.result import PARTS, Result
 
 Runs: TypeAlias = dict[int, list[Result]]
 """The results of a solver on a problem by fold, one for each seed."""
@@ -88,18 +88,18 @@ class Results(tuple[Result, ...]):
         """The metrics of the chosen members, those of the tables first."""
         return list(dict.fromkeys([*self.metrics, *(m for run in self for m in run.best.further.get("test", ()))]))
 
-    def named_metric(self, name: str, known: Sequence[str]) -> str:
+    def named_metric(self, name: str, metrics: Sequence[str]) -> str:
         """Return the metric of a name, which may leave out the convention: "NDCG@5" for "NDCG@5 (letor)".
 
         Raises
         ------
         ValueError
-            If it is not among `known`.
+            If it is not among `metrics`.
         """
-        found = next((metric for metric in known if name in (metric, metric.partition(" (")[0])), None)
-        if found is None:
-            raise ValueError(unknown("metric", name, known))
-        return found
+        for metric in metrics:
+            if name in (metric, metric.partition(" (")[0]):
+                return metric
+        raise ValueError(unknown("metric", name, metrics))
 
     @property
     def metric(self) -> str:
@@ -133,10 +133,10 @@ class Results(tuple[Result, ...]):
         NoResultsError
             If there is none.
         """
-        found = Results(result for result in self if result.problem == problem)
-        if not found:
+        results = Results(result for result in self if result.problem == problem)
+        if not results:
             raise NoResultsError(f"there is no finished run of {problem}")
-        return found
+        return results
 
     def among(self, solvers: Sequence[str]) -> Results:
         """Return the results of these solvers, in their order; all for none.
@@ -148,18 +148,17 @@ class Results(tuple[Result, ...]):
         """
         if not solvers:
             return self
-        known = self.solvers
         for solver in solvers:
-            if solver not in known:
-                raise ValueError(unknown("solver", solver, known))
+            if solver not in self.solvers:
+                raise ValueError(unknown("solver", solver, self.solvers))
         return Results(result for solver in solvers for result in self if result.solver == solver)
 
     def by_solver(self) -> dict[str, Runs]:
         """Return the results by label of the solver and fold, one for each seed."""
-        found: dict[str, Runs] = {}
+        runs: dict[str, Runs] = {}
         for result in self:
-            found.setdefault(result.solver, {}).setdefault(result.fold, []).append(result)
-        return found
+            runs.setdefault(result.solver, {}).setdefault(result.fold, []).append(result)
+        return runs
 
     def first_runs(self, fold: int) -> dict[str, Result]:
         """Return the run of each solver on a fold with its first seed, where there is one."""
@@ -182,14 +181,12 @@ class Results(tuple[Result, ...]):
 
     def means(self) -> dict[str, SolverMeans]:
         """Return what is said of each solver; of the results of one problem."""
-        if not self:
-            return {}
-        found = {}
-        for solver, rows in self.frame.drop(columns="seed").groupby("solver", sort=False):
-            folds = rows.groupby("fold").mean(numeric_only=True)
+        means = {}
+        for solver, rows in self.frame.groupby("solver", sort=False) if self else ():
+            folds = rows.drop(columns="seed").groupby("fold").mean(numeric_only=True)
             seconds = folds["tuning seconds"] + folds["training seconds"]
-            found[str(solver)] = SolverMeans(len(rows), folds.assign(seconds=seconds))
-        return found
+            means[str(solver)] = SolverMeans(len(rows), folds.assign(seconds=seconds))
+        return means
 
     def query_values(self, metric: str, part: str = "test") -> dict[str, dict[int, Vector]]:
         """Return the metric of each query by solver and fold, averaged over the seeds; of one problem."""
@@ -200,6 +197,53 @@ class Results(tuple[Result, ...]):
             }
             for solver, folds in self.by_solver().items()
         }
+
+
+def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.DataFrame:
+    """Return one row per run, or one per member of the front of each run.
+
+    Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, for members ``member`` (from 1, as in front.csv)
+    and ``chosen``, then ``n_features``, the metrics of the ranker as ``train NDCG@10`` and so on, its objectives beyond
+    features and error by their names, ``instances`` (the share of the units of instance selection that it was trained
+    on), ``combined`` (the number of combined features), ``compared`` (the settings and members that validation queries
+    compared), ``cross-validated``, ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a
+    run does not have. Of the metrics those of the tables come first; then NDCG and precision to each of the ranks 1 to
+    10, MAP and MeanNDCG.
+
+    Parameters
+    ----------
+    results : iterable of Result
+    members : bool, default False
+        A row for each member of the front instead of the chosen one alone.
+    """
+    return pd.DataFrame(
+        [
+            _row(result, number, members=members)
+            for result in results
+            for number in (range(len(result.front)) if members else [result.chosen])
+        ]
+    )
+
+
+def _row(result: Result, number: int, *, members: bool) -> Json:
+    member, seconds = result.front[number], result.times.processor
+    return {
+        "problem": result.problem,
+        "fold": result.fold,
+        "solver": result.solver,
+        "seed": result.seed,
+        **({"member": number + 1, "chosen": number == result.chosen} if members else {}),
+        "n_features": len(member.features),
+        **{f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()},
+        **{name: member.objectives[name] for name in result.further_objectives},
+        "instances": np.nan if member.instances is None else member.instances / (result.n_instances or 1),
+        "combined": np.nan if result.n_combined is None else result.n_combined,
+        "compared": result.n_compared,
+        "cross-validated": np.nan if result.cross_validated is None else result.cross_validated,
+        "tuning seconds": seconds.tuning,
+        "training seconds": seconds.solver,
+        **{f"{part} {name}": value for part, means in member.further.items() for name, value in means.items()},
+    }
 
 
 def offers_sizes(folds: Runs) -> bool:
@@ -302,10 +346,10 @@ def front_box(results: Sequence[Result], objectives: Sequence[str]) -> tuple[Vec
     points = np.concatenate([front_points(result, objectives) for result in results])
     ideal, reference = points.min(axis=0), points.max(axis=0)
     reference = np.where(reference > ideal, reference, ideal + 1.0)
-    known = {"features": float(len(results[0].feature_names)), "error": 1.0}
+    largest = {"features": float(len(results[0].feature_names)), "error": 1.0}
     for column, name in enumerate(objectives):
-        if name in known:
-            ideal[column], reference[column] = 0.0, known[name]
+        if name in largest:
+            ideal[column], reference[column] = 0.0, largest[name]
     return ideal, reference
 
 

@@ -1,51 +1,256 @@
-"""One run: a solver on one fold of a problem, measured beside its baselines."""
+"""One run: a solver on one fold of a problem, measured on all parts with its baselines."""
 
 from __future__ import annotations
 
 import os
 import platform
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.data.folds import deal_queries
 from moerank.data.scaling import negative_features
 from moerank.files import Json
 from moerank.kernels.blas import one_blas_thread
-from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, Metric, check_differing
-from moerank.mofsrank.objectives import read_objectives
+from moerank.kernels.counted_ranks import mean_over_queries
+from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, check_differing
+from moerank.mofsrank.objectives import Candidates, Objective, read_objectives
 from moerank.mofsrank.settings import STAGES
-from moerank.rankers import ConstantFeatureWarning, LinearPopulation, Selection
-from moerank.solvers import code_is_allowed, load_code, make_backend, names_of_code, read_text, solver_entry
-from moerank.studies.measure import (
-    TREES,
-    Measure,
-    OneRanker,
-    Parts,
-    Progress,
-    fsm_rank,
-    grid_of,
-    kept_baselines,
-    measured_baselines,
-    tuned,
+from moerank.rankers import (
+    ConstantFeatureWarning,
+    FitnessBackend,
+    LinearPopulation,
+    Population,
+    Selection,
+    SelectionPath,
+    with_features,
 )
+from moerank.rankers.importance import single_feature_values
+from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
+from moerank.rankers.model import Model
+from moerank.solvers import (
+    code_is_allowed,
+    load_code,
+    make_backend,
+    make_solver,
+    names_of_code,
+    read_text,
+    solver_entry,
+)
+from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
 from moerank.studies.solver import Solver, describe, digest_of
-from moerank.studies.sources import query_ids
+from moerank.training.pairs import LONGEST_LIST
 from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
 
 if TYPE_CHECKING:
     from distributed import Client
+
+ALL_FEATURES = "all features"
+"""The baseline that selections are compared with."""
+
+Progress: TypeAlias = Callable[[str, float, str], object]
+"""Called with the name of the stage, the fraction done and a text."""
+
+Parts = Mapping[str, RankingData]
+
+MOST_RANKS = 10
+"""To which ranks NDCG and precision are measured, as LETOR's scripts do."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measures rankers on the parts of a fold."""
+
+    parts: Parts
+    metrics: tuple[Metric, Metric]  # that of the objectives, and the second one of the tables
+    objectives: Sequence[Objective]  # measured on the training part, for every ranker
+    backend: FitnessBackend  # for objectives that compare with another ranker of its kind
+    reference: Vector | None = None  # the first metric of all features by test query
+
+    def with_reference(self, baselines: Sequence[Member]) -> Measure:
+        """Compare later members with the baseline on all features, if it is among these."""
+        metric = self.metrics[0].name
+        values = {baseline.name: baseline.per_query["test"][metric] for baseline in baselines}
+        return replace(self, reference=np.array(values[ALL_FEATURES])) if ALL_FEATURES in values else self
+
+    def fitted(self, name: str, ranker: Any) -> Member:
+        """Measure a fitted estimator."""
+        train = self.parts["train"]
+        model = Model.of(ranker, train.feature_names, train.scaling)
+        population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else OneRanker(ranker)
+        member = self.measured(name, population, ranker.support_[None])[0]
+        stored = {"trees": model.trees, "parameters": model.parameters}
+        return self.with_all_metrics(member.model_copy(update=stored), population)
+
+    def with_all_metrics(self, ranker: Member, population: Population) -> Member:
+        """Return a ranker with the means of every metric that its tables do not have; it is alone in `population`."""
+        in_tables = {metric.name for metric in self.metrics}
+        metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in in_tables]
+        further = {}
+        for part, rows in self.parts.items():
+            scores = np.ascontiguousarray(population.scores(rows.X))
+            values = {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in metrics}
+            further[part] = {name: float(mean_over_queries(value)[0]) for name, value in values.items()}
+        return ranker.model_copy(update={"further": further})
+
+    def path(self, name: str, path: SelectionPath) -> list[Member]:
+        """Measure the rankers of a path, one for each number of features it has."""
+        sizes, rows = np.unique(path.feature_mask.sum(axis=1), return_index=True)
+        rows = rows[sizes > 0]
+        members = self.measured(name, path.rankers.take(rows), path.feature_mask[rows])
+        return [member.model_copy(update={"per_query": {}}) for member in members]
+
+    def measured(self, name: str, rankers: Population, feature_mask: Mask) -> list[Member]:
+        """Measure several rankers, which use the features in the rows of `feature_mask` (n_rankers, n_features)."""
+        train, metric = self.parts["train"], self.metrics[0].name
+        per_query = {part: self._per_query(rows, rankers) for part, rows in self.parts.items()}
+        means = {part: {m: mean_over_queries(values) for m, values in t.items()} for part, t in per_query.items()}
+        errors = 1.0 - means["train"][metric]
+        candidates = Candidates(
+            train, self.metrics[0], feature_mask, rankers, measured_errors=errors, backend=self.backend
+        )
+        objectives = {objective.name: objective.values(candidates) for objective in self.objectives}
+        return [
+            Member(
+                name=name,
+                features=tuple(np.flatnonzero(mask).tolist()),
+                weights=None if rankers.coefs is None else tuple(rankers.coefs[i, mask].tolist()),
+                objectives={objective: float(values[i]) for objective, values in objectives.items()},
+                scores={part: {m: float(values[i]) for m, values in t.items()} for part, t in means.items()},
+                per_query={
+                    part: {m: values[:, i].tolist() for m, values in t.items()} for part, t in per_query.items()
+                },
+                paired_error=self._paired_error(per_query["test"][metric][:, i]),
+            )
+            for i, mask in enumerate(feature_mask)
+        ]
+
+    def _paired_error(self, values: Vector) -> float | None:
+        """Return the standard error of the difference from the baseline on all features."""
+        return None if self.reference is None or len(values) < 2 else mean_and_error(values - self.reference)[1]
+
+    def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, Matrix]:
+        """Return the values (n_queries, n_rankers) of each metric on one part."""
+        if rankers.coefs is not None:
+            return {metric.name: rows.weighed(metric.of_linear(rows, rankers.coefs)) for metric in self.metrics}
+        scores = np.ascontiguousarray(rankers.scores(rows.X))
+        return {metric.name: rows.weighed(metric.per_query(rows, scores)) for metric in self.metrics}
+
+
+def every_metric(metric: Metric) -> list[Metric]:
+    """Return NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG, by the conventions of `metric`."""
+    of_gain = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
+    conventions: Parameters = {key: getattr(of_gain, key) for key in ("gain", "convention", "discount")}
+    short: Parameters = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}
+    ranks = range(1, MOST_RANKS + 1)
+    return [
+        *(NDCG(k, **conventions, **short) for k in ranks),
+        *(Precision(k) for k in ranks),
+        MAP(),
+        MeanNDCG(**conventions),
+    ]
+
+
+@dataclass(frozen=True)
+class OneRanker:
+    """A fitted estimator as a population of its own."""
+
+    ranker: Any
+    coefs: None = None
+
+    def __len__(self) -> int:
+        return 1
+
+    def scores(self, X: Matrix) -> Matrix:
+        """Return the scores (n_documents, 1) of the rows of X, which are scaled as the training data are."""
+        return self.ranker._scores(X).reshape(-1, 1)
+
+    def take(self, rows: Integers) -> OneRanker:
+        """Return the population itself."""
+        return self
+
+
+TREES = "LambdaMART"
+"""The baseline of trees on all features, to which the verdict turns if it is detectably better."""
+
+
+def tuned(
+    ranker: Any, parts: Parts, given: Iterable[str] = (), progress: Callable[[float], object] | None = None
+) -> Any:
+    """Choose what is not given among the published grid by validation MAP."""
+    train, validation = parts["train"], parts["validation"]
+    return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress)
+
+
+def grid_of(ranker: object, train: RankingData, given: Iterable[str] = ()) -> list[Parameters]:
+    """Return the distinct settings of the published grid, without the parameters that are given."""
+    entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else []
+    grid = [{name: value for name, value in entry.items() if name not in given} for entry in entries]
+    return list({repr(entry): entry for entry in grid}.values())
+
+
+def measured_baselines(
+    backend: object, problem: Problem, solver: str, measure: Measure, report: Progress
+) -> list[Member]:
+    """Return all features, the best single feature and LambdaMART, without the one that is the solver itself."""
+    train, validation = measure.parts["train"], measure.parts["validation"]
+    members = []
+    if solver != problem.backend.name:
+        report("baselines", 0.0, "all features")
+        members.append(measure.fitted(ALL_FEATURES, with_features(backend).fit(train)))
+    report("baselines", 1 / 3, "single features")
+    members.append(_best_single_feature(measure))
+    if solver != "lambdamart" and problem.comparison.trees:
+        report("baselines", 2 / 3, TREES)
+        least = leaf_sizes(train.n_documents)[0]
+        trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least)
+        trees = trees.stopped(train, validation)
+        member = measure.fitted(TREES, trees.fit(train))
+        members.append(member.model_copy(update={"trees": None}))  # they would take megabytes
+    report("baselines", 1.0, "measured")
+    return members
+
+
+def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Progress) -> list[Member]:
+    """Report the verdict, and return FSMRank as the last baseline, if it is not the solver itself: no verdict needs it.
+
+    It is left out on more than two million preference pairs, where its grid would take longer than the
+    search.
+    """
+    train = measure.parts["train"]
+    if solver == "fsmrank" or train.n_pairs > LONGEST_LIST:
+        return []
+    if verdict is not None:
+        report("verdict", 1.0, verdict.sentence)
+    report("FSMRank", 0.0, "after the front")
+    ranker = tuned(make_solver("fsmrank"), measure.parts, progress=lambda share: report("FSMRank", share, "tuning"))
+    member = measure.fitted("FSMRank", ranker.fit(train))
+    report("FSMRank", 1.0, "measured")
+    return [member]
+
+
+def _best_single_feature(measure: Measure) -> Member:
+    """Rank by each feature, upwards and downwards, and take what is best on the training part."""
+    values = single_feature_values(measure.parts["train"], measure.metrics[0])
+    downwards, feature = divmod(int(values.argmax()), values.shape[1])
+    coef = np.zeros((1, values.shape[1]))
+    coef[0, feature] = -1.0 if downwards else 1.0
+    ranker = LinearPopulation(coef)
+    return measure.with_all_metrics(measure.measured("best single feature", ranker, coef != 0)[0], ranker)
+
 
 COUNTED = {
     **dict.fromkeys(STAGES, "generation {}"),
@@ -53,7 +258,7 @@ COUNTED = {
     "refit_tuning": "by validation MAP",
     "refit": "{} rankers",
 }
-"""Text beside the name of a stage, with the number that it counts."""
+"""The text after the name of a stage, with the number that it counts."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
@@ -113,26 +318,28 @@ def run_fold(
     report = progress or _silent
     solver = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
+    settings = configuration(problem, fold, solver, seed, baselines=baselines)
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
         (train, vali, test), limits = problem.load_limited_fold(fold, data)
         parts: Parts = {"train": train, "validation": vali, "test": test}
         metric = problem.metric.make()
-        _remark_on_queries(metric, (train, test), aloud=baselines or fold == 1)
-        metrics = (metric, MAP() if metric != MAP() else _usual_ndcg(parts.values()))
+        for remark in filter(None, (check_differing(metric, part) for part in (train, test))):
+            if baselines or fold == 1:  # a study says it of its first fold
+                warnings.warn(remark, stacklevel=2)
+        large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
+        metrics = (metric, MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2"))
         clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
         backend = tuned(backend, parts) if problem.backend.tune and hasattr(backend, "tune") else backend
         objectives = read_objectives(problem.search.objectives)
         measure = Measure(parts, metrics, objectives, backend)
-        settings = configuration(problem, fold, solver, seed, baselines=baselines)
-        ask = partial(measured_baselines, backend, problem, solver.name, measure, report)
-        compared = kept_baselines(journal, settings, train, resume, ask) if baselines else []
-        measure = measure.beside(compared)
+        compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
+        measure = measure.with_reference(compared)
         clock.stop("baselines")
 
-        offered = {
+        defaults = {
             "backend": backend,
             "metric": metric,
             "tune": False,  # the backend is tuned already
@@ -140,13 +347,14 @@ def run_fold(
             "workers": workers,
             "journal": journal,
             "resume": resume,
-            "progress": lambda stage, fraction, number, _: report(stage, fraction, _where(stage, number, train)),
+            "progress": lambda stage, fraction, number, _: report(stage, fraction, COUNTED[stage].format(number)),
             **problem.offers(),
             "limits": limits,
             **limits,
         }
-        estimator = _trained(solver, solver.make(problem, offered), parts, report, clock)
-        validated = _validated(solver, problem, offered, estimator, train, report)
+        made = solver.make(problem, defaults)
+        estimator = _trained(solver, made, parts, report, clock)
+        validated = _validated(solver, problem, made, estimator, train, defaults, report)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         clock.stop("measuring")
@@ -177,30 +385,16 @@ def _data_fields(parts: Parts) -> Json:
     names = list(train.feature_names)
     return {
         "feature_names": names,
-        "queries": {part: query_ids(rows) for part, rows in parts.items()},
+        "queries": {part: rows.qid[rows.offsets[:-1]].tolist() for part, rows in parts.items()},
         "scaling": train.scaling,
         "missing": train.missing,
         "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
     }
 
 
-def _usual_ndcg(parts: Iterable[RankingData]) -> NDCG:
-    """Return NDCG@10, with the linear gain if a label is too large for the usual one."""
-    largest = max(int(part.y.max()) for part in parts)
-    return NDCG(10, "linear" if largest > LARGEST_EXP2_LABEL else "exp2")
-
-
-def _remark_on_queries(metric: Metric, parts: Iterable[RankingData], *, aloud: bool) -> None:
-    """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of the first fold."""
-    for part in parts:
-        remark = check_differing(metric, part)
-        if remark and aloud:
-            warnings.warn(remark, stacklevel=3)
-
-
 def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
     """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
-    if solver.tune and callable(getattr(estimator, "tune", None)):
+    if solver.tuned and callable(getattr(estimator, "tune", None)):
         estimator = tuned(estimator, parts, solver.settings, lambda share: report("tuning", share, "by validation MAP"))
     clock.stop("tuning")
     shows_progress = getattr(estimator, "progress", None) is not None
@@ -214,7 +408,13 @@ def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clo
 
 
 def _validated(
-    solver: Solver, problem: Problem, offered: Mapping[str, Any], estimator: Any, train: RankingData, report: Progress
+    solver: Solver,
+    problem: Problem,
+    made: Any,
+    estimator: Any,
+    train: RankingData,
+    defaults: Parameters,
+    report: Progress,
 ) -> Json:
     """Return what chooses between solvers, as fields of the result.
 
@@ -222,18 +422,16 @@ def _validated(
     training queries are dealt into equal parts. Each in turn is ranked by a solver that is trained on the others,
     of which the one before it chooses parameters; the field is the mean metric over all queries.
     """
-    n_settings = len(grid_of(solver.make(problem, offered), train, solver.settings)) if solver.tune else 0
+    n_settings = len(grid_of(made, train, solver.settings)) if solver.tuned else 0
     if "backend" in solver.takes() and problem.backend.tune:
-        n_settings += len(grid_of(make_backend(problem.backend.name, **problem.backend.parameters), train))
+        n_settings += len(grid_of(defaults["backend"], train))
     fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
     n_parts, values = problem.comparison.cross_validation, []
-    offered = {**offered, "journal": None, "resume": False, "progress": None}
+    defaults = {**defaults, "journal": None, "resume": False, "progress": None}
     for number in range(1, n_parts + 1):
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
-        dealt = deal_queries(train, number, n_parts, seed=offered["random_state"])
-        parts = dict(zip(PARTS, dealt, strict=True))
-        inner = _trained(solver, solver.make(problem, offered), parts, _silent, _Clock())
-        held_out = parts["test"]
+        parts = dict(zip(PARTS, deal_queries(train, number, n_parts, seed=defaults["random_state"]), strict=True))
+        inner, held_out = _trained(solver, solver.make(problem, defaults), parts, _silent, _Clock()), parts["test"]
         values.append(problem.metric.make().per_query(held_out, OneRanker(inner).scores(held_out.X)))
         if train.query_weights is not None and held_out.query_weights is not None:
             values[-1] *= held_out.query_weights[:, None] / train.query_weights.mean()
@@ -278,13 +476,12 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
     """Return everything that decides the result of a run, as plain JSON values.
 
     Of the problem's settings those count that the solver takes: a ranker does not change with the budget of a search.
-    The backend counts wherever baselines are measured, too.
+    The backend counts wherever baselines are measured, too. The solver is that of `Problem.spec`.
     """
-    solver = problem.spec(solver)
-    known = solver.takes()
+    parameters = solver.takes()
     settings = _as_run(problem.configuration(), solver)
-    unused = {name for name in (*STAGES, *(() if baselines else ("backend",))) if name not in known}
-    if not settings["search"].keys() & known.keys():  # all that may count is the margin of a verdict
+    unused = {name for name in (*STAGES, *(() if baselines else ("backend",))) if name not in parameters}
+    if not settings["search"].keys() & parameters.keys():  # all that may count is the margin of a verdict
         settings["search"] = {"margin": settings["search"]["margin"]} if solver.selects else {}
     compared = {"trees": baselines, "cross_validation": problem.comparison.cross_validation}
     settings["comparison"] = {name: value for name, value in settings["comparison"].items() if compared[name]}
@@ -295,7 +492,7 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
         "problem": problem.name,
         "fold": fold,
         "seed": seed,
-        "solver": {"name": solver.name, "label": solver.label, "parameters": solver.settings, "tune": solver.tune},
+        "solver": {"name": solver.name, "label": solver.label, "parameters": solver.settings, "tune": solver.tuned},
         **used,
         **({"code": code} if code else {}),
     }
@@ -303,11 +500,11 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
 
 def _code(settings: object) -> dict[str, str]:
     """Return digests of the objects that settings name as ``module:name``; other texts of this form name none."""
-    found = {}
+    digests = {}
     for text in names_of_code(settings) if code_is_allowed() else []:
         with suppress(ValueError):
-            found[text] = digest_of(describe(load_code(text), text))
-    return found
+            digests[text] = digest_of(describe(load_code(text), text))
+    return digests
 
 
 def _as_run(settings: Json, solver: Solver) -> Json:
@@ -328,11 +525,6 @@ def _as_run(settings: Json, solver: Solver) -> Json:
     return settings
 
 
-def _where(stage: str, number: int, train: RankingData) -> str:
-    """Say where a search stands, and where its data lie if they are in shards."""
-    return COUNTED[stage].format(number)
-
-
 def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], int]:
     """Return what the estimator offers at each size, its front or its path, and which of them was chosen."""
     if not hasattr(estimator, "front_"):
@@ -347,7 +539,7 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
     coefs = estimator.front_coefs_
     rankers = estimator.front_rankers_ if coefs is None else LinearPopulation(coefs)
     members = measure.measured(name, rankers, estimator.front_support_)
-    members[chosen] = measure.whole(members[chosen], rankers.take(np.array([chosen])))
+    members[chosen] = measure.with_all_metrics(members[chosen], rankers.take(np.array([chosen])))
     if coefs is None:
         # The trees of all members would take megabytes.
         members[chosen] = members[chosen].model_copy(update={"trees": getattr(estimator, "forest_", None)})
@@ -359,24 +551,23 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
 
 
 def _verdict(
-    estimator: object, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
+    estimator: Any, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
 ) -> Verdict | None:
     """Return how a selection stands on the test part; None of a ranker that selects nothing."""
     validation, test = (measure.parts[part] for part in PARTS[1:])
     metric = measure.metrics[0]
-    judged = getattr(estimator, "verdict", None)
     verdict: Verdict | None = None
     if isinstance(estimator, Selection):
         verdict = estimator.verdict(test, measure.parts["train"], validation, metric=metric, margin=margin)
-    elif callable(judged):
-        verdict = judged(test)
+    elif callable(getattr(estimator, "verdict", None)):
+        verdict = estimator.verdict(test)
     trees = [baseline for baseline in baselines if baseline.name == TREES]
     if verdict is None or not trees:
         return verdict
     values, reference = (ranker.per_query["test"][metric.name] for ranker in (chosen, trees[0]))
     sizes, can_differ = (verdict.n_features, verdict.n_allowed), metric.can_differ(test)
     other = judge(values, reference, "test", metric.name, *sizes, can_differ=can_differ, margin=margin)
-    return verdict.beside(other, TREES)
+    return verdict.with_rival(other, TREES)
 
 
 class _Clock:

@@ -18,12 +18,10 @@ from pymoo.core.problem import Problem
 from moerank.checks import check_at_least, check_choice
 from moerank.evolution import search
 from moerank.statistics import holm, hypervolume, igd_plus, joint_front, signed_rank_p
-from moerank.studies.executors import check_can_be_sent, find_executor, run_cells
-from moerank.studies.grid import MOST_CELLS
+from moerank.studies.cells import Store, check_can_be_sent, run_cells
 from moerank.studies.result import Stored
 from moerank.studies.solver import describe, digest_of
-from moerank.studies.store import Store
-from moerank.studies.study import warn_of_failures
+from moerank.studies.study import MOST_CELLS, warn_of_failures
 
 SYMBOLS = {1: "+", -1: "−", 0: "="}
 
@@ -56,14 +54,9 @@ class SearchCell:
     @cached_property
     def key(self) -> str:
         """The name of the cell's file: a digest of both names, problem, algorithm, evaluations and seed."""
-        return digest_of(
-            {
-                "algorithm": [self.algorithm_name, describe(self.algorithm, f"the algorithm {self.algorithm_name}")],
-                "problem": [self.problem_name, describe(self.problem, f"the problem {self.problem_name}")],
-                "evaluations": self.n_evaluations,
-                "seed": self.seed,
-            }
-        )
+        algorithm = [self.algorithm_name, describe(self.algorithm, f"the algorithm {self.algorithm_name}")]
+        problem = [self.problem_name, describe(self.problem, f"the problem {self.problem_name}")]
+        return digest_of([algorithm, problem, self.n_evaluations, self.seed])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SearchCell) and other.key == self.key
@@ -78,14 +71,11 @@ class SearchCell:
     def run(self, data: object = None) -> SearchRun:
         """Run the search; its data are in the problem."""
         began = perf_counter()
-        made = self.algorithm if isinstance(self.algorithm, Algorithm) else self.algorithm(self.problem)
-        found = search(deepcopy(self.problem), made, ("n_eval", self.n_evaluations), seed=self.seed)
-        return SearchRun(
-            F=found.archive.F.tolist(),
-            X=np.asarray(found.archive.X).astype(float).tolist(),
-            n_evaluations=found.history[-1].n_eval,
-            seconds=perf_counter() - began,
-        )
+        algorithm = self.algorithm if isinstance(self.algorithm, Algorithm) else self.algorithm(self.problem)
+        result = search(deepcopy(self.problem), algorithm, ("n_eval", self.n_evaluations), seed=self.seed)
+        X, n_evaluations = np.asarray(result.archive.X).astype(float).tolist(), result.history[-1].n_eval
+        seconds = perf_counter() - began
+        return SearchRun(F=result.archive.F.tolist(), X=X, n_evaluations=n_evaluations, seconds=seconds)
 
 
 class SearchStudy:
@@ -163,7 +153,7 @@ class SearchStudy:
         with Store(self.out) as store:
             for cell in cells:
                 store.forget_failure(cell)
-            run_cells(store, cells, lambda: find_executor(workers, dask), done)
+            run_cells(store, cells, workers=workers, dask=dask, done=done)
             _, failed = store.done()
             failures = {cell: store.read_failure(cell) for cell in cells if cell.key in failed}
             warn_of_failures(failures, len(cells), f"{self.out / 'failures'} has their tracebacks")
@@ -186,29 +176,19 @@ class SearchStudy:
             runs on the problem, at best that of the joint front; and ``igd+``, the mean distance by which the front
             falls short of the joint front, in shares of the box.
         """
-        found = self.runs()
-        rows = []
+        finished, rows = self.runs(), []
         for name in self.problems:
-            runs = {cell: run for cell, run in found.items() if cell.problem_name == name}
+            runs = {cell: run for cell, run in finished.items() if cell.problem_name == name}
             if not runs:
                 continue
             target = joint_front([run.F for run in runs.values()])
             ideal, span = target.min(axis=0), np.ptp(target, axis=0)
             span[span == 0] = 1.0
-            worst = ideal + 1.1 * span
-            rows += [
-                {
-                    "problem": name,
-                    "algorithm": cell.algorithm_name,
-                    "seed": cell.seed,
-                    "members": len(run.F),
-                    "evaluations": run.n_evaluations,
-                    "seconds": run.seconds,
-                    "hypervolume": hypervolume(run.F, worst, ideal),
-                    "igd+": igd_plus(run.F, target, span),
-                }
-                for cell, run in runs.items()
-            ]
+            for cell, run in runs.items():
+                row = {"problem": name, "algorithm": cell.algorithm_name, "seed": cell.seed, "members": len(run.F)}
+                row |= {"evaluations": run.n_evaluations, "seconds": run.seconds}
+                row |= {"hypervolume": hypervolume(run.F, ideal + 1.1 * span, ideal)}
+                rows.append({**row, "igd+": igd_plus(run.F, target, span)})
         return pd.DataFrame(rows)
 
     def table(self, reference: str | None = None, quality: str = "hypervolume", alpha: float = 0.05) -> pd.DataFrame:

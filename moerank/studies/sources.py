@@ -41,23 +41,18 @@ def shipped_folder() -> Path:
     return next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
 
 
-class Places(NamedTuple):
+class DataFolders(NamedTuple):
     """Where data are looked for."""
 
-    places: list[Path]  # the folder of the problem's file, if it has one, and then the places of data
-    roots: list[Path]  # the places of data, which may be the folder that a problem names themselves
+    folders: list[Path]  # the folder of the problem's file, if it has one, and then the roots
+    roots: list[Path]  # folders of data, which may be the folder that a problem names themselves
 
-    def folders(self, folder: str) -> list[Path]:
-        """Return the paths that a folder may have."""
-        found = self.files(folder)
-        return found + [place for place in self.roots if place not in found]
-
-    def files(self, file: str) -> list[Path]:
-        """Return the paths that a file may have."""
-        return [place / file for place in self.places]
+    def files(self, name: str) -> list[Path]:
+        """Return the paths that a file or a folder of this name may have."""
+        return [folder / name for folder in self.folders]
 
     def __str__(self) -> str:
-        return ", ".join(dict.fromkeys(map(str, self.places)))
+        return ", ".join(dict.fromkeys(map(str, self.folders)))
 
 
 Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
@@ -100,15 +95,15 @@ class DataSection(Section):
         """Whether the data can be read: all but those in memory that a folder knows by their digest alone."""
         return True
 
-    def n_folds(self, places: Places) -> int:
+    def n_folds(self, folders: DataFolders) -> int:
         """Return how many folds there are."""
         return N_FOLDS
 
     @abstractmethod
-    def read(self, fold: int, places: Places) -> Fold:
+    def read(self, fold: int, folders: DataFolders) -> Fold:
         """Return the parts of a fold."""
 
-    def files(self, fold: int, places: Places) -> list[Path]:
+    def files(self, fold: int, folders: DataFolders) -> list[Path]:
         """Return the files that a fold is read from."""
         return []
 
@@ -235,60 +230,59 @@ class FileData(DataSection):
             )
         return self
 
-    def n_folds(self, places: Places) -> int:
+    def n_folds(self, folders: DataFolders) -> int:
         """Return how many folds there are."""
         if self.file is not None and self.split is not None:
             return self.split.folds or 1
-        return max(count_folds(self._found_folder(places)), 1)
+        return max(count_folds(self._folder(folders)), 1)
 
-    def read(self, fold: int, places: Places) -> Fold:
+    def read(self, fold: int, folders: DataFolders) -> Fold:
         """Return the parts of a fold from the first place that has the data; a study reads the same files once."""
-        states = [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in self.files(fold, places)]
+        states = [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in self.files(fold, folders)]
         key = self.model_dump_json(), fold, tuple(states)
-        train, vali, test = _last_fold.get(key) or self._read(fold, places)
+        train, vali, test = _last_fold.get(key) or self._read(fold, folders)
         _last_fold.clear()
         if train.X.nbytes + vali.X.nbytes + test.X.nbytes <= LARGEST_FOLD:
             _last_fold[key] = train, vali, test
         return train.forgetful(), vali.forgetful(), test.forgetful()
 
-    def _read(self, fold: int, places: Places) -> Fold:
+    def _read(self, fold: int, folders: DataFolders) -> Fold:
         if self.file is None or self.split is None:
             drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
-            return self.readers.fold(self._folder_of(fold, places), **self._reading(), **drawn)
-        return self.split.parts(self.readers.file(self._found_file(places), **self._reading()), fold)
+            return self.readers.fold(self._folder_of(fold, folders), **self._reading(), **drawn)
+        return self.split.parts(self.readers.file(self._file(folders), **self._reading()), fold)
 
-    def files(self, fold: int, places: Places) -> list[Path]:
+    def files(self, fold: int, folders: DataFolders) -> list[Path]:
         """Return the files that a fold is read from."""
         if self.file is not None and self.split is not None:
-            return [self._found_file(places)]
-        return [path for path in self._folder_of(fold, places).iterdir() if path.is_file()]
+            return [self._file(folders)]
+        return [path for path in self._folder_of(fold, folders).iterdir() if path.is_file()]
 
-    def _found_file(self, places: Places) -> Path:
+    def _file(self, folders: DataFolders) -> Path:
         file = str(self.file)
-        path = next((path for path in places.files(file) if path.exists()), None)
+        path = next((path for path in folders.files(file) if path.exists()), None)
         if path is None:
             raise FileNotFoundError(
-                f"no file {file} in {places}; download {self.origin}, and name the folder that holds {file} by --data "
+                f"no file {file} in {folders}; download {self.origin}, and name the folder that holds {file} by --data "
                 "or by the environment variable MOERANK_DATA"
             )
         return path
 
-    def _folder_of(self, fold: int, places: Places) -> Path:
-        folder = self._found_folder(places)
+    def _folder_of(self, fold: int, folders: DataFolders) -> Path:
+        folder = self._folder(folders)
         return folder / f"Fold{fold}" if count_folds(folder) else folder
 
-    def _found_folder(self, places: Places) -> Path:
+    def _folder(self, folders: DataFolders) -> Path:
         folder = str(self.folder)
-        candidates = places.folders(folder)
-        found = next((path for path in candidates if (path / "Fold1").is_dir()), None)
-        # A folder that is named, and no place of data, may be a fold itself.
-        found = found or next((path for path in places.files(folder) if self._is_fold(path)), None)
-        if found is None:
-            raise FileNotFoundError(
-                f"no folder {folder} with Fold1 … Fold{N_FOLDS} in {places}; download {self.origin}, and name the "
-                f"folder that holds {folder} by --data or by the environment variable MOERANK_DATA"
-            )
-        return found
+        candidates = [*folders.files(folder), *folders.roots]
+        # A folder that is named, unlike a root, may be a fold itself.
+        for path in candidates:
+            if (path / "Fold1").is_dir() or (path not in folders.roots and self._is_fold(path)):
+                return path
+        raise FileNotFoundError(
+            f"no folder {folder} with Fold1 … Fold{N_FOLDS} in {folders}; download {self.origin}, and name the "
+            f"folder that holds {folder} by --data or by the environment variable MOERANK_DATA"
+        )
 
     def _is_fold(self, folder: Path) -> bool:
         return folder.is_dir() and any(
@@ -296,8 +290,8 @@ class FileData(DataSection):
             for path in folder.iterdir()
         )
 
-    def _reading(self, names: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the arguments of the readers that are not their defaults; tables read the features of these names."""
+    def _reading(self) -> dict[str, Any]:
+        """Return the arguments of the readers that are not their defaults."""
         return self.model_dump(include={"missing", "dtype"}, exclude_defaults=True)
 
 
@@ -340,10 +334,9 @@ class TableData(FileData):
         absent = {name for name in ("exclude", "query_weight", "document_weight") if not getattr(self, name)}
         return self.model_dump(mode="json", exclude=INDIFFERENT | absent)
 
-    def _reading(self, names: Sequence[str] = ()) -> dict[str, Any]:
-        columns = self.model_dump(include={"label", "query", "document", "query_weight", "document_weight"})
-        columns["features"] = names or self.features
-        return super()._reading() | columns | ({} if names else {"exclude": self.exclude})
+    def _reading(self) -> dict[str, Any]:
+        columns = {"label", "query", "features", "exclude", "document", "query_weight", "document_weight"}
+        return super()._reading() | self.model_dump(include=columns)
 
 
 InMemory: TypeAlias = RankingData | Fold | Sequence[Fold]
@@ -376,11 +369,11 @@ class MemoryData(DataSection):
         """Whether the data are here; files keep their digest alone."""
         return bool(self._held)
 
-    def n_folds(self, places: Places) -> int:
+    def n_folds(self, folders: DataFolders) -> int:
         """Return how many folds there are."""
         return self.folds
 
-    def read(self, fold: int, places: Places) -> Fold:
+    def read(self, fold: int, folders: DataFolders) -> Fold:
         """Return the parts of a fold; refuse data that are known by their digest alone."""
         if not self.is_held:
             raise ValueError("the data of this problem were in memory; give them to Study again")
@@ -431,7 +424,7 @@ class DigitsData(DataSection):
     n_documents: Annotated[int, at_least(2)] = 100
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
 
-    def read(self, fold: int, places: Places) -> Fold:
+    def read(self, fold: int, folders: DataFolders) -> Fold:
         """Return the parts of a fold; nothing has to be found on disk."""
         return load_digits_fold(fold, n_queries=self.n_queries, n_documents=self.n_documents, seed=self.seed)
 
@@ -449,7 +442,7 @@ class PlantedData(DataSection):
     noise: Annotated[float, Field(strict=True, ge=0)] = 0.1
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
 
-    def read(self, fold: int, places: Places) -> Fold:
+    def read(self, fold: int, folders: DataFolders) -> Fold:
         """Return the parts of a fold; nothing has to be found on disk."""
         return load_planted_fold(fold, **self.model_dump(exclude={"source", *DataSection.model_fields}))
 
@@ -462,7 +455,7 @@ class WebData(DataSection):
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
     dtype: Precision = "float32"
 
-    def read(self, fold: int, places: Places) -> Fold:
+    def read(self, fold: int, folders: DataFolders) -> Fold:
         """Return the parts of a fold; nothing has to be found on disk."""
         return load_web_fold(fold, n_queries=self.queries, seed=self.seed, dtype=self.dtype)
 
@@ -473,8 +466,3 @@ Data = Annotated[
     DigitsData | PlantedData | WebData | LetorData | TableData | MemoryData,
     Field(discriminator="source"),
 ]
-
-
-def query_ids(data: RankingData) -> list[Any]:
-    """Return the id of each query."""
-    return list(data.qid[data.offsets[:-1]].tolist())

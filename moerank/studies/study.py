@@ -2,41 +2,229 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import partial
-from itertools import islice, product
+from functools import cached_property
+from itertools import chain, islice, product
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import pandas as pd
+from pydantic import Field, ValidationError, model_validator
 
-from moerank.checks import check_at_least, check_choice
+from moerank.checks import check_at_least, check_choice, first_mistake, size
+from moerank.data import RankingData
+from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json
-from moerank.solvers import BASES, ablations, names_of_code, solver_entry, written
-from moerank.studies.executors import check_can_be_sent, find_executor, run_cells
-from moerank.studies.grid import (
-    MOST_CELLS,
-    AskedProblems,
-    AskedSolvers,
-    Cell,
-    Grid,
-    check_names,
-    folds_of,
-    read_grids,
-    read_problems,
-    read_solvers,
-)
-from moerank.studies.problem import Problem
-from moerank.studies.result import Result
-from moerank.studies.result_files import RESULT, find_result, results_frame
-from moerank.studies.solver import Solver, check_parameters
-from moerank.studies.sources import MemoryData
-from moerank.studies.store import Store
+from moerank.mofsrank.settings import Section
+from moerank.solvers import BASES, ablations, names_of_code, written
+from moerank.solvers import solvers as solver_table
+from moerank.studies.cells import STUDY, Store, check_can_be_sent, run_cells
+from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
+from moerank.studies.result import FORMAT, RESULT, Result, find_result
+from moerank.studies.results import Results, results_frame
+from moerank.studies.run_fold import configuration, run_fold
+from moerank.studies.solver import PlainParameters, Solver, check_parameters, digest_of
+from moerank.studies.sources import InMemory, MemoryData
 
 WARNED_FAILURES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One run of a study; seeds count from 0, and the draws come from `random_state`."""
+
+    problem: Problem
+    fold: int
+    solver: Solver
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """What messages call the cell."""
+        seed = f", seed {self.seed}" if self.solver.seeded else ""
+        return f"{self.problem.name}, fold {self.fold}, {self.solver.label}{seed}"
+
+    @property
+    def random_state(self) -> int:
+        """The seed of all draws, the same for all solvers: their comparisons share problem, fold and seed."""
+        names = f"{self.problem.name}|{self.fold}|{self.seed}"
+        return int.from_bytes(hashlib.blake2b(names.encode(), digest_size=4).digest(), "big")
+
+    def configuration(self) -> Json:
+        """Return everything that decides the result, as plain JSON values."""
+        solver = self.problem.spec(self.solver)
+        return {"format": FORMAT, **configuration(self.problem, self.fold, solver, self.seed, baselines=False)}
+
+    @cached_property
+    def key(self) -> str:
+        """The name of the cell's file: a digest of its configuration."""
+        return digest_of(self.configuration())
+
+    def run(self, data: str | Path | None) -> Result:
+        """Run the solver on the fold, with files of `data`."""
+        return run_fold(
+            self.problem,
+            self.fold,
+            self.solver,
+            self.seed,
+            random_state=self.random_state,
+            data=data,
+            baselines=False,
+        )
+
+    def read(self, text: str) -> Result:
+        """Return the result from its text; a ValueError for that of another cell, as files may have been exchanged."""
+        result = Result.from_json(text)
+        if digest_of({"format": FORMAT, **result.configuration}) != self.key:
+            raise ValueError(f"the result of another cell than {self.label}")
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Cell) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+MOST_CELLS = 10**6
+"""Of a study."""
+
+RequestedProblems: TypeAlias = (
+    str | Path | Problem | Sequence[str | Path | Problem] | Mapping[str, str | Path | Problem | InMemory]
+)
+
+RequestedSolvers: TypeAlias = Any
+"""A name, an estimator, several of these, or a mapping of labels to names, estimators and functions."""
+
+
+class Grid(Section):
+    """A request to a study: solvers × problems × folds × seeds, and values in place of those of the problem files."""
+
+    problems: tuple[Problem, ...]
+    solvers: tuple[Solver, ...]
+    folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
+    seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
+    settings: PlainParameters = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_a_cell_but_not_too_many(self) -> Self:
+        n_drawn = sum(solver.seeded for solver in self.solvers)
+        n_cells = len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
+        if not n_cells:
+            raise ValueError("a study needs at least one problem, one solver and one fold")
+        if n_cells > MOST_CELLS:
+            raise ValueError(f"a study has at most {size(MOST_CELLS)} cells, not {size(n_cells)}; divide it")
+        return self
+
+    def cells(self) -> list[Cell]:
+        """Return all cells, by seed and fold first, so that an unfinished study has something of everything."""
+        drawn = [solver for solver in self.solvers if solver.seeded]
+        return [
+            Cell(problem, fold, solver, seed)
+            for seed in range(self.seeds if drawn else 1)
+            for fold in self.folds
+            for problem in self.problems
+            for solver in (drawn if seed else self.solvers)
+        ]
+
+
+def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) -> list[Problem]:
+    """Return the problems that are requested, with `settings` in place of their own values; see `load_problem`.
+
+    A mapping gives names, also to data in memory; see `make_problem`. Two different problems of one name are refused.
+    """
+    if isinstance(requested, str | Path | Problem):
+        requested = [requested]
+    if isinstance(requested, Mapping):
+        problems = [_problem(given, settings, name) for name, given in requested.items()]
+    elif isinstance(requested, RankingData) or not all(isinstance(given, str | Path | Problem) for given in requested):
+        raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
+    else:
+        problems = [_problem(given, settings) for given in requested]
+    return _distinct(problems, "two problems are called {}; give one of them another name")
+
+
+def read_solvers(requested: RequestedSolvers) -> list[Solver]:
+    """Return the solvers that are requested, see `Study`; two different solvers of one name are refused."""
+    if isinstance(requested, Mapping):
+        solvers = [_solver(given, name) for name, given in requested.items()]
+    else:
+        several = requested if isinstance(requested, Sequence) and not isinstance(requested, str) else [requested]
+        every = [solver_table() if isinstance(given, str) and given == "all" else (given,) for given in several]
+        solvers = [given if isinstance(given, Solver) else _solver(given) for given in chain.from_iterable(every)]
+    return _distinct(solvers, "two solvers are called {}: solvers={{'a name': …}} tells them apart")
+
+
+ProblemOrSolver = TypeVar("ProblemOrSolver", Problem, Solver)
+
+
+def _distinct(things: Iterable[ProblemOrSolver], refusal: str) -> list[ProblemOrSolver]:
+    """Return the first problem or solver of each name; refuse another one of the same name."""
+    first: dict[str, tuple[ProblemOrSolver, object]] = {}
+    for thing in things:
+        name, identity = (thing.name, thing.configuration()) if isinstance(thing, Problem) else (thing.label, thing)
+        if first.setdefault(name, (thing, identity))[1] != identity:
+            raise ValueError(refusal.format(name))
+    return [thing for thing, _ in first.values()]
+
+
+def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Path | None) -> tuple[int, ...]:
+    """Return the folds of a problem that are requested, by default all; refuse those that do not exist."""
+    try:
+        n_folds = problem.n_folds(data)
+    except FileNotFoundError:
+        n_folds = N_FOLDS  # to plan a study no data are needed, and without them none runs
+    if requested is None:
+        return tuple(range(1, n_folds + 1))
+    for fold in requested:
+        check_at_least(0, fold=fold)
+    if not set(requested) <= set(range(1, n_folds + 1)):
+        there = f"there are folds 1 to {n_folds}" if n_folds > 1 else "there is only fold 1"
+        raise ValueError(f"{problem.name}: {there}, not {sorted(set(requested))}")
+    return tuple(sorted(set(requested)))
+
+
+def check_names(folder: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
+    """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another."""
+    there = list(grids)
+    another = "choose another folder, or give the {} another name"
+    _distinct(
+        [*(problem for grid in there for problem in grid.problems), *problems],
+        f"{folder} holds a study of {{}} with other settings; {another.format('problem')}",
+    )
+    _distinct(
+        [*(solver for grid in there for solver in grid.solvers), *solvers],
+        f"{folder} holds results of another {{}}: its code or its parameters have changed; {another.format('solver')}",
+    )
+
+
+def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
+    """Return what was requested in a folder; refuse what this version of moerank does not write."""
+    try:
+        return [Grid.model_validate(grid) for grid in grids]
+    except ValidationError as error:
+        raise ValueError(f"{folder / STUDY}: not a study of this version of moerank ({first_mistake(error)})") from None
+
+
+def _problem(given: Any, settings: Mapping[str, object], name: str | None = None) -> Problem:
+    if name is not None and not isinstance(given, str | Path | Problem):
+        return make_problem(name, given, settings)
+    problem = with_settings(given, settings) if isinstance(given, Problem) else load_problem(given, settings)
+    return problem if name is None else with_settings(problem, {"name": name})
+
+
+def _solver(given: object, name: str | None = None) -> Solver:
+    if not isinstance(given, str):
+        return Solver.of(given, name)
+    spec = Solver.parse(given)
+    if name not in (None, spec.label):
+        raise ValueError(f"{given} keeps its name: solvers={{{spec.label!r}: {given!r}}}")
+    return spec
 
 
 class Study:
@@ -54,7 +242,7 @@ class Study:
         or a ranker of another library, is run as it is. A mapping gives names to estimators and to functions
         ``make(problem, seed)`` that return one.
     out : path
-        The folder of the study. Cells that it holds already are not run again; what other studies asked for in it
+        The folder of the study. Cells that it holds already are not run again; what other studies requested in it
         stays.
     folds : sequence of int, optional
         By default all folds of each problem.
@@ -90,8 +278,8 @@ class Study:
 
     def __init__(
         self,
-        problems: AskedProblems,
-        solvers: AskedSolvers = (),
+        problems: RequestedProblems,
+        solvers: RequestedSolvers = (),
         out: str | Path = "results/study",
         *,
         folds: Iterable[int] | None = None,
@@ -103,27 +291,23 @@ class Study:
         check_at_least(1, MOST_CELLS, seeds=seeds)
         changed = dict(settings or {})
         check_parameters(changed)
-        specs = {spec.label: spec for spec in read_solvers(solvers)}
+        of_label = {solver.label: solver for solver in read_solvers(solvers)}
         if ablate is not None:
             check_choice(BASES, ablate=ablate)
-            specs |= {name: Solver.parse(name) for name in (ablate, *ablations(ablate))}
-        asked = None if folds is None else tuple(folds)
+            of_label |= {name: Solver.parse(name) for name in (ablate, *ablations(ablate))}
+        requested = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, changed):
-            named_folds.setdefault(folds_of(problem, asked, data), []).append(problem)
-        grids = [
-            Grid(problems=tuple(group), solvers=tuple(specs.values()), folds=chosen, seeds=seeds, settings=changed)
-            for chosen, group in named_folds.items()
+            named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
+        self.out, self.data = Path(out), data
+        self._grids = [
+            Grid(problems=tuple(group), solvers=tuple(of_label.values()), folds=chosen, seeds=seeds, settings=changed)
+            for chosen, group in (named_folds or {(): []}).items()
         ]
-        if not grids or not all(grid.problems and grid.solvers and grid.folds for grid in grids):
-            raise ValueError("a study needs at least one problem, one solver and one fold")
-        self.out = Path(out)
-        self.data = data
-        self._grids = grids
 
     @classmethod
     def load(cls, folder: str | Path, data: str | Path | None = None) -> Self:
-        """Return everything that was asked for in a folder, to report it or to go on with it.
+        """Return everything that was requested in a folder, to report it or to go on with it.
 
         Raises
         ------
@@ -136,14 +320,11 @@ class Study:
         if not grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
         study._grids = read_grids(study.out, grids)
-        path = study.out / "study.json"
-        for solver, problem in product(study.solvers, study.problems):
-            if solver.given is None and solver_entry(solver.name) is None:
-                raise ValueError(f"{path} has the solver {solver.name}, which is not installed here")
-            try:
-                problem.spec(solver)
-            except ValueError as error:
-                raise ValueError(f"{path}: {error}") from None
+        try:
+            for solver, problem in product(study.solvers, study.problems):
+                problem.spec(solver).takes()
+        except ValueError as error:
+            raise ValueError(f"{study.out / STUDY}: {error}") from None
         return study
 
     @property
@@ -179,8 +360,7 @@ class Study:
         workers : int, default 1
             Processes, one thread each. Results are the same for any number.
         dask : str, optional
-            Address of a Dask scheduler whose workers run the cells instead; of problems whose data are in shards they
-            hold these, for one cell after another.
+            Address of a Dask scheduler whose workers run the cells instead.
         retry_failed : bool, default False
             Run the cells that failed again.
         done : callable
@@ -214,13 +394,12 @@ class Study:
             if retry_failed:
                 for cell in cells:
                     store.forget_failure(cell)
-            executor = partial(find_executor, workers, dask, self.data)
             done_before = set().union(*store.done())
             for cell in cells:  # what was given as an object may be known from the folder alone
                 for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
                     if cell.key not in done_before and not given.is_held:
                         raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")
-            run_cells(store, cells, executor, done, started)
+            run_cells(store, cells, workers=workers, dask=dask, data=self.data, done=done, started=started)
         remedy = "Study.failures() returns them all with their tracebacks, and run(retry_failed=True) runs them again"
         warn_of_failures(self.failures(), len(cells), remedy)
         return self
@@ -233,11 +412,11 @@ class Study:
             for cell in self.cells()
         }
 
-    def results(self) -> list[Result]:
+    def results(self) -> Results:
         """Return the results that are there, in the order of the cells."""
         store = Store(self.out, write=False)
         finished, _ = store.done()
-        return [store.read(cell) for cell in self.cells() if cell.key in finished]
+        return Results(store.read(cell) for cell in self.cells() if cell.key in finished)
 
     def failures(self) -> dict[Cell, Json]:
         """Return what went wrong with the cells that failed: "error" and "traceback"."""
@@ -245,17 +424,13 @@ class Study:
         _, failed = store.done()
         return {cell: store.read_failure(cell) for cell in self.cells() if cell.key in failed}
 
-    def cost(self, cell: Cell) -> float:
-        """Return the seconds of the processor that a finished cell took."""
-        return sum(Store(self.out, write=False).read(cell).times.processor.model_dump().values())
-
     def days(self) -> list[date]:
         """Return the days, of UTC, on which files of finished cells were last written, ascending."""
         times = (path.stat().st_mtime for path in (self.out / "cells").glob("*.json"))
         return sorted({datetime.fromtimestamp(time, UTC).date() for time in times})
 
     def commands(self) -> list[str]:
-        """Return the commands that ask for this study, one for each request, as far as a command can."""
+        """Return the commands that request this study, one for each request, as far as a command can."""
         return [
             shlex.join(
                 [
@@ -319,40 +494,35 @@ def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
         ...
     FileNotFoundError: results/nowhere holds no finished run or study
     """
-    place = Path(folder)
-    if not place.exists():
-        raise FileNotFoundError(f"{place} holds no finished run or study")
-    if (place / "study.json").exists():
-        return Study.load(place).frame(members=members)
-    folds = sorted(place.glob(f"fold*/{RESULT}"), key=lambda file: (len(file.parent.name), file))
-    runs = [file.parent for file in folds] if folds and not (place / RESULT).exists() else [place]
+    path = Path(folder)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} holds no finished run or study")
+    if (path / STUDY).exists():
+        return Study.load(path).frame(members=members)
+    folds = sorted(path.glob(f"fold*/{RESULT}"), key=lambda file: (len(file.parent.name), file))
+    runs = [file.parent for file in folds] if folds and not (path / RESULT).exists() else [path]
     return results_frame([find_result(run) for run in runs], members=members)
 
 
 def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     """Write the union of studies to a folder, and return it.
 
-    Cells are named by all that decides their results, so a cell that several studies have is the same run: it is taken
-    once, and refused if its results differ in more than times and versions. Nothing that is in `out` is replaced, and
-    nothing is written before everything was checked.
+    Cells are named by all that decides their results, so a cell that several studies have is the same run, and is taken
+    once, from the first. Nothing that is in `out` is replaced, and nothing is written before names were compared.
 
     Parameters
     ----------
     folders : sequence of path
-        Of two or more studies, run on different machines or asked for different solvers, say.
+        Of two or more studies, run on different machines or with different solvers, say.
     out : path
         The folder of the union: a new one, or that of a study, which is extended.
 
     Raises
     ------
     ValueError
-        If a folder holds no study, if problems or solvers of one name differ, or results of one cell.
+        If a folder holds no study, or if problems or solvers of one name differ.
     OSError
         If `out` cannot be written.
-
-    Notes
-    -----
-    Reads all results once: O(bytes of the studies).
 
     Examples
     --------
@@ -361,48 +531,22 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
         ...
     ValueError: name at least two studies to merge
     """
-    given = [Path(folder) for folder in folders]
-    if len(given) < 2:
+    sources = [Path(folder) for folder in folders]
+    if len(sources) < 2:
         raise ValueError("name at least two studies to merge")
     target = Path(out)
-    there = [target] if Store(target, write=False).read_grids() else []
-    distinct = {folder.resolve(): folder for folder in [*there, *given]}
-    studies = [Study.load(folder) for folder in distinct.values()]
+    present = [target] if Store(target, write=False).read_grids() else []
+    studies = [Study.load(folder) for folder in {path.resolve(): path for path in [*present, *sources]}.values()]
     for number, study in enumerate(studies):
         for other in studies[:number]:
             check_names(study.out, study._grids, other.problems, other.solvers)
-    _refuse_contradictions(studies)
     with Store(target) as store:
         for study in studies:
-            for grid in Store(study.out, write=False).read_grids():
-                store.add_grid(grid, lambda grids: None)
-        for study in studies:
             other_store = Store(study.out, write=False)
+            for grid in other_store.read_grids():
+                store.add_grid(grid)
             finished, failed = other_store.done()
             for cell in study.cells():
                 if cell.key in finished | failed:
                     store.adopt(cell, other_store)
     return Study.load(target)
-
-
-def _refuse_contradictions(studies: list[Study]) -> None:
-    """Read all results, and compare those of cells that several studies have finished."""
-    found: dict[str, Store] = {}
-    for study in studies:
-        store = Store(study.out, write=False)
-        finished, _ = store.done()
-        for cell in study.cells():
-            if cell.key not in finished:
-                continue
-            result = store.read(cell)
-            known = found.setdefault(cell.key, store)
-            if known is not store and _decided(result) != _decided(known.read(cell)):
-                raise ValueError(
-                    f"{study.out} and {known.folder} have different results of {cell.label}, of which one is wrong; "
-                    f"remove cells/{cell.key}.json in one of them"
-                )
-
-
-def _decided(result: Result) -> Json:
-    """Return the part of a result that its configuration decides: all but the times and the versions."""
-    return result.model_dump(exclude={"times", "versions"})

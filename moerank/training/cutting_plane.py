@@ -9,14 +9,14 @@ import numpy as np
 
 from moerank.arrays import Matrix
 from moerank.kernels.products import product, square
-from moerank.training.newton import solve_positive_definite
+from moerank.training.smooth import solve_positive_definite
 
 Separation: TypeAlias = Callable[[Matrix], tuple[Matrix, float]]
 
 # The slack of a plane is the difference of numbers up to the largest b, summed over documents.
-ROUNDING = 1e-12
+SLACK_ROUNDING = 1e-12
 # Failures of the planes' weights to settle, in a row, after which rounding is held to be the reason.
-PATIENCE = 10
+UNSETTLED_TRIES = 10
 # Keeps a step finite where all planes have the same slope, as with features that are next to 0.
 LEAST_RIDGE = 1e-200
 
@@ -57,7 +57,7 @@ class CuttingPlanes:
         best, best_value, lower = np.zeros(self._A.shape[1]), np.inf, -np.inf
         self.n_iter_, n_failed = 0, 0
         self.converged_ = False
-        while self.n_iter_ < max_iter and n_failed < PATIENCE:
+        while self.n_iter_ < max_iter and n_failed < UNSETTLED_TRIES:
             w, xi, settled = self._minimise_on_planes(C, 1e-3 * eps)
             n_failed = 0 if settled else n_failed + 1
             a, b = self.separate(w)
@@ -67,7 +67,7 @@ class CuttingPlanes:
             lower = max(lower, regularised + C * xi)
             if value < best_value:
                 best, best_value = w, value
-            if best_value - lower <= C * max(eps, ROUNDING * float(np.abs(self._b).max())):
+            if best_value - lower <= C * max(eps, SLACK_ROUNDING * float(np.abs(self._b).max())):
                 self.converged_ = True
                 break
             self._A = np.vstack([self._A, a])
@@ -83,7 +83,7 @@ class CuttingPlanes:
         """
         A, b, weights = self._A, self._b, self._weights
         active = np.flatnonzero(weights)
-        tolerance = max(tolerance, 0.1 * ROUNDING * float(np.abs(b).max()))
+        tolerance = max(tolerance, 0.1 * SLACK_ROUNDING * float(np.abs(b).max()))
         for _ in range(100 + 10 * len(b)):
             w = C * product(A[active].T, weights[active])
             slack = b - product(A, w)

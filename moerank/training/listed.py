@@ -5,11 +5,9 @@ Lanes do not influence each other, so the result of an individual does not depen
 
 from __future__ import annotations
 
-import hashlib
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -23,10 +21,12 @@ from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.newton import newton_lanes
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
 from moerank.kernels.products import product
-from moerank.training.losses import SQUARED, UNIT, PairLoss, Target
-from moerank.training.newton import DenseExpansion, QuadraticModel
+from moerank.kernels.proximal import proximal_lanes
+from moerank.training.masks import Masks
+from moerank.training.pair_loss import EXACT_TOLERANCE, SQUARED, UNIT, PairLoss, Penalties, Target
+from moerank.training.smooth import DenseExpansion, QuadraticModel, dense_newton, solve_positive_definite
 
-Number = TypeVar("Number", bound=np.generic)
+Element = TypeVar("Element", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class LaneGroup:
     def __len__(self) -> int:
         return int(self.rows.stop - self.rows.start)
 
-    def fill_up(self, values: NDArray[Number], empty: float = 0.0) -> NDArray[Number]:
+    def fill_up(self, values: NDArray[Element], empty: float = 0.0) -> NDArray[Element]:
         """Return the group's rows of `values` (n_individuals, …) as (n_lanes, …), with `empty` in the lanes left over.
 
         >>> [group.fill_up(np.arange(1, 11)).tolist() for group in lane_groups(10, np.float64)]
         [[1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 0, 0, 0, 0, 0, 0]]
         """
-        filled: NDArray[Number] = np.full((self.n_lanes, *values.shape[1:]), empty, values.dtype)
+        filled: NDArray[Element] = np.full((self.n_lanes, *values.shape[1:]), empty, values.dtype)
         filled[: len(self)] = values[self.rows]
         return filled
 
@@ -89,32 +89,29 @@ class LanePairs:
         return self._words, n_kept
 
 
-_DIGESTS: dict[int, tuple[weakref.ref[Mask], bytes]] = {}
-"""Digests of read-only masks by the identity of the array, while it lives."""
-
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
 
 
-class PairProblem:
+class ListedPairs:
     """The preference pairs `keep` (n_pairs,) of a data set, all by default, and the documents they join."""
 
     def __init__(self, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> None:
+        self.data, self.target, self.everything = data, target, keep is None
         pairs = data.pairs if keep is None else data.pairs.subset(keep)
         rows, ends = np.unique(np.concatenate([pairs.winner, pairs.worse]), return_inverse=True)
         winner, worse = np.split(ends.astype(np.int32), [len(pairs.winner)])
         self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first, winner)
         # Only differences inside a query matter, so centring per query changes nothing but the rounding.
         self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
-        self._models: dict[tuple[float, PairLoss], QuadraticModel] = {}
+        self._models: dict[tuple[PairLoss, float], QuadraticModel] = {}
         self._scores: dict[QuadraticModel, NDArray[np.float32]] = {}
-        self.margin = target.margin
         self.shift: Matrix = target.per_label * data.y[rows]
 
     @classmethod
-    def of(cls, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> PairProblem:
-        """Return the problem of a subset, remembered with the data."""
-        digest = None if keep is None else _digest(keep)
-        return data.remember(("pair problem", target, digest), lambda: cls(data, keep, target))
+    def of(cls, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> ListedPairs:
+        """Return the pairs of a subset, remembered with the data."""
+        subset = None if keep is None else np.packbits(keep).tobytes()
+        return data.remember(("listed pairs", target, subset), lambda: cls(data, keep, target))
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -139,12 +136,25 @@ class PairProblem:
         """Mean of tₖ (xᵢ − xⱼ) over the pairs, shape (n_features,)."""
         return self._residuals(np.zeros(self.X.shape[1]), SQUARED)[1] / len(self)
 
-    def model(self, C: float, loss: PairLoss) -> QuadraticModel:
-        """Return the model of this problem at its solution with all features, for one C and one loss; remembered."""
-        key = (C, loss)
-        if key not in self._models:
-            self._models[key] = loss.solve(self, C)
-        return self._models[key]
+    def model(self, loss: PairLoss, C: float) -> QuadraticModel:
+        """Return the model of the objective at its minimum with all features, remembered.
+
+        With the squared loss the problem is its own model: normal equations, O(n_features³) beside the Gram matrix.
+        From their solution about eight Newton steps lead to that of the squared hinge loss, to rounding.
+        """
+        if (loss, C) not in self._models:
+            self._models[loss, C] = self._model(loss, C)
+        return self._models[loss, C]
+
+    def _model(self, loss: PairLoss, C: float) -> QuadraticModel:
+        B: Matrix = np.eye(len(self.gram)) + 2.0 * C * self.gram
+        rhs = 2.0 * C * self.moment
+        squared = QuadraticModel(B, rhs, solve_positive_definite(B, rhs))
+        if not loss.one_sided:
+            return squared
+        end = dense_newton(partial(self.expand, C=C, loss=loss), squared.w, 2.0 * EXACT_TOLERANCE)
+        hessian = end.at.hessian
+        return QuadraticModel(hessian, product(hessian, end.w) - end.at.gradient, end.w)
 
     def expand(self, w: Matrix, C: float, loss: PairLoss) -> DenseExpansion:
         """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`; its gradient and Hessian are computed when asked for."""
@@ -152,40 +162,55 @@ class PairProblem:
 
     def solve_population(
         self,
-        C: float,
         loss: PairLoss,
+        C: float,
         model: QuadraticModel,
-        pair_mask: Mask | None,
-        feature_mask: Mask,
+        masks: Masks,
         *,
         tolerance: float,
         start: Matrix | None = None,
     ) -> tuple[Matrix, Mask]:
-        """Return the minimum for the pairs and features of each individual, and whether it was found.
-
-        Shapes (n_individuals, n_features) and (n_individuals,); the solver stops at a bound of its steps.
-
-        `model` is the solved model of a problem close to all individuals, at the same C and with the same loss.
-        `pair_mask` (n_individuals, n_pairs) is None for all pairs, and `tolerance` bounds the relative error of each
-        objective.
-        """
-        W: Matrix = np.empty(feature_mask.shape)
+        """Return the minima as `moerank.training.pairs.solve_pairs` does, from a `model` close to all individuals."""
+        W: Matrix = np.empty(masks.features.shape)
         converged: Mask = np.empty(len(W), bool)
-        feature_mask = feature_mask & self._varies  # the weight of other features is 0 in any case
+        feature_mask = masks.features & self._varies  # the weight of other features is 0 in any case
         alike = start is None and bool((feature_mask == self._varies).all())
         start_scores = self._start_scores(model) if alike else np.empty(0, np.float32)
         shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
-        pairs = LanePairs(len(self), np.float32, pair_mask)
+        pairs = LanePairs(len(self), np.float32, masks.own)
         for group in lane_groups(len(W), np.float32):
             words, n_kept = pairs.pack(group)
             begin = np.zeros((0, W.shape[1])) if start is None else group.fill_up(start)
             weights, finished = newton_lanes(
                 self.X_lanes, self.pairs.first, self.pairs.winner, self.pairs.worse, words, n_kept,
-                group.fill_up(feature_mask), model.B, model.rhs, begin, start_scores, C, self.margin, shift,
+                group.fill_up(feature_mask), model.B, model.rhs, begin, start_scores, C, self.target.margin, shift,
                 loss.one_sided, tolerance,
             )  # fmt: skip
             W[group.rows], converged[group.rows] = weights[: len(group)], finished[: len(group)]
         return W, converged
+
+    def minimise_penalised(
+        self, penalties: Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
+    ) -> tuple[Matrix, Integers, Matrix]:
+        """Minimise the objectives of `moerank.kernels.proximal` with the squared hinge loss, in groups of lanes.
+
+        `start` (n_individuals, 2 n_features) is not negative, and 0 off the features. Returns the variables [u; v], the
+        steps (n_individuals,), and the objectives (max_iter + 1, n_individuals) at the start and after each step.
+        """
+        variables, n_iter = np.empty_like(start), np.empty(len(start), np.int64)
+        history = np.empty((max_iter + 1, len(start)))
+        pairs = LanePairs(len(self), np.float64, masks.own)
+        for group in lane_groups(len(start), np.float64):
+            of_group = np.empty((max_iter + 1, group.n_lanes))
+            result, steps = proximal_lanes(
+                self.X, self.pairs.first, self.pairs.winner, self.pairs.worse, *pairs.pack(group),
+                group.fill_up(masks.features), penalties.similarity, group.fill_up(penalties.costs),
+                group.fill_up(penalties.lambda1), group.fill_up(penalties.lambda2), group.fill_up(start),
+                max_iter, tol, of_group,
+            )  # fmt: skip
+            variables[group.rows], n_iter[group.rows] = result[: len(group)], steps[: len(group)]
+            history[:, group.rows] = of_group[:, : len(group)]
+        return variables, n_iter, history
 
     def _start_scores(self, model: QuadraticModel) -> NDArray[np.float32]:
         """Return the scores (n_documents,) of the model's minimum with all features, as a population's pass does."""
@@ -208,11 +233,11 @@ class PairProblem:
         sums = np.empty_like(weights)
         project(self.X, weights, np.arange(len(w)), scores)
         scores -= self.shift[:, None]
-        kept = np.full(len(self), 255, np.uint8)
+        every = np.full(len(self), 255, np.uint8)
         first, winner, worse = self.pairs.first, self.pairs.winner, self.pairs.worse
-        hinge_pass(first, winner, worse, kept, scores, self.margin, loss.one_sided, active, documents, slack)
+        hinge_pass(first, winner, worse, every, scores, self.target.margin, loss.one_sided, active, documents, slack)
         pull_back(self.X, documents, np.arange(len(w)), np.empty_like(weights), sums)
-        total = self.margin * slack[0] - product(scores[:, 0], documents[:, 0])
+        total = self.target.margin * slack[0] - product(scores[:, 0], documents[:, 0])
         return float(total), sums[:, 0].copy(), active
 
     def _scatter(self, active: NDArray[np.uint8]) -> Matrix:
@@ -232,22 +257,10 @@ class PairProblem:
         return 0.5 * (result + result.T)
 
 
-def _digest(keep: Mask) -> bytes:
-    """Return a digest of a mask, remembered for a read-only array."""
-    key = id(keep)
-    known = _DIGESTS.get(key)
-    if known is not None and known[0]() is keep:
-        return known[1]
-    digest = hashlib.blake2b(np.packbits(keep).tobytes(), digest_size=16).digest()
-    if keep.flags.owndata and not keep.flags.writeable:
-        _DIGESTS[key] = weakref.ref(keep, lambda _: _DIGESTS.pop(key, None)), digest
-    return digest
-
-
 class _Expansion:
-    """The objective of a pair problem at one point."""
+    """The objective of listed pairs at one point."""
 
-    def __init__(self, problem: PairProblem, w: Matrix, scale: float, loss: PairLoss) -> None:
+    def __init__(self, problem: ListedPairs, w: Matrix, scale: float, loss: PairLoss) -> None:
         self._problem, self._w, self._scale = problem, w, scale
         total, self._pull, self._active = problem._residuals(w, loss)
         self.value = float(0.5 * product(w, w) + scale * total)

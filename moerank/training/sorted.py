@@ -11,9 +11,9 @@ from scipy.linalg.blas import dsymv
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.counted_sums import CountedPairs, MarginPairs
+from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
 from moerank.kernels.products import product
-from moerank.training.newton import Minimum, trust_region_newton
+from moerank.training.smooth import Minimum, trust_region_newton
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,22 +24,22 @@ class PairedDocuments:
     """
 
     rows: Mask
-    pairs: CountedPairs
+    pairs: LabelledPairs
 
     @classmethod
     def of(cls, data: RankingData) -> PairedDocuments:
         """Return the documents of a data set, remembered with it."""
 
         def make() -> PairedDocuments:
-            paired = CountedPairs(data.y, data.offsets).n_levels > 1
+            paired = LabelledPairs(data.y, data.offsets).n_levels > 1
             sizes = np.diff(data.offsets)
             rows = np.repeat(paired, sizes)
-            return cls(rows, CountedPairs(data.y[rows], np.append(0, np.cumsum(sizes[paired]))))
+            return cls(rows, LabelledPairs(data.y[rows], np.append(0, np.cumsum(sizes[paired]))))
 
         return data.remember("paired documents", make)
 
 
-def solve_with_features(X: Matrix, pairs: CountedPairs, C: float, tol: float, metric: Vector | None = None) -> Minimum:
+def solve_with_features(X: Matrix, pairs: LabelledPairs, C: float, tol: float, metric: Vector | None = None) -> Minimum:
     """Minimise ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² over w (n_features,).
 
     The pairs are those of the documents in the rows of X. It ends when the gradient is at most `tol` times that at
@@ -56,7 +56,7 @@ def solve_with_features(X: Matrix, pairs: CountedPairs, C: float, tol: float, me
     return trust_region_newton(expand, np.zeros(X.shape[1]), tol=tol, inner=inner)
 
 
-def hessian_diagonal(X: Matrix, pairs: CountedPairs, C: float) -> Vector:
+def hessian_diagonal(X: Matrix, pairs: LabelledPairs, C: float) -> Vector:
     """Estimate the diagonal of the Hessian at w = 0, 1 + 2 (C / p) Σ (xᵢ − xⱼ)², for features X (n_documents, n).
 
     The sum is that of independent documents in each pair. O(n_documents · n).
@@ -71,7 +71,7 @@ def no_convergence(tol: float, n_iter: int) -> str:
     return f"reached no convergence to tol={tol} in {n_iter} steps; a larger tol or a smaller C is easier"
 
 
-def solve_with_kernel(K: Matrix, pairs: CountedPairs, C: float, tol: float) -> Minimum:
+def solve_with_kernel(K: Matrix, pairs: LabelledPairs, C: float, tol: float) -> Minimum:
     """Minimise ½ bᵀKb + (C / p) Σ max(0, 1 − (Kb)ᵢ + (Kb)ⱼ)² over b (n_documents,).
 
     A point is the array [b; Kb] (2, n_documents) and the inner product that of the functions Σ bᵢ k(xᵢ, ·), aᵀKb.
@@ -90,14 +90,14 @@ def solve_with_kernel(K: Matrix, pairs: CountedPairs, C: float, tol: float) -> M
 class _HingeExpansion:
     """An objective ½ ‖w‖² + scale · loss of the scores z."""
 
-    def __init__(self, pairs: CountedPairs, scale: float, point: Vector, z: Vector, square: float) -> None:
+    def __init__(self, pairs: LabelledPairs, scale: float, point: Vector, z: Vector, square: float) -> None:
         self._scale, self._point = scale, point
         self._near = MarginPairs(pairs, z)
         self.value = float(0.5 * square + scale * self._near.loss)
 
 
 class _FeatureExpansion(_HingeExpansion):
-    def __init__(self, X: Matrix, pairs: CountedPairs, scale: float, metric: Vector, w: Vector) -> None:
+    def __init__(self, X: Matrix, pairs: LabelledPairs, scale: float, metric: Vector, w: Vector) -> None:
         super().__init__(pairs, scale, w, product(X, w), float(product(w, w)))
         self._X, self._metric = X, metric
 
@@ -110,7 +110,7 @@ class _FeatureExpansion(_HingeExpansion):
 
 
 class _KernelExpansion(_HingeExpansion):
-    def __init__(self, K: Matrix, pairs: CountedPairs, scale: float, point: Vector) -> None:
+    def __init__(self, K: Matrix, pairs: LabelledPairs, scale: float, point: Vector) -> None:
         super().__init__(pairs, scale, point, point[1], _kernel_inner(point, point))
         self._K = K
 

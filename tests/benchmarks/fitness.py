@@ -22,8 +22,8 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import FeatureSelection, InstanceSelection
 from moerank.rankers import RankRLS, RankSVM
-from moerank.training.listed import PairProblem
-from moerank.training.losses import SQUARED_HINGE
+from moerank.training.listed import ListedPairs
+from moerank.training.pair_loss import SQUARED_HINGE
 
 POPULATION = 100
 C = 0.5
@@ -80,8 +80,8 @@ def instance_selection(train, table, name):
     W = RankSVM(C).fit_population(train, pair_mask=masks[0][:8])
     errors = []
     for mask, w in zip(masks[0], W, strict=False):
-        problem = PairProblem(train, mask)
-        best = problem.expand(problem.model(C, SQUARED_HINGE).w, C, SQUARED_HINGE).value
+        problem = ListedPairs(train, mask)
+        best = problem.expand(problem.model(SQUARED_HINGE, C).w, C, SQUARED_HINGE).value
         errors.append(problem.expand(w, C, SQUARED_HINGE).value / best - 1.0)
     pairs = train.pairs
     sparse = seconds(lambda r: lbfgs(train.X, pairs.better[masks[0][r]], pairs.worse[masks[0][r]]), 3)

@@ -26,9 +26,9 @@ from scipy.sparse import csr_array
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM, RankSVMTRON
-from moerank.training.listed import PairProblem
-from moerank.training.losses import SQUARED_HINGE
-from moerank.training.newton import trust_region_newton
+from moerank.training.listed import ListedPairs as PairProblem
+from moerank.training.pair_loss import SQUARED_HINGE
+from moerank.training.smooth import trust_region_newton
 
 GAMMA = 2.0**-5
 WEIGHT, LINEAR_WEIGHT = 2.0**-2, 2.0**-5  # of a pair: C / p

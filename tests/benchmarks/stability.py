@@ -7,7 +7,6 @@ noise. The solver selects at most `size` features on each half. `rate` is the me
 are exchangeable, so it estimates the probability of each of them on half of the queries. At or below `size / features`
 all of them are false in the sense of the bound. `false` is the mean number of noise features among the selected ones,
 with its standard error, and `bound` what it may be at most. `true` is the mean number of other selected features.
-`sets` is the mean number of sets that take each other's place, and `mixed` of those with a noise feature.
 """
 
 import argparse
@@ -21,7 +20,7 @@ from rich.progress import track
 from moerank.data import make_planted
 from moerank.mofsrank import MOFSRank
 from moerank.selectors import GreedyRankRLS, SingleFeatures
-from moerank.studies.stability import expected_false, stability
+from moerank.studies.evidence import expected_false, stability
 
 QUERIES, VALIDATION = 40, 10
 SEARCH = {"population": 20, "generations": 15}
@@ -39,8 +38,8 @@ RULES = ((3, 0.6), (4, 0.75))
 
 
 def measured(name, data, pairs, draws):
-    """Return for each rule the rows of the draws: rate, false, true, sets and mixed."""
-    found = np.zeros((len(RULES), draws, 5))
+    """Return for each rule the rows of the draws: rate, false and true."""
+    result_of = np.zeros((len(RULES), draws, 3))
     for seed in track(range(draws), f"{name}, {data}", console=Console(stderr=True), transient=True):
         made = make_planted(QUERIES + VALIDATION, 10, *DATA[data][:3], noise=DATA[data][3], seed=seed)
         border = made.data.offsets[QUERIES]
@@ -48,14 +47,13 @@ def measured(name, data, pairs, draws):
         vali = made.data.with_rows(np.arange(border, made.data.n_documents))
         is_noise = made.source < 0
         with TemporaryDirectory() as halves:
-            for row, (size, threshold) in zip(found[:, seed], RULES, strict=True):
+            for row, (size, threshold) in zip(result_of[:, seed], RULES, strict=True):
                 settings = dict(size=size, threshold=threshold, pairs=pairs, seed=seed, out=halves)
                 result = stability(SOLVERS[name], train, vali, **settings)
                 n_false = np.count_nonzero(is_noise[result.selected])
-                n_mixed = sum(bool(is_noise[each.features].any()) for each in result.sets)
                 rate = np.mean(np.array(result.frequency)[is_noise])
-                row[:] = rate, n_false, len(result.selected) - n_false, len(result.sets), n_mixed
-    return found
+                row[:] = rate, n_false, len(result.selected) - n_false
+    return result_of
 
 
 def main():
@@ -64,17 +62,17 @@ def main():
     parser.add_argument("--pairs", type=int, default=10)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{'solver':15} {'data':19} {'size':>4}    τ   rate   θ     false        bound  true  sets  mixed")
+    print(f"{'solver':15} {'data':19} {'size':>4}    τ   rate   θ     false        bound  true")
     for name in SOLVERS:
         for data, (*roles, _) in DATA.items():
-            found = measured(name, data, options.pairs, options.draws)
-            for (size, tau), rows in zip(RULES, found, strict=True):
-                rate, n_false, n_true, sets, mixed = rows.mean(axis=0)
+            tables = measured(name, data, options.pairs, options.draws)
+            for (size, tau), rows in zip(RULES, tables, strict=True):
+                rate, n_false, n_true = rows.mean(axis=0)
                 error = rows[:, 1].std(ddof=1) / np.sqrt(options.draws)
                 chance, bound = size / sum(roles), expected_false(size, sum(roles), tau)
                 print(
                     f"{name:15} {data:19} {size:4} {tau:5.2f} {rate:.3f} {chance:.3f} {n_false:.2f} ± {error:.2f}"
-                    f"  {bound:.2f}   {n_true:.2f}  {sets:.2f}  {mixed:.2f}",
+                    f"  {bound:.2f}   {n_true:.2f}",
                     flush=True,
                 )
 

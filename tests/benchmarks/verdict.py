@@ -14,7 +14,7 @@ import argparse
 import numpy as np
 
 from moerank.statistics import FEWEST_QUERIES, LEVEL, mean_and_error, mean_interval, t_tail
-from moerank.verdict import POWERFUL, judge
+from moerank.verdict import STANDARD_ERRORS_FOR_80_PERCENT_POWER, judge
 
 MARGIN = 0.02
 SIZES = (5, 15, 30, 156, 784)
@@ -51,7 +51,7 @@ def of_t_test(d):
 
 def measured(kind, n, draws, rng):
     """Return the rows of the verdict and of the t test: level, equivalent (either side), coverage, power."""
-    shift = POWERFUL * KINDS[kind](rng, 10**6).std() / np.sqrt(n)
+    shift = STANDARD_ERRORS_FOR_80_PERCENT_POWER * KINDS[kind](rng, 10**6).std() / np.sqrt(n)
     ours, theirs = np.zeros(5), np.zeros(5)
     for _ in range(draws):
         d = KINDS[kind](rng, n)

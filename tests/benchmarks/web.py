@@ -26,7 +26,7 @@ import numpy as np
 import moerank as mr
 from moerank.data import fit_scaling
 from moerank.data.embedded import make_web
-from moerank.training.moments import PairMoments
+from moerank.training.pair_moments import PairMoments
 
 ROWS = {
     "RankRLS, all features": "one RankRLS().fit, the data in memory",
@@ -128,7 +128,7 @@ def run(row, n_queries, generations, workers):
     warm = make_web(20)  # kernels are compiled or read, and libraries imported
     backend = mr.RankRLS(alpha=0.01).fit(warm)
     search(mr.FeatureSelection(warm, backend), 2)
-    backend.fit_queries(warm, np.ones((2, 20), bool))
+    backend.fit_population(warm, pair_mask=np.ones((2, 20), bool), unit="query")
     search(mr.FeatureSelection(warm, mr.RankSVM(C=5.0)), 2)
     mr.RankSVM().tune(warm, warm)
     begin = processor_seconds(), time.perf_counter()

@@ -12,7 +12,7 @@ from helpers.serving_solr import SolrModel
 from moerank.data import PER_QUERY
 from moerank.exports import FORMATS
 from moerank.metrics import MAP
-from moerank.studies.result_files import write_result
+from moerank.studies.result import write_result
 from moerank.studies.run_fold import run_fold
 
 

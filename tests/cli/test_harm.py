@@ -64,7 +64,7 @@ def test_a_full_disk_names_what_was_written_and_the_remedy(command, monkeypatch)
     def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/cache/kernel.nbi")
 
-    monkeypatch.setattr("moerank.studies.folders.run_fold", full)
+    monkeypatch.setattr("moerank.studies.run_folder.run_fold", full)
     outcome = command("run", "TINY")
     said = "cannot write /cache/kernel.nbi: No space left on device; make room, or choose another folder with --out"
     assert (outcome.exit_code, outcome.stderr.splitlines()[-1]) == (2, f"error: {said}")

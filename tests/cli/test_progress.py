@@ -4,8 +4,8 @@ import pytest
 
 from moerank.cli.progress import CellProgress, StageProgress
 from moerank.data.read.stream import report_reading
-from moerank.studies.grid import Cell
 from moerank.studies.solver import Solver
+from moerank.studies.study import Cell
 
 
 class Clock:

@@ -137,7 +137,7 @@ def test_a_run_that_ends_before_its_result_is_written_loses_nothing(command, tmp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("moerank.studies.folders.write_result", interrupt)
+        patch.setattr("moerank.studies.run_folder.write_result", interrupt)
         assert command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here").exit_code == 130
     seen = []
     with monkeypatch.context() as patch:
@@ -221,7 +221,7 @@ def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatc
             (tmp_path / f"Fold{fold}" / f"{part}.txt").write_text("1 qid:1 1:2\n0 qid:1 1:1\n")
     if arguments == ["part.toml"]:
         arguments = [*arguments, "--data", ".", "--fold", "all"]
-    monkeypatch.setattr("moerank.studies.folders.run_fold", None)
+    monkeypatch.setattr("moerank.studies.run_folder.run_fold", None)
     outcome = command("run", *arguments)
     assert outcome.exit_code == 2
     assert outcome.stdout == ""

@@ -10,8 +10,8 @@ import pytest
 
 from moerank.cli.options import complete_problem, complete_solver, complete_solvers
 from moerank.metrics import NDCG
-from moerank.studies.folders import compare_members
-from moerank.studies.result_files import read_result
+from moerank.studies.result import read_result
+from moerank.studies.run_folder import compare_members
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

@@ -2,18 +2,12 @@
 
 import numpy as np
 
+from moerank.kernels.counted_ranks import ndcg as definition
+
 
 def ndcg(data, scores, k):
     """The usual NDCG@k, one individual a column of `scores`."""
-    total = np.zeros(scores.shape[1])
-    for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        gains = 2.0 ** data.y[begin:end] - 1.0
-        ideal = np.sort(gains)[::-1][:k]
-        discount = 1.0 / np.log2(np.arange(2, len(ideal) + 2))
-        if ideal.sum() > 0:
-            order = np.argsort(-scores[begin:end], axis=0, kind="stable")[:k]
-            total += discount @ gains[order] / (discount @ ideal)
-    return total / data.n_queries
+    return definition(data.y, data.offsets, scores, k).mean(axis=0)
 
 
 def ridge(data, alpha, keep=None, features=None):

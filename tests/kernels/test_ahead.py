@@ -25,7 +25,7 @@ def test_a_kernel_is_compiled_by_another_process_and_waited_for(tmp_path, monkey
     (tmp_path / "signatures.json").write_text(
         json.dumps(
             {
-                group: [e for e in entries if e[0] in ("ranks.sum_over_queries", "scores._scores")]
+                group: [e for e in entries if e[0] in ("counted_ranks.sum_over_queries", "scores._scores")]
                 for group, entries in {"front": json.loads(ahead.RECORDED.read_text())["front"]}.items()
             }
             | {"baselines": [], "others": []}
@@ -37,13 +37,13 @@ from contextlib import nullcontext
 from pathlib import Path
 import numpy as np
 from moerank.kernels import ahead
-from moerank.kernels.ranks import sum_over_queries
+from moerank.kernels.counted_ranks import sum_over_queries
 from moerank.kernels.compiled import is_on_disk
 ahead.RECORDED = Path("signatures.json")
 entries = ahead.missing(["front"])
 shares = []
 ahead.missing = lambda groups: [entry for entry in entries if entry[0].startswith(groups[0])]
-with ahead.compiled_ahead(["scores"], ["ranks"], 2, lambda: nullcontext(shares.append)):
+with ahead.compiled_ahead(["scores"], ["counted_ranks"], 2, lambda: nullcontext(shares.append)):
     values = np.ones((3, 2))
     assert sum_over_queries(values).tolist() == [3.0, 3.0]
     assert sum(sum_over_queries.stats.cache_hits.values()) == 1

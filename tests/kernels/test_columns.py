@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.read_only import read_only
 
-from moerank.kernels.columns import add_extents, columns_seen, extremes
+from moerank.kernels.columns import columns_seen, extremes
 from moerank.kernels.lanes import lanes
 
 PRECISIONS = [np.float32, np.float64]
@@ -36,39 +36,6 @@ def test_extremes_leave_out_what_is_missing(n, dtype):
 def test_extremes_of_nothing():
     assert extremes(read_only(np.empty(0, np.float32)), 16) == (np.inf, -np.inf, True)
     assert extremes(read_only(np.full(40, np.nan)), 8) == (np.inf, -np.inf, False)
-
-
-def queries(seed, longest=60):
-    return np.append(0, np.cumsum(np.random.default_rng(seed).integers(1, longest, 12)))
-
-
-@pytest.mark.parametrize("dtype", PRECISIONS)
-@pytest.mark.parametrize("seed", range(5))
-def test_extents_are_those_of_each_query(seed, dtype):
-    offsets = queries(seed)
-    columns = drawn((5, offsets[-1] + 3), dtype, seed)  # three documents before the first query
-    columns[2] = 7.0
-    greatest = np.maximum.reduceat(columns[:, 3:], offsets[:-1], axis=1).astype(float)
-    extent = greatest - np.minimum.reduceat(columns[:, 3:], offsets[:-1], axis=1)
-    unit = np.where(extent.max(axis=1) > 0, extent.max(axis=1), 1.0)
-    squares = (extent / unit[:, None]) ** 2
-    largest, total, weighted = np.zeros((3, 5))
-    split = 4  # in two calls, as for two blocks
-    for part, first in ((offsets[: split + 1], 3), (offsets[split:] - offsets[split], 3 + offsets[split])):
-        add_extents(
-            read_only(columns.reshape(-1)), columns.shape[1], first, part, lanes(dtype), largest, total, weighted
-        )
-    np.testing.assert_array_equal(largest, extent.max(axis=1))
-    np.testing.assert_allclose(total, squares.sum(axis=1), rtol=1e-13)
-    np.testing.assert_allclose(weighted, squares @ np.diff(offsets), rtol=1e-13)
-
-
-def test_squares_of_enormous_extents_do_not_overflow():
-    largest, total, weighted = np.zeros((3, 1))
-    add_extents(
-        read_only([0.0, 1e-300, 0.0, 1e200, 0.0, 2e200]), 6, 0, np.array([0, 2, 4, 6]), 8, largest, total, weighted
-    )
-    assert (largest[0], total[0], weighted[0]) == (2e200, 1.25, 2.5)
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)

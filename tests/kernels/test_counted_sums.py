@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moerank.data import PreferencePairs
-from moerank.kernels.counted_sums import CountedPairs, MarginPairs
+from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
 
 
 def explicit(y, offsets, z, s):
@@ -26,7 +26,7 @@ def explicit(y, offsets, z, s):
 
 
 def check(y, offsets, z, s):
-    pairs, expected = CountedPairs(read_only(y), read_only(offsets)), explicit(y, offsets, z, s)
+    pairs, expected = LabelledPairs(read_only(y), read_only(offsets)), explicit(y, offsets, z, s)
     near = MarginPairs(pairs, z)
     everything = PreferencePairs.of(y, offsets)
     assert pairs.n_pairs == len(everything)
@@ -82,6 +82,6 @@ def test_both_documents_of_a_pair_agree_at_the_edge_of_the_margin(seed, digits):
     rng = np.random.default_rng(seed)
     y, offsets = some_queries(rng, 4, sizes=(25, 25))
     z = rng.integers(0, 3 * 10**digits, len(y)) / 10.0**digits
-    near = MarginPairs(CountedPairs(read_only(y), read_only(offsets)), z)
+    near = MarginPairs(LabelledPairs(read_only(y), read_only(offsets)), z)
     assert near.n_worse.sum() == near.n_better.sum()
     np.testing.assert_array_equal(near.n_worse, explicit(y, offsets, z, z)["n_worse"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.read_only import read_only
 
-from moerank.kernels.ranks import most_violated_rankings
+from moerank.kernels.counted_ranks import most_violated_rankings
 
 PLACES = np.arange(1, 8)
 

@@ -9,9 +9,9 @@ from helpers.read_only import read_only
 from moerank.data.ranking_data import LabelRuns
 from moerank.kernels.lanes import lanes
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
-from moerank.kernels.tiles import BLOCK
+from moerank.kernels.tiles import TILED_BLOCK
 
-SIZES = [1, 37, 5, 2, BLOCK + 70, 16, 90, 64, 3, 200, 1]
+SIZES = [1, 37, 5, 2, TILED_BLOCK + 70, 16, 90, 64, 3, 200, 1]
 N_FEATURES = 7
 TOLERANCES = {np.float32: 3e-5, np.float64: 1e-13}
 

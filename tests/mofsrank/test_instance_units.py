@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import moerank as mr
-from moerank.mofsrank.instance_selection import default_unit, n_pairs_kept, train_on_units
+from moerank.mofsrank.instance_selection import default_unit, n_pairs_kept
 from moerank.mofsrank.settings import STAGES
+from moerank.rankers import train_population
 from moerank.studies.problem import load_problem
 from moerank.studies.result import Result
 from moerank.studies.run_fold import run_fold
@@ -47,13 +48,13 @@ def test_rankers_are_those_of_the_pairs_that_are_kept(data, unit, backend):
     assert n_pairs_kept(data, unit, masks).tolist() == [int(mask.sum()) for mask in expected]
     for mask, pairs, chosen in zip(masks, expected, features, strict=True):
         w = backend.fit_population(data, pair_mask=pairs, feature_mask=chosen[None])[0]
-        shared = train_on_units(backend, data, unit, mask, chosen[None]).coefs[0]
+        shared = train_population(backend, data, pair_mask=mask, feature_mask=chosen[None], unit=unit).coefs[0]
         np.testing.assert_allclose(shared, w, rtol=1e-5, atol=1e-6)
-    own = train_on_units(backend, data, unit, masks).coefs
+    own = train_population(backend, data, pair_mask=masks, unit=unit).coefs
     for mask, pairs, found in zip(masks, expected, own, strict=True):
         w = backend.fit_population(data, pair_mask=pairs)[0]
         np.testing.assert_allclose(found, w, rtol=1e-4, atol=1e-6)
-        alone = train_on_units(backend, data, unit, mask[None]).coefs[0]
+        alone = train_population(backend, data, pair_mask=mask[None], unit=unit).coefs[0]
         np.testing.assert_array_equal(alone, found)  # whatever its company
 
 
@@ -63,12 +64,22 @@ def test_matrices_of_queries_that_do_not_fit_are_done_without(data, monkeypatch,
     masks, features = rng.random((4, data.n_queries)) < 0.6, rng.random((4, 5)) < 0.8
     features[:, 0] = True
     backend = mr.RankRLS(0.1, target=target, tol=1e-12)
-    own, shared = backend.fit_queries(data, masks, features), backend.fit_queries(data, masks[0], features)
-    monkeypatch.setattr("moerank.training.moments.memory_limit", lambda: 1000)
-    np.testing.assert_allclose(backend.fit_queries(data, masks, features), own, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(backend.fit_queries(data, masks[0], features), shared, rtol=1e-9, atol=1e-12)
+    own, shared = (
+        backend.fit_population(data, pair_mask=masks, feature_mask=features, unit="query"),
+        backend.fit_population(data, pair_mask=masks[0], feature_mask=features, unit="query"),
+    )
+    monkeypatch.setattr("moerank.training.pair_moments.memory_limit", lambda: 1000)
+    np.testing.assert_allclose(
+        backend.fit_population(data, pair_mask=masks, feature_mask=features, unit="query"), own, rtol=1e-4, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        backend.fit_population(data, pair_mask=masks[0], feature_mask=features, unit="query"),
+        shared,
+        rtol=1e-9,
+        atol=1e-12,
+    )
     monkeypatch.undo()
-    assert backend.fit_queries(data, masks[0]).shape == (1, 5)
+    assert backend.fit_population(data, pair_mask=masks[0], unit="query").shape == (1, 5)
 
 
 @pytest.mark.parametrize("unit", ["document", "query"])
@@ -103,16 +114,19 @@ def test_the_default_is_pairs_as_long_as_they_are_few(data, monkeypatch):
 
 def test_single_precision_sums_keep_to_double(data, monkeypatch):
     masks = np.random.default_rng(2).random((3, data.n_queries)) < 0.5
-    exact = mr.RankRLS(alpha=0.1).fit_queries(data, masks)
-    monkeypatch.setattr("moerank.training.moments.ROOM", 0)
+    exact = mr.RankRLS(alpha=0.1).fit_population(data, pair_mask=masks, unit="query")
+    monkeypatch.setattr("moerank.training.pair_moments.DOUBLE_ROOM", 0)
     again = mr.RankingData(data.X, data.y, data.qid)
-    np.testing.assert_allclose(mr.RankRLS(alpha=0.1).fit_queries(again, masks), exact, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        mr.RankRLS(alpha=0.1).fit_population(again, pair_mask=masks, unit="query"), exact, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_pairs_that_do_not_fit_are_refused_by_number(data, monkeypatch):
     monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
     with pytest.raises(ValueError, match=r"preference pairs, listed for each of 2 strings.*MOERANK_MEMORY"):
-        train_on_units(mr.RankerAdapter(mr.ListNet()), data, "query", np.ones((2, data.n_queries), bool))
+        masks = np.ones((2, data.n_queries), bool)
+        train_population(mr.RankerAdapter(mr.ListNet()), data, pair_mask=masks, unit="query")
 
 
 def test_a_result_remembers_other_instances_than_pairs():

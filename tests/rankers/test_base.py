@@ -20,8 +20,7 @@ from moerank.rankers import (
 )
 from moerank.selectors import GreedyRankRLS
 from moerank.solvers import make_solver
-from moerank.training.listed import PairProblem
-from moerank.training.losses import PairLoss
+from moerank.training.listed import ListedPairs
 
 
 class Prefix(LinearRanker):
@@ -145,16 +144,16 @@ def test_validation_data_of_another_kind_are_refused(data, validation):
 def test_a_refit_finds_what_was_computed(data, monkeypatch):
     RankSVM().tune(data, data)
     RankRLS().tune(data, data)
-    problem = PairProblem.of(data)
+    problem = ListedPairs.of(data)
 
     def never(*arguments, **keywords):
         raise AssertionError("this was computed before")
 
-    monkeypatch.setattr(PairProblem, "__init__", never)
-    monkeypatch.setattr(PairLoss, "solve", never)
+    monkeypatch.setattr(ListedPairs, "__init__", never)
+    monkeypatch.setattr(ListedPairs, "_model", never)
     for ranker in (RankSVM(C=0.05), RankRLS(alpha=0.3), RankSVM(C=5.0)):
         ranker.fit(data)
-    assert PairProblem.of(data) is problem
+    assert ListedPairs.of(data) is problem
 
 
 def test_the_memory_of_training_data_keeps_no_validation_data(data):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from moerank.rankers import FSMRank, fsm_rank
-from moerank.rankers.fsm_rank import weights_of
+from moerank.rankers import FSMRank
+from moerank.training.counted import CountedPairs
 
 SETTINGS = [(1e-3, 1e-3), (1.0, 1e-2), (0.0, 0.1), (1e-5, 1e-6)]
 
@@ -12,8 +12,7 @@ SETTINGS = [(1e-3, 1e-3), (1.0, 1e-2), (0.0, 0.1), (1e-5, 1e-6)]
 @pytest.fixture
 def counted(monkeypatch):
     """Let no pair be listed."""
-    monkeypatch.setattr(fsm_rank, "LONGEST_LIST", 0)
-    monkeypatch.setattr(fsm_rank, "PairProblem", None)
+    monkeypatch.setattr("moerank.rankers.fsm_rank.pairs_for", lambda train, masks: CountedPairs.of(train))
 
 
 @pytest.mark.parametrize(("lambda1", "lambda2"), SETTINGS)
@@ -36,26 +35,29 @@ def test_documents_and_queries_are_the_pairs_among_them(noisy_data):
     queries[:, 0] = True
     better, worse = noisy_data.pairs.better, noisy_data.pairs.worse
     query = np.repeat(np.arange(noisy_data.n_queries), np.diff(noisy_data.offsets))
-    for fit, masks, pairs in (
-        (ranker.fit_documents, documents, documents[:, better] & documents[:, worse]),
-        (ranker.fit_queries, queries, queries[:, query[better]]),
+    for unit, masks, pairs in (
+        ("document", documents, documents[:, better] & documents[:, worse]),
+        ("query", queries, queries[:, query[better]]),
     ):
-        W = fit(noisy_data, masks, features)
+
+        def fit(mask, features, unit=unit):
+            return ranker.fit_population(noisy_data, pair_mask=mask, feature_mask=features, unit=unit)
+
+        W = fit(masks, features)
         listed = ranker.fit_population(noisy_data, pair_mask=pairs, feature_mask=features)
         np.testing.assert_allclose(W, listed, rtol=0, atol=1e-8 * np.abs(listed).max())
         for row in range(5):
-            np.testing.assert_array_equal(fit(noisy_data, masks[row], features[[row]])[0], W[row])
-            np.testing.assert_array_equal(fit(noisy_data, masks[[row]], features[[row]])[0], W[row])
+            np.testing.assert_array_equal(fit(masks[row], features[[row]])[0], W[row])
+            np.testing.assert_array_equal(fit(masks[[row]], features[[row]])[0], W[row])
 
 
 def test_a_start_and_a_grid_are_those_of_listed_pairs(noisy_data, counted, request):
     ranker, start = FSMRank(tol=1e-8), np.full((1, noisy_data.n_features), 0.1)
-    lambdas = np.array(SETTINGS)
-    everything = np.ones((len(lambdas), noisy_data.n_features), bool)
+    candidates = [FSMRank(*lambdas, tol=1e-8) for lambdas in SETTINGS]
 
     def found():
-        grid = ranker._minimise(noisy_data, feature_mask=everything, lambdas=lambdas)[0]
-        return np.vstack([ranker.fit_population(noisy_data, start=start), weights_of(grid)])
+        grid = ranker._fit_candidates(noisy_data, candidates)
+        return np.vstack([ranker.fit_population(noisy_data, start=start), grid])
 
     by_passes = found()
     request.getfixturevalue("monkeypatch").undo()

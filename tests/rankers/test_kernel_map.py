@@ -16,9 +16,9 @@ from moerank.rankers import (
     RankSVMStruct,
     RankSVMTRON,
 )
-from moerank.training import newton
-from moerank.training.listed import PairProblem
-from moerank.training.losses import SQUARED_HINGE
+from moerank.training import smooth
+from moerank.training.listed import ListedPairs
+from moerank.training.pair_loss import SQUARED_HINGE
 
 # OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.
 PUBLISHED = {"N@10": [0.3955, 0.4576, 0.4356, 0.4593, 0.5047], "MAP": [0.3529, 0.4461, 0.4491, 0.5160, 0.4725]}
@@ -97,7 +97,7 @@ def test_the_solution_is_that_of_rank_svm_on_the_mapped_documents(noisy_data, ma
     ranker = fit(maker, noisy_data, n_components=20, gamma=0.5, C=C, tol=1e-8)
     mapped = RankingData(ranker._image(noisy_data.X), noisy_data.y, noisy_data.qid)
     exact = RankSVM(C).fit(mapped).coef_
-    problem = PairProblem.of(mapped)
+    problem = ListedPairs.of(mapped)
     best = problem.expand(exact, C, SQUARED_HINGE).value
     assert problem.expand(ranker.weights_, C, SQUARED_HINGE).value == pytest.approx(best, rel=1e-10)
     np.testing.assert_allclose(ranker.predict(noisy_data.X), mapped.X @ ranker.weights_, rtol=1e-9, atol=1e-9)
@@ -182,7 +182,7 @@ def test_published_values_on_ohsumed(letor_folder, maker):
 def test_no_convergence_is_told_of_the_fit_and_not_of_the_tuning(noisy_data, kind, monkeypatch, recwarn):
     ranker = kind(C=500.0, tol=1e-9)
     with monkeypatch.context() as patch:
-        patch.setattr(newton, "MAX_TRIED", 1)
+        patch.setattr(smooth, "MAX_TRIED", 1)
         ranker.tune(noisy_data, noisy_data, [{"C": 10.0}, {"C": 20.0}])
         assert not recwarn.list
         with pytest.warns(ConvergenceWarning, match=f"^{kind.__name__} reached no convergence to tol=1e-09 in 1 steps"):

@@ -65,7 +65,10 @@ def test_query_loss_trains_on_chosen_queries(noisy_data):
     queries, features = rng.random((5, noisy_data.n_queries)) < 0.6, rng.random((5, noisy_data.n_features)) < 0.7
     queries[:, 1] = features[:, 0] = True
     backend = RankRLS(0.1, loss="query")
-    own, shared = backend.fit_queries(data, queries, features), backend.fit_queries(data, queries[0], features)
+    own, shared = (
+        backend.fit_population(data, pair_mask=queries, feature_mask=features, unit="query"),
+        backend.fit_population(data, pair_mask=queries[0], feature_mask=features, unit="query"),
+    )
     for w, same, kept, used in zip(own, shared, queries, features, strict=True):
         for found, mask in ((w, kept), (same, queries[0])):
             rows = np.repeat(mask, np.diff(noisy_data.offsets))
@@ -75,17 +78,16 @@ def test_query_loss_trains_on_chosen_queries(noisy_data):
 
 
 def test_query_loss_takes_neither_chosen_pairs_nor_documents(noisy_data):
-    with pytest.raises(ValueError, match=r'no pair_mask; .* or select queries, instance_selection={"unit": "query"}'):
-        RankRLS(loss="query").fit_population(noisy_data, pair_mask=np.ones((1, len(noisy_data.pairs)), bool))
-    with pytest.raises(ValueError, match=r"does not train on chosen documents; .* or select queries"):
-        RankRLS(loss="query").fit_documents(noisy_data, np.ones((1, noisy_data.n_documents), bool))
+    for unit, n_units in (("pair", len(noisy_data.pairs)), ("document", noisy_data.n_documents)):
+        with pytest.raises(ValueError, match=r"no pair_mask of pairs or documents; .* or select queries"):
+            RankRLS(loss="query").fit_population(noisy_data, pair_mask=np.ones((1, n_units), bool), unit=unit)
 
 
 def test_query_loss_of_queries_whose_matrices_do_not_fit_is_refused(noisy_data, monkeypatch):
     monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
     again = RankingData(noisy_data.X, noisy_data.y, noisy_data.qid)
     with pytest.raises(ValueError, match=r"12 × 12 for each of 9 queries would take .*MOERANK_MEMORY"):
-        RankRLS(loss="query").fit_queries(again, np.eye(9, dtype=bool))
+        RankRLS(loss="query").fit_population(again, pair_mask=np.eye(9, dtype=bool), unit="query")
 
 
 def test_a_grid_for_features_too_small_to_square_is_refused():
@@ -94,3 +96,12 @@ def test_a_grid_for_features_too_small_to_square_is_refused():
         ValueError, match=r"mine: the differences of .* too small to square: .* 3e-200; scale the features"
     ):
         RankRLS().default_grid(data)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("unit", ["document", "query"])
+def test_units_without_a_pair_are_refused(unit, shared):
+    data = RankingData([[0.1], [0.9], [0.5], [0.4]], [0, 1, 1, 1], [1, 1, 2, 2])
+    mask = np.array([[False, False, True, True]] if unit == "document" else [[False, True]])
+    with pytest.raises(ValueError, match="row 0 of the mask keeps no preference pair to train on"):
+        RankRLS().fit_population(data, pair_mask=mask[0] if shared else mask, unit=unit)

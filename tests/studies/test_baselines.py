@@ -1,4 +1,4 @@
-"""Baselines of a run: trees that the verdict names if they are better, and what a resumed run reads again."""
+"""Baselines of a run: trees that the verdict names if they are better."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.rankers.lambda_mart import LambdaMART
-from moerank.studies import run_fold as module
 from moerank.studies.problem import make_problem
 from moerank.studies.run_fold import run_fold
 
@@ -38,18 +37,3 @@ def test_the_verdict_names_trees_that_are_detectably_better(label, found):
     if found:
         loss = trees.scores["test"]["NDCG@10"] - result.best.scores["test"]["NDCG@10"]
         assert f"better by {loss:.3f}".replace("0.", ".") in result.verdict.sentence
-
-
-def test_a_resumed_run_reads_the_baselines_that_are_kept(tiny_problem, tmp_path, monkeypatch):
-    journal = tmp_path / "search.journal"
-    first = run_fold(tiny_problem, journal=journal)
-
-    def measured(*_):
-        raise RuntimeError("measured again")
-
-    monkeypatch.setattr(module, "measured_baselines", measured)
-    assert run_fold(tiny_problem, journal=journal, resume=True).baselines == first.baselines
-    with pytest.raises(RuntimeError, match="measured again"):
-        run_fold(tiny_problem, journal=journal)
-    with pytest.raises(RuntimeError, match="measured again"):  # another fold has other data
-        run_fold(tiny_problem, 2, journal=journal, resume=True)

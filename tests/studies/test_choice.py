@@ -3,8 +3,8 @@ import pytest
 from helpers.changes import replace
 from scipy import stats
 
+from moerank.studies.comparison import by_validation, chosen_solver
 from moerank.studies.results import NoResultsError, Results
-from moerank.studies.summary import by_validation, chosen_solver
 
 METRIC = "NDCG@10"
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from moerank.metrics import MAP, NDCG, MeanNDCG, Precision
-from moerank.studies.measure import every_metric
-from moerank.studies.result_files import results_frame
+from moerank.studies.results import results_frame
+from moerank.studies.run_fold import every_metric
 
 METRICS = [*map(NDCG, range(1, 11)), *map(Precision, range(1, 11)), MAP(), MeanNDCG()]
 

@@ -92,7 +92,6 @@ def test_budgets_of_the_problem_do_not_count_and_its_data_do(tiny_problem):
         (RankSVM(), "fsmrank", "'fsmrank' is in the table of solvers"),
         (RankSVM(), "  ", "give the solver another name"),
         (MOFSRank(limits={"include": list(range(60))}), None, "is too long for tables; give it a name"),
-        (MOFSRank(random_state=np.random.default_rng(0)), "mine", "the solver mine, parameter random_state, is a Gen"),
     ],
 )
 def test_what_cannot_be_a_solver_is_refused(given, name, message):

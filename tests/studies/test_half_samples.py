@@ -13,10 +13,10 @@ from moerank.cli.app import app
 from moerank.data import RankingData, make_planted
 from moerank.figures.stability_figure import stability_figure
 from moerank.selectors import GreedyRankRLS
-from moerank.studies.grid import Cell
+from moerank.studies.evidence import HalfSample, Stability, expected_false, stability
 from moerank.studies.problem import load_problem, make_problem
 from moerank.studies.solver import Solver
-from moerank.studies.stability import HalfSample, Replaceable, Stability, expected_false, stability
+from moerank.studies.study import Cell
 
 ALPHA = 1e-3
 
@@ -65,27 +65,8 @@ def test_frequencies_are_those_of_a_loop_over_halves(parts, found):
         np.testing.assert_array_equal(found.frequencies[size - 1], selections(train, size, 6).mean(axis=0))
     assert found.frequency == found.frequencies[2]
     assert found.selected == [i for i in found.order if found.frequency[i] >= 0.75]
+    assert stability(GreedyRankRLS(3), *parts[:2], pairs=1).size == 3  # the largest with size² / (30 · 0.5) ≤ 1
     assert found.bound == expected_false(3, 30, 0.75) == pytest.approx(0.6)
-
-
-def test_sets_are_alike_and_replace_each_other():
-    train, vali, _ = mr.load_planted_fold(1)
-    found = stability(GreedyRankRLS(5), train, vali, pairs=6, threshold=0.6)
-    assert found.size == 2  # the largest size with 4 / (20 · 0.2) ≤ 1, as there are 20 sets
-    chosen = selections(train, 2, 6, alpha=1.0)
-    centred = np.concatenate([x - x.mean(axis=0) for x in np.split(vali.X, vali.offsets[1:-1])])
-    alike = np.abs(np.corrcoef(centred.T)) >= 0.9
-    for each in found.sets:
-        assert alike[np.ix_(each.features, each.features)].all()
-        counts = chosen[:, each.features].sum(axis=1)
-        assert (each.frequency, each.several) == ((counts > 0).mean(), (counts > 1).mean())
-        assert each.frequency >= 0.6 > max(found.frequency[i] for i in each.features)
-    # The planted features come in sets of three, and the 15 others stand alone.
-    assert found.n_sets == 20
-    listed = [sorted({found.feature_names[i][-1] for i in each.features}) for each in found.sets]
-    assert listed and all(len(numbers) == 1 for numbers in listed)
-    assert f"at most 2 in {found.n_sets}, the number of sets" in found.sentences()[-1]
-    assert found.bound_sets == pytest.approx(4 / (20 * 0.2))
 
 
 @pytest.mark.parametrize(("n_pairs", "tau", "theta"), [(4, 0.75, 0.1), (10, 0.6, 0.2), (10, 0.9, 0.3), (7, 0.8, 0.05)])
@@ -162,8 +143,6 @@ def test_the_order_of_the_features_does_not_count(parts, found):
     )
     permuted = stability(GreedyRankRLS(5, alpha=ALPHA), train, vali, size=3, pairs=6)
     np.testing.assert_array_equal(np.array(permuted.frequencies), np.array(found.frequencies)[:, order])
-    names = [[each.feature_names[i] for i in part.features] for each in (found, permuted) for part in each.sets]
-    assert sorted(map(sorted, names[: len(found.sets)])) == sorted(map(sorted, names[len(found.sets) :]))
 
 
 def test_included_features_are_not_counted(parts):
@@ -182,7 +161,7 @@ def test_what_cannot_be_said_is_refused(parts):
     solver = GreedyRankRLS(3)
     with pytest.raises(ValueError, match=r"threshold is 0\.5; it must be above 1/2"):
         stability(solver, train, vali, threshold=0.5)
-    with pytest.raises(ValueError, match="validation queries say which features are alike"):
+    with pytest.raises(ValueError, match="the solver needs validation queries"):
         stability(solver, train)
     with pytest.raises(ValueError, match="workers must be at least 1, not 0"):
         stability(solver, train, vali, workers=0)
@@ -206,7 +185,7 @@ def test_the_sentences_say_what_is_known(found):
         f"{names[found.counted[0]]} (90%) and {names[found.counted[1]]} (80%)"
     )
     assert said[1].startswith("At most 0.6 are expected to be false features, which half of the queries select")
-    weak = found.model_copy(update={"frequencies": [frequency] * 3, "bound": 2.87, "sets": []})
+    weak = found.model_copy(update={"frequencies": [frequency] * 3, "bound": 2.87})
     assert weak.sentences()[1].startswith("Up to 2.9 may be false features")
     assert weak.model_copy(update={"frequencies": [[0.5, *[0.0] * 29]] * 3}).sentences() == [
         "None of 30 features is in at least 75% of the selections of 3 features on 12 halves of 37 training queries; "
@@ -239,7 +218,3 @@ def test_the_figure_has_a_bar_for_each_feature_and_the_finding_as_its_title(foun
     assert [label.get_text() for label in left.get_yticklabels()] == [found.feature_names[i] for i in order]
     np.testing.assert_array_equal(right.images[0].get_array(), np.array(found.frequencies)[:, order].T)
     assert " ".join(figure.get_suptitle().split()) == found.sentences()[0]
-    in_sets = found.model_copy(
-        update={"threshold": 1.0, "sets": [Replaceable(features=order[:2], frequency=1.0, several=0.1)]}
-    )
-    assert "take each other's place" in " ".join(stability_figure(in_sets).get_suptitle().split())

@@ -8,7 +8,7 @@ from helpers.watched import watched
 
 from moerank.checks import toml_value
 from moerank.studies.problem import load_problem
-from moerank.studies.result_files import read_result
+from moerank.studies.result import read_result
 from moerank.studies.run_fold import run_fold
 from moerank.studies.study import Study
 

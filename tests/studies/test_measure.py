@@ -6,7 +6,7 @@ import pytest
 from moerank.metrics import MAP, NDCG, Metric
 from moerank.mofsrank.objectives import errors_of, read_objectives
 from moerank.rankers import LinearPopulation, RankRLS
-from moerank.studies.measure import Measure
+from moerank.studies.run_fold import Measure
 
 METRICS = (NDCG(10), MAP())
 

@@ -91,5 +91,5 @@ def test_a_problem_with_other_settings(table):
     digits = load_problem("digits")
     assert with_settings(digits, {"data.seed": 3}).configuration()["data"]["seed"] == 3
     assert with_settings(digits, {}).configuration() == digits.configuration()
-    beside = digits.beside(Path("somewhere"))
+    beside = digits.located_in(Path("somewhere"))
     assert with_settings(beside, {"metric.name": "MAP"}).folder == Path("somewhere")

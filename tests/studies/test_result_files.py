@@ -8,12 +8,12 @@ from helpers.further_objective import cost, with_cost
 
 from moerank.files import prepare_folder, replace_file
 from moerank.rankers.model import Model
-from moerank.studies.result_files import read_result, unfinished, write_result
+from moerank.studies.result import read_result, unfinished, write_result
 
 
 def test_what_is_written_is_read_again(tiny_result, tmp_path):
     assert read_result(tmp_path) is None
-    assert [path.name for path in write_result(tiny_result, tmp_path)] == ["front.csv", "model.json", "result.json"]
+    assert [path.name for path in write_result(tiny_result, tmp_path)] == ["result.json", "front.csv", "model.json"]
     assert read_result(tmp_path) == tiny_result
     assert sorted(path.name for path in tmp_path.iterdir()) == ["front.csv", "model.json", "result.json"]
 

@@ -188,7 +188,7 @@ def test_the_configuration_tells_solvers_and_their_parameters_apart(tiny_problem
     configurations = [
         configuration(tiny_problem, 1, Solver(name="fsmrank"), 0),
         configuration(tiny_problem, 1, Solver(name="rankrls"), 0),
-        configuration(given, 1, Solver(name="fsmrank"), 0),
+        configuration(given, 1, given.spec(Solver(name="fsmrank")), 0),
         configuration(tiny_problem, 1, Solver(name="fsmrank", parameters={"lambda1": 0.25}), 0),
     ]
     assert configurations[0]["solver"] == {"name": "fsmrank", "label": "fsmrank", "parameters": {}, "tune": True}

@@ -30,21 +30,12 @@ def test_all_that_mofsrank_takes_beside_its_method_is_refused():
     assert set(make_solver("mofsrank").get_params(deep=False)) - method <= set(RUN_ARGUMENTS)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("x = nan", "x must be finite, not nan"),
-        ("x = {y = [1.0, inf]}", r"x\.y must be finite, not inf"),
-        ("x = 2020-01-01", "x must be a text, a switch, a number, or a table or list of such, not 2020-01-01"),
-        ("x = 0x" + "f" * 3000, "x is a number of more than 64 bits"),
-        ("x = " + "[" * 30 + "]" * 30, "x has more than 20 tables or lists inside each other"),
-        ("x" + ".y" * 30 + " = 1", "has more than 20 tables or lists inside each other"),
-    ],
-)
-def test_parameters_that_no_result_could_keep_are_refused(tmp_path, text, reason):
+@pytest.mark.parametrize("text", ["x = nan", "x = {y = [1.0, inf]}", "x = 2020-01-01"])
+def test_parameters_that_no_result_could_keep_are_refused(tmp_path, text):
     path = tmp_path / "mine.toml"
     path.write_text(f"{VALID}[solver.parameters]\n{text}\n")
-    with pytest.raises(ValueError, match=rf"^{path}: \[solver\] parameters: .*{reason}"):
+    reason = "x must be a text, a switch, a finite number, or a table or list of such"
+    with pytest.raises(ValueError, match=rf"^{path}: \[solver\] parameters: {reason}"):
         load_problem(path)
 
 

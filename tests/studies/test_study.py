@@ -11,10 +11,9 @@ from helpers.study_files import contents
 import moerank
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
-from moerank.studies.grid import Cell
+from moerank.studies.cells import Store
 from moerank.studies.solver import Solver
-from moerank.studies.store import Store
-from moerank.studies.study import Study
+from moerank.studies.study import Cell, Study
 
 SOLVERS = ["fsmrank", "ranksvm-primal", "mofsrank"]
 
@@ -192,7 +191,7 @@ def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_
 def test_a_cell_that_failed_elsewhere_is_not_claimed(tiny_problem, tmp_path):
     cell = Cell(tiny_problem, 1, Solver(name="rankrls"), 0)
     with Store(tmp_path) as store:
-        store.fail(cell, {"error": "out of luck", "traceback": ""})
+        store.fail(cell, "out of luck")
         assert not store.claim(cell)
         store.forget_failure(cell)
         assert store.claim(cell)
@@ -220,7 +219,7 @@ def test_a_worker_has_one_thread_and_its_death_is_that_of_its_cell_alone(tiny_pr
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         monkeypatch.setenv(name, "2")
-    monkeypatch.setattr("moerank.studies.executors.MOST_DEATHS", 2)
+    monkeypatch.setattr("moerank.studies.cells.MOST_DEATHS", 2)
     study = Study([tiny_problem], ["fsmrank", "single", "rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
     by_solver = {cell.solver.name: state for cell, state in study.states().items()}
     assert by_solver == {"fsmrank": "failed", "single": "failed", "rankrls": "finished"}

@@ -18,11 +18,10 @@ from helpers.small_disk import small_disk  # noqa: F401
 from helpers.study_files import contents
 
 import moerank
-from moerank.studies.grid import Cell
+from moerank.studies.cells import Store
 from moerank.studies.result import Result
 from moerank.studies.solver import Solver
-from moerank.studies.store import Store
-from moerank.studies.study import Study
+from moerank.studies.study import Cell, Study
 
 SOLVERS = "fsmrank,ranksvm-primal,mofsrank"
 PAGE = 4096
@@ -127,33 +126,6 @@ def test_a_disk_that_is_full_from_the_start(small_disk, run, asked, options, mis
     assert not temporary(disk.folder)
 
 
-def test_a_log_of_starts_that_is_cut_in_a_line(small_disk, run, asked, undisturbed):  # noqa: F811
-    disk = small_disk(f"size={2 * PAGE}")  # one page for study.json, one for the log
-    study = disk.folder / "study"
-    study.mkdir()
-    log = study / "starts.log"
-    log.write_text("x" * (PAGE - 31) + "\n")
-    code, _, err = run(*asked(study))
-    assert (code, err) == (2, f"error: cannot write {log}: {FULL}\n")
-    assert log.stat().st_size == PAGE
-    disk.remount("size=10m")
-    assert run(*asked(study))[0] == 0
-    assert contents(study) == contents(undisturbed)
-    _, half, *whole = log.read_text().splitlines()
-    assert len(half) == 30
-    assert sorted(line.split()[0] for line in whole) == sorted(keys(study))
-
-
-def test_half_a_line_in_the_log_of_starts_spoils_no_other(tiny_problem, tmp_path):
-    cells = [Cell(tiny_problem, fold, Solver(name="rankrls"), 0) for fold in (1, 2)]
-    with Store(tmp_path) as store:
-        (tmp_path / "starts.log").write_text("a whole line\nhalf a li")
-        assert all(store.claim(cell) for cell in cells)
-    lines = (tmp_path / "starts.log").read_text().splitlines()
-    assert lines[:2] == ["a whole line", "half a li"]
-    assert [line.split()[0] for line in lines[2:]] == [cell.key for cell in cells]
-
-
 def test_a_read_only_folder_keeps_what_is_there(small_disk, run, asked, undisturbed, tmp_path):  # noqa: F811
     disk = small_disk("size=10m")
     study = disk.folder / "study"
@@ -195,7 +167,7 @@ def test_a_cell_that_finds_the_disk_full_is_no_failure(tiny_problem_file, tmp_pa
         def full(*_, name=name, **__):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
 
-        monkeypatch.setattr("moerank.studies.grid.run_fold", full)
+        monkeypatch.setattr("moerank.studies.study.run_fold", full)
         with pytest.raises(OSError, match=rf"rankrls cannot write {told}: No space left on device; make room"):
             study.run(workers=workers)
         assert set(study.states().values()) == {"open"}
@@ -207,7 +179,7 @@ def test_a_file_system_without_locks_is_told(tiny_problem_file, tmp_path, monkey
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(OSError, match=r"cannot lock .*\.claims/.*: .*has no locks.*another with --out"):
+    with pytest.raises(OSError, match=r"cannot write .*\.claims/.*: .*; choose another folder with --out"):
         Study([tiny_problem_file], ["rankrls"], tmp_path, folds=[1]).run()
 
 

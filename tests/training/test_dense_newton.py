@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from moerank.training.newton import dense_newton, solve_positive_definite
+from moerank.training.smooth import dense_newton, solve_positive_definite
 
 
 def pseudo_huber(A, b):

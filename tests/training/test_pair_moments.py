@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData
-from moerank.training import moments as pair_moments
-from moerank.training.losses import DIFFERENCE, UNIT
-from moerank.training.moments import PairMoments
+from moerank.training import pair_moments
+from moerank.training.pair_loss import DIFFERENCE, UNIT
+from moerank.training.pair_moments import PairMoments
 
 
 def ranking_data(n_labels, dtype=np.float64, mean=0.0):
@@ -25,7 +25,7 @@ def explicit(data):
 @pytest.mark.parametrize("block", [1, 64, 100_000])
 @pytest.mark.parametrize("n_labels", [2, 5, 300])
 def test_moments_are_those_of_the_differences(n_labels, block, monkeypatch):
-    monkeypatch.setattr(pair_moments, "BLOCK", block)
+    monkeypatch.setattr(pair_moments, "MOMENT_BLOCK", block)
     data = ranking_data(n_labels)
     gram, unit, difference = explicit(data)
     moments = PairMoments.of(data)

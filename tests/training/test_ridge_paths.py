@@ -4,7 +4,7 @@ import pytest
 from moerank.data import make_planted
 from moerank.mofsrank import FeatureSelection
 from moerank.rankers import RankRLS, RankSVM
-from moerank.training.moments import backward_path, forward_path
+from moerank.training.pair_moments import backward_path, forward_path
 
 
 def loss(A, b, features):

@@ -14,9 +14,8 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.panels import Look, Panels, best_of_families, errors_noted, judged, named
 from moerank.figures.style import GREY, Style, beyond, limits_of
-from moerank.studies.comparison import verdicts
+from moerank.studies.comparison import by_validation, verdicts
 from moerank.studies.results import Results, Runs, mean_by_size, offers_sizes
-from moerank.studies.summary import by_validation
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, different from those of solvers."""

@@ -7,11 +7,12 @@ to the last bit, whatever else is in the batch.
 
 Most documents need not be counted. Deal the documents of a query into `depth` groups: `depth` documents, the best of
 each group, reach the smallest of the groups' best scores. Documents below this floor for all individuals of the block
-are left out.
+are left out. `ndcg` says in plain numpy what `normalised_gain` computes.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from operator import ge, gt
 from typing import Any
 
@@ -24,6 +25,22 @@ from moerank.kernels.tiles import longest_query
 
 LANES = 16
 """Individuals per block. Loops over them have this constant length, which the compiler turns into vectors."""
+
+
+def ndcg(y: Integers, offsets: Integers, scores: Matrix, k: int) -> Matrix:
+    """Return the usual NDCG@k of each query and individual, (n_queries, n_individuals): the definition, in plain numpy.
+
+    The kernels of this room compute the same by counting. `scores` has the shape (n_documents, n_individuals).
+    """
+    values = np.zeros((len(offsets) - 1, scores.shape[1]))
+    for q, (begin, end) in enumerate(pairwise(offsets)):
+        gains = 2.0 ** y[begin:end] - 1.0
+        ideal = np.sort(gains)[::-1][:k]
+        discount = 1.0 / np.log2(np.arange(2, len(ideal) + 2))
+        if ideal.sum() > 0:
+            order = np.argsort(-scores[begin:end], axis=0, kind="stable")[:k]
+            values[q] = discount @ gains[order] / (discount @ ideal)
+    return values
 
 
 @kernel
@@ -56,13 +73,13 @@ def normalised_gain(
     if len(query) == 0 or n_individuals == 0:
         return values
     table = _at_least_one_block(scores)
-    kept, kept_gain, placed = _workspace(offsets, query)
+    candidates, candidate_gain, placed = _workspace(offsets, query)
     cumulated, total = np.empty(LANES), np.empty(LANES)
     for first in range(0, n_individuals, LANES):
         column = min(first, table.shape[1] - LANES)
         for c in range(len(query)):
             begin, end = offsets[query[c]], offsets[query[c] + 1]
-            _place_gains(table, column, begin, end, gain, depth[c], kept, kept_gain, placed)
+            _place_gains(table, column, begin, end, gain, depth[c], candidates, candidate_gain, placed)
             n_averaged = ideal_first[c + 1] - ideal_first[c]
             cumulated[:] = 0.0
             total[:] = 0.0
@@ -89,21 +106,21 @@ def average_precision(scores: Vector, offsets: Integers, query: Integers, releva
     if len(query) == 0 or n_individuals == 0:
         return values
     table = _at_least_one_block(scores)
-    kept, kept_relevance, placed = _workspace(offsets, query)
-    found, total = np.empty(LANES), np.empty(LANES)
+    candidates, candidate_relevance, placed = _workspace(offsets, query)
+    hits, total = np.empty(LANES), np.empty(LANES)
     for first in range(0, n_individuals, LANES):
         column = min(first, table.shape[1] - LANES)
         for q in query:
             begin, end = offsets[q], offsets[q + 1]
-            _place_gains(table, column, begin, end, relevance, end - begin, kept, kept_relevance, placed)
-            found[:] = 0.0
+            _place_gains(table, column, begin, end, relevance, end - begin, candidates, candidate_relevance, placed)
+            hits[:] = 0.0
             total[:] = 0.0
             for rank in range(end - begin):
                 for lane in range(LANES):
-                    found[lane] += placed[rank, lane]
-                    total[lane] += placed[rank, lane] * (found[lane] / (rank + 1))
+                    hits[lane] += placed[rank, lane]
+                    total[lane] += placed[rank, lane] * (hits[lane] / (rank + 1))
             for lane in range(min(LANES, n_individuals)):
-                values[q, column + lane] = total[lane] / found[lane]
+                values[q, column + lane] = total[lane] / hits[lane]
     return values
 
 
@@ -154,22 +171,22 @@ def _place_gains(
     end: int,
     gain: Vector,
     depth: int,
-    kept: Matrix,
-    kept_gain: Vector,
+    candidates: Matrix,
+    candidate_gain: Vector,
     placed: Matrix,
 ) -> None:
     """Write the gain of the document at each of the first `depth` ranks of a query to ``placed[rank]``."""
-    n_kept = _keep_candidates(table, column, begin, end, gain, depth, kept, kept_gain)
+    n_candidates = _keep_candidates(table, column, begin, end, gain, depth, candidates, candidate_gain)
     placed[:depth] = 0.0
     above = np.empty(LANES, np.int64)
-    for i in range(n_kept):
-        if kept_gain[i] > 0.0:
+    for i in range(n_candidates):
+        if candidate_gain[i] > 0.0:
             above[:] = 0
-            _count(kept[:i], ge, kept[i], above)
-            _count(kept[i + 1 : n_kept], gt, kept[i], above)
+            _count(candidates[:i], ge, candidates[i], above)
+            _count(candidates[i + 1 : n_candidates], gt, candidates[i], above)
             for lane in range(LANES):
                 if above[lane] < depth:
-                    placed[above[lane], lane] = kept_gain[i]
+                    placed[above[lane], lane] = candidate_gain[i]
 
 
 @kernel
@@ -180,8 +197,8 @@ def _keep_candidates(
     end: int,
     gain: Vector,
     depth: int,
-    kept: Matrix,
-    kept_gain: Vector,
+    candidates: Matrix,
+    candidate_gain: Vector,
 ) -> int:
     """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
     floor = np.full(LANES, np.inf)
@@ -193,17 +210,17 @@ def _keep_candidates(
                 best[lane] = max(best[lane], table[i, column + lane])
         for lane in range(LANES):
             floor[lane] = min(floor[lane], best[lane])
-    n_kept = 0
+    n_candidates = 0
     for i in range(begin, end):
         reached = 0
         for lane in range(LANES):
             reached += table[i, column + lane] >= floor[lane]
         if reached:
             for lane in range(LANES):
-                kept[n_kept, lane] = table[i, column + lane]
-            kept_gain[n_kept] = gain[i]
-            n_kept += 1
-    return n_kept
+                candidates[n_candidates, lane] = table[i, column + lane]
+            candidate_gain[n_candidates] = gain[i]
+            n_candidates += 1
+    return n_candidates
 
 
 # Not cached: its signature names the function `stands` by an address, which no other process has. Callers are.
@@ -247,12 +264,12 @@ def most_violated_rankings(z: Vector, relevant: Mask, offsets: Integers, coeffic
             continue
         above, below = np.empty(n_relevant, np.int64), np.empty(n_others, np.int64)
         i, j = 0, 0
-        for place in np.argsort(-z[begin:end], kind="mergesort"):
-            if relevant[begin + place]:
-                above[i] = begin + place
+        for position in np.argsort(-z[begin:end], kind="mergesort"):
+            if relevant[begin + position]:
+                above[i] = begin + position
                 i += 1
             else:
-                below[j] = begin + place
+                below[j] = begin + position
                 j += 1
         passed = np.zeros(n_relevant + 1, np.int64)  # irrelevant documents by the relevant ones above
         share = 2.0 / (n_relevant * n_others)

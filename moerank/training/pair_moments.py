@@ -11,7 +11,6 @@ above their spread would lose their digits in a difference.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,16 +21,13 @@ from moerank.data import RankingData, centre_in_queries
 from moerank.data.blocks import column_block
 from moerank.kernels.moments import centred_stack, sums_over_queries
 from moerank.kernels.products import product, square
-from moerank.training.losses import Target
+from moerank.training.pair_loss import Target
 
-BLOCK = 2048
+MOMENT_BLOCK = 2048
 """Documents, about, of a block: large enough for the product to take most of the time."""
 
-ROOM = 2**29
+DOUBLE_ROOM = 2**29
 """Bytes up to which the matrices of single queries are kept in double precision."""
-
-Order = Integers
-"""Features in the order of a path."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +48,10 @@ class PairMoments:
         return data.remember("pair moments", lambda: _means(*_sums(data)))
 
     @classmethod
-    def of_documents(cls, data: RankingData, kept: Mask) -> PairMoments:
-        """Return the moments of the pairs among some documents, `kept` (n_documents,), remembered with the data."""
-        digest = hashlib.blake2b(np.packbits(kept).tobytes(), digest_size=16).digest()
-        return data.remember(("pair moments", digest), lambda: _means(*_sums_among(data, kept)))
+    def of_documents(cls, data: RankingData, document_mask: Mask) -> PairMoments:
+        """Return the moments of the pairs among the documents in `document_mask` (n_documents,), remembered."""
+        key = ("pair moments", np.packbits(document_mask).tobytes())
+        return data.remember(key, lambda: _means(*_sums(data.with_rows(np.flatnonzero(document_mask)))))
 
     def moment(self, target: Target) -> Matrix:
         """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""
@@ -69,8 +65,8 @@ class QueryMoments:
     With `every_pair` they are sums over all document pairs of a query, equal labels included, of which each counts
     1 / (2 |Q|), and a query counts as one pair: for features and labels centred in the query X̃ᵀX̃, 0 and X̃ᵀỹ.
 
-    `packed` is in double precision, or in single if that takes more than `ROOM` bytes. Then an entry is exact to single
-    precision of the query's largest, so that features must be of comparable scales.
+    `packed` is in double precision, or in single if that takes more than `DOUBLE_ROOM` bytes. Then an entry is exact to
+    single precision of the query's largest, so that features must be of comparable scales.
     """
 
     packed: Floats  # (n_queries, n_features · (n_features + 1) / 2), lower triangles of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, by rows
@@ -131,18 +127,11 @@ def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: float) -> Pa
     return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
 
 
-def _sums_among(data: RankingData, kept: Mask) -> tuple[Matrix, Matrix, Matrix, float]:
-    """Return the sums over the pairs among the documents `kept` (n_documents,), even if there are none."""
-    if kept.any():
-        return _sums(data.with_rows(np.flatnonzero(kept)))
-    return np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features)), 0
-
-
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:
     """Return the sums of gram, unit and difference, and the number of pairs, or the sum of their weights."""
     check_square(data.n_features)
     gram, unit, difference = np.zeros((data.n_features, data.n_features)), *np.zeros((2, data.n_features))
-    for begin, end in data.query_blocks(BLOCK):
+    for begin, end in data.query_blocks(MOMENT_BLOCK):
         stack, sums, excess, label_sum = _stack(data, begin, end)
         gram += square(stack)
         unit += product(sums, excess)
@@ -183,7 +172,7 @@ def _query_moments(data: RankingData, every_pair: bool) -> QueryMoments:
 def _size(data: RankingData) -> tuple[FloatType, int]:
     """Return the precision of the matrices of all queries, and the bytes that they take."""
     n_values = data.n_queries * data.n_features * (data.n_features + 1) // 2
-    return (np.float64, 8 * n_values) if 8 * n_values <= ROOM else (np.float32, 4 * n_values)
+    return (np.float64, 8 * n_values) if 8 * n_values <= DOUBLE_ROOM else (np.float32, 4 * n_values)
 
 
 def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
@@ -224,8 +213,8 @@ def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Ma
     query = np.repeat(np.arange(end - begin), np.diff(first))
     worse = np.cumsum(weight) - weight
     worse -= worse[first[:-1]][query]
-    whole = np.add.reduceat(weight, first[:-1])[query]
-    others = whole - weight
+    weight_of_query = np.add.reduceat(weight, first[:-1])[query]
+    others = weight_of_query - weight
     order = np.argsort(run, kind="stable")
     sums = np.add.reduceat((u[:, None] * X)[order], np.searchsorted(run[order], np.arange(n_runs)), axis=0)
     of_run = root[query]
@@ -233,7 +222,7 @@ def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Ma
     stack = np.vstack([of_row[:, None] * X, of_run[:, None] * sums]).T
     label = np.empty(n_runs)
     label[run] = data.y[rows]
-    return stack, stack[:, len(run) :], of_run * (2.0 * worse - others), of_run * label * whole
+    return stack, stack[:, len(run) :], of_run * (2.0 * worse - others), of_run * label * weight_of_query
 
 
 def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vector, Vector]:
@@ -286,11 +275,11 @@ def backward_path(A: Matrix, b: Matrix) -> Integers:
     _forward(table, len(b))
     left = np.ones(len(b), np.bool_)
     order = np.empty(len(b), np.int64)
-    for place in range(len(b) - 1, -1, -1):
+    for position in range(len(b) - 1, -1, -1):
         rise = table[:-1, -1] ** 2 / np.where(left, -np.diag(table)[:-1], 1.0)
-        order[place] = np.where(left, rise, np.inf).argmin()
-        left[order[place]] = False
-        _sweep(table, int(order[place]), -1.0)
+        order[position] = np.where(left, rise, np.inf).argmin()
+        left[order[position]] = False
+        _sweep(table, int(order[position]), -1.0)
     return order
 
 

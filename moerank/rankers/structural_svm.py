@@ -11,9 +11,9 @@ import numpy as np
 from moerank.arrays import Matrix
 from moerank.checks import Count, Positive
 from moerank.data import RankingData
-from moerank.kernels.counted_sums import CountedPairs, MarginPairs
+from moerank.kernels.counted_ranks import most_violated_rankings
+from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
 from moerank.kernels.products import product
-from moerank.kernels.ranks import most_violated_rankings
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import varying_in_queries
 from moerank.rankers.base import Grid, LinearRanker
@@ -105,7 +105,7 @@ class RankSVMStruct(CuttingPlaneRanker):
 
     Examples
     --------
-    >>> from moerank.rankers.cutting_plane import RankSVMStruct
+    >>> from moerank.rankers.structural_svm import RankSVMStruct
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
     >>> RankSVMStruct(C=1.0).fit(X, y=[0, 1, 2]).predict(X).argsort().tolist()
     [0, 1, 2]
@@ -116,7 +116,7 @@ class RankSVMStruct(CuttingPlaneRanker):
         return [{"C": 1e-5 * 2.0**k} for k in range(20)]
 
     def _separation(self, train: RankingData) -> Separation:
-        pairs = CountedPairs(train.y, train.offsets)
+        pairs = LabelledPairs(train.y, train.offsets)
 
         def separate(w: Matrix) -> tuple[Matrix, float]:
             near = MarginPairs(pairs, product(train.X64, w))
@@ -167,7 +167,7 @@ class SVMMAP(CuttingPlaneRanker):
 
     Examples
     --------
-    >>> from moerank.rankers.cutting_plane import SVMMAP
+    >>> from moerank.rankers.structural_svm import SVMMAP
     >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
     >>> SVMMAP().fit(X, y=[0, 0, 1]).predict(X).argsort().tolist()[-1]
     2

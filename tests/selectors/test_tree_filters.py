@@ -8,7 +8,7 @@ import pytest
 
 from moerank.rankers import LambdaMART, RankRLS
 from moerank.selectors import LambdaMARTGain, LambdaMARTRFE, LambdaMARTSHAP
-from moerank.selectors.lambda_mart import mean_absolute_shap, sizes_by_dropping
+from moerank.selectors.tree_filters import mean_absolute_shap, sizes_by_dropping
 
 KINDS = [LambdaMARTGain, LambdaMARTSHAP, LambdaMARTRFE]
 SMALL = dict(n_trees=25, n_leaves=4, min_leaf=5)

@@ -13,7 +13,7 @@ from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.cholesky import LEAST_PIVOT, factorise, solve
 from moerank.kernels.products import product
 
-MAX_HALVINGS, MAX_STEPS = 29, 500
+MAX_HALVINGS, EXACT_STEPS = 29, 500
 
 
 class AtPoint(Protocol):
@@ -85,7 +85,7 @@ def dense_newton(expand: Callable[[Matrix], DenseExpansion], start: Matrix, tole
     [0.0]
     """
     w, at = start, expand(start)
-    for _ in range(MAX_STEPS):
+    for _ in range(EXACT_STEPS):
         step: Matrix = -solve_positive_definite(at.hessian, at.gradient)
         if -product(at.gradient, step) <= tolerance * at.value:
             return NewtonEnd(w, at, step, True)
@@ -129,9 +129,9 @@ SUFFICIENT, FAIR, GOOD = 1e-4, 0.25, 0.75
 # Multiples of the radius, or of the length of the step, that become the next radius.
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
 # Conjugate gradients end when the residual is this share of the gradient.
-FORCING = 0.1
+GRADIENT_SHARE = 0.1
 # A change of the objective below this share of it is rounding.
-ROUNDING = 1e-14
+VALUE_ROUNDING = 1e-14
 MAX_TRIED, MAX_PRODUCTS = 1000, 1000
 
 
@@ -191,7 +191,7 @@ def trust_region_newton(
         promised = -0.5 * (slope - inner(step, residual))
         candidate = expand(x + step)
         achieved = at.value - candidate.value
-        noise = ROUNDING * abs(at.value)
+        noise = VALUE_ROUNDING * abs(at.value)
         if promised <= noise and achieved <= noise:
             return Minimum(x, n_iter + 1, True)
         length = _norm(step, inner)
@@ -220,7 +220,7 @@ def _conjugate_gradients(at: Expansion, radius: float, inner: Inner) -> tuple[Ve
     residual = -at.gradient
     direction = residual
     rho = inner(residual, residual)
-    enough = FORCING**2 * rho
+    enough = GRADIENT_SHARE**2 * rho
     for _ in range(MAX_PRODUCTS):
         if rho <= enough:
             return step, residual

@@ -1,15 +1,16 @@
-"""Weights of queries and documents, against explicit pairs, copies of queries and documents, and SciPy."""
+"""Weights of queries and documents, against explicit pairs and copies of queries and documents."""
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 
 from moerank.data import RankingData
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import FSMRank, LambdaMART, ListNet, RankRLS, RankSVM
-from moerank.training.moments import PairMoments
+from moerank.rankers import FSMRank, LambdaMART, ListNet, RankerAdapter, RankRLS, RankSVM
+from moerank.selectors import HCAS, SingleFeatures
+from moerank.training.pair_moments import PairMoments
 
 
 def weighted_data(seed=0, n_queries=9, *, queries=True, documents=True, dtype=np.float64):
@@ -49,65 +50,40 @@ def least_squares(D, t, share, alpha=0.3):
     return np.linalg.lstsq(A, np.append(root * t, np.zeros(D.shape[1])))[0]
 
 
-def least_hinge(D, t, share, C=2.0):
-    """The minimum of ½ ‖w‖² + C Σ share max(0, 1 − wᵀd)²."""
-
-    def objective(w):
-        slack = np.maximum(0, 1 - D @ w)
-        return w @ w / 2 + C * share @ slack**2, w - 2.0 * C * D.T @ (share * slack)
-
-    return minimize(objective, np.zeros(D.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-10}).x
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=["queries", "documents", "both"])
-@pytest.mark.parametrize(
-    ("ranker", "solution", "error"),
-    [
-        (RankRLS(alpha=0.3), least_squares, 1e-10),
-        (RankRLS(alpha=0.3, target="difference"), least_squares, 1e-10),
-        (RankSVM(C=2.0), least_hinge, 1e-7),
-    ],
-    ids=["unit", "difference", "hinge"],
-)
-def test_weighted_pairs_have_their_minimum_however_they_are_chosen(kind, ranker, solution, error):
-    data = weighted_data(**kind)
+@pytest.mark.parametrize("target", ["unit", "difference"])
+def test_weighted_pairs_have_their_minimum_however_they_are_chosen(kind, target):
+    data, ranker = weighted_data(**kind), RankRLS(alpha=0.3, target=target)
     D, t, omega, i, j, q = explicit_pairs(data)
-    t = t if getattr(ranker, "target", "unit") == "difference" else np.ones(len(t))
+    t = t if target == "difference" else np.ones(len(t))
 
     def expected(kept, features):
         w = np.zeros(4)
-        w[features] = solution(D[kept][:, features], t[kept], omega[kept] / omega[kept].sum())
+        w[features] = least_squares(D[kept][:, features], t[kept], omega[kept] / omega[kept].sum())
         return w
 
     rng = np.random.default_rng(1)
     features = rng.random((5, 4)) < 0.6
     features[:, 0] = True
-    every = np.ones(len(t), bool)
-    np.testing.assert_allclose(ranker.fit(data).coef_, expected(every, np.ones(4, bool)), rtol=1e-7, atol=error)
-    pairs, documents = rng.random((5, len(t))) < 0.5, rng.random((5, data.n_documents)) < 0.8
-    queries = rng.random((5, data.n_queries)) < 0.7
-    order = np.lexsort((j, i))
-    assert (data.pairs.better[0], data.pairs.worse[0]) == (i[order][0], j[order][0])
-    assert data.pairs.better.tolist() == i.tolist()
+    documents, queries = rng.random(data.n_documents) < 0.8, rng.random((5, data.n_queries)) < 0.7
     cases = [
-        (ranker.fit_population(data, feature_mask=features), [every] * 5),
-        (ranker.fit_population(data, pair_mask=pairs, feature_mask=features), pairs),
-        (ranker.fit_population(data, pair_mask=pairs[0], feature_mask=features), [pairs[0]] * 5),
-        (ranker.fit_documents(data, documents, features), documents[:, i] & documents[:, j]),
-        (ranker.fit_documents(data, documents[0], features), [documents[0, i] & documents[0, j]] * 5),
-        (ranker.fit_queries(data, queries, features), queries[:, q]),
-        (ranker.fit_queries(data, queries[0], features), [queries[0, q]] * 5),
+        (None, "pair", [np.ones(len(t), bool)] * 5),
+        (documents, "document", [documents[i] & documents[j]] * 5),
+        (queries, "query", queries[:, q]),
+        (queries[0], "query", [queries[0, q]] * 5),
     ]
-    for found, kept in cases:
-        by_hand = np.array([expected(mask, own) for mask, own in zip(kept, features, strict=True)])
-        np.testing.assert_allclose(found, by_hand, rtol=1e-7, atol=error)
+    for mask, unit, kept in cases:
+        found = ranker.fit_population(data, pair_mask=mask, feature_mask=features, unit=unit)
+        by_hand = np.array([expected(pairs, own) for pairs, own in zip(kept, features, strict=True)])
+        np.testing.assert_allclose(found, by_hand, rtol=1e-7, atol=1e-10)
 
 
-def test_a_grid_is_trained_with_the_weights():
-    data = weighted_data(5)
-    candidates = [RankSVM(C=C) for C in (0.5, 2.0)]
-    found = RankSVM()._fit_candidates(data, candidates)[1]
-    np.testing.assert_array_equal(found, RankSVM(C=2.0).fit(data).coef_)
+@pytest.mark.parametrize("unit", ["pair", "document"])
+def test_chosen_pairs_refuse_weights(unit):
+    data = weighted_data()
+    n_units = data.n_pairs if unit == "pair" else data.n_documents
+    with pytest.raises(ValueError, match=r"RankRLS takes no weights .* Select queries, instance_selection"):
+        RankRLS().fit_population(data, pair_mask=np.ones((2, n_units), bool), unit=unit)
 
 
 def test_the_query_loss_weighs_queries_and_documents():
@@ -125,7 +101,7 @@ def test_the_query_loss_weighs_queries_and_documents():
     expected = np.linalg.solve(A, b)
     np.testing.assert_allclose(ranker.fit(data).coef_, expected, rtol=1e-9)
     every = np.ones((1, data.n_queries), bool)
-    np.testing.assert_allclose(ranker.fit_queries(data, every)[0], expected, rtol=1e-9)
+    np.testing.assert_allclose(ranker.fit_population(data, pair_mask=every, unit="query")[0], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [True, False])
@@ -175,16 +151,29 @@ def test_trees_weigh_queries_as_copies():
     assert np.abs(ranker.fit(heavy).predict(plain.X) - ranker.fit(plain).predict(plain.X)).max() > 1e-3
 
 
-def test_others_say_that_they_take_no_weights(recwarn):
+@pytest.mark.parametrize(
+    ("train", "name"),
+    [
+        (lambda data: ListNet().fit(data), "ListNet"),
+        (lambda data: RankSVM().fit(data), "RankSVM"),
+        (lambda data: RankSVM().fit_population(data), "RankSVM"),
+        (lambda data: RankSVM().tune(data, data), "RankSVM"),
+        (lambda data: FSMRank().tune(data, data), "FSMRank"),
+        (lambda data: SingleFeatures().fit(data), "SingleFeatures"),
+        (lambda data: MOFSRank(RankSVM(), **SHORT).fit(data), "RankSVM"),
+        (lambda data: RankerAdapter(Ridge()).fit_population(data), "Ridge"),
+    ],
+)
+def test_others_refuse_weights_by_name(train, name):
+    with pytest.raises(ValueError, match=f"{name} takes no weights of queries or documents. Use RankRLS or LambdaMART"):
+        train(weighted_data(12))
+
+
+def test_what_takes_weights_is_trained_around_others():
     data = weighted_data(12)
-    ListNet().fit(data)
-    assert "ListNet is trained without the weights of queries and documents" in str(recwarn[-1].message)
-    recwarn.clear()
-    for ranker in (RankRLS(), RankSVM(), LambdaMART(n_trees=2), MOFSRank(**SHORT), MOFSRank(RankSVM(), **SHORT)):
+    for ranker in (LambdaMART(n_trees=2), HCAS(ranker=RankRLS()), MOFSRank(**SHORT)):
         ranker.fit(data)
-    assert not [entry for entry in recwarn if "weights" in str(entry.message)]
-    with pytest.warns(UserWarning, match="MOFSRank is trained without the weights"):
-        MOFSRank(FSMRank(), **SHORT).fit(data)
+    assert ranker.instance_unit_ == "query"
 
 
 SHORT = {
@@ -195,12 +184,10 @@ SHORT = {
 }
 
 
-@pytest.mark.parametrize("unit", ["pair", "query", "document"])
-@pytest.mark.parametrize("backend", [RankRLS(), RankSVM()], ids=repr)
-def test_searches_minimise_the_weighted_error(unit, backend):
+def test_searches_minimise_the_weighted_error():
     data, validation = weighted_data(13, 40), weighted_data(14, 40)
-    stage = SHORT["instance_selection"] | {"unit": unit}
-    solver = MOFSRank(backend, **SHORT | {"instance_selection": stage}, workers=2)
+    stage = SHORT["instance_selection"] | {"unit": "query"}
+    solver = MOFSRank(RankRLS(), **SHORT | {"instance_selection": stage}, workers=2)
     solver.fit(data, validation=validation)
     for w, member in zip(solver.front_coefs_, solver.front_.itertuples(), strict=True):
         values = NDCG(10).per_query(data, data.X @ w)

@@ -19,7 +19,7 @@ from moerank.selectors.filter import Filter, Order
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-DROP = 0.2
+DROPPED_SHARE = 0.2
 """Share of the features by which the sizes of the grid differ: with LambdaMART, every size would take too long."""
 
 
@@ -42,7 +42,7 @@ class LambdaMARTFilter(Filter):
 
     def _grid_sizes(self, train: RankingData) -> list[int]:
         """Return sizes about a fifth apart: every size would train too many rankers."""
-        return sizes_by_dropping(n_that_vary(train), DROP)
+        return sizes_by_dropping(n_that_vary(train), DROPPED_SHARE)
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return trees of 3 leaves with 0.25 % of the documents at least, and the trees as they are."""
@@ -133,7 +133,7 @@ class LambdaMARTGain(LambdaMARTFilter):
 
     Examples
     --------
-    >>> from moerank.selectors.lambda_mart import LambdaMARTGain
+    >>> from moerank.selectors.tree_filters import LambdaMARTGain
     >>> X = [[0.3, 0.0], [0.1, 0.3], [0.2, 0.6], [0.2, 0.9]]
     >>> LambdaMARTGain(1, n_trees=5).fit(X, y=[0, 0, 1, 1]).order_.tolist()
     [1, 0]
@@ -181,7 +181,7 @@ class LambdaMARTRFE(LambdaMARTFilter):
 
     Examples
     --------
-    >>> from moerank.selectors.lambda_mart import LambdaMARTRFE
+    >>> from moerank.selectors.tree_filters import LambdaMARTRFE
     >>> X = [[0.3, 0.0, 0.5], [0.1, 0.3, 0.5], [0.2, 0.6, 0.4], [0.2, 0.9, 0.6]]
     >>> LambdaMARTRFE(1, n_trees=5).fit(X, y=[0, 0, 1, 1]).order_.tolist()
     [1, 0, 2]
@@ -244,7 +244,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
 
     Examples
     --------
-    >>> from moerank.selectors.lambda_mart import LambdaMARTSHAP
+    >>> from moerank.selectors.tree_filters import LambdaMARTSHAP
     >>> X = [[0.3, 0.0], [0.1, 0.3], [0.2, 0.6], [0.2, 0.9]]
     >>> LambdaMARTSHAP(1, n_trees=5).fit(X, y=[0, 0, 1, 1]).order_.tolist()
     [1, 0]

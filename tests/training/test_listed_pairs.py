@@ -3,8 +3,9 @@ import pytest
 from helpers.pair_problems import minimum, pair_objective
 
 from moerank.data import RankingData, make_planted
-from moerank.training.listed import PairProblem
-from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
+from moerank.training.listed import ListedPairs
+from moerank.training.masks import Masks
+from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 LOSSES = {"squared": SQUARED, "hinge": SQUARED_HINGE}
@@ -50,7 +51,7 @@ def residual(loss, d):
 def test_it_holds_the_documents_that_its_pairs_join(data):
     keep = np.zeros(len(data.pairs), bool)
     keep[[3, 40, 41]] = True
-    problem = PairProblem(data, keep)
+    problem = ListedPairs(data, keep)
     assert len(problem) == 3
     assert len(problem.X) == len(np.unique([data.pairs.better[keep], data.pairs.worse[keep]]))
     np.testing.assert_allclose(
@@ -59,7 +60,7 @@ def test_it_holds_the_documents_that_its_pairs_join(data):
 
 
 def test_gram_matrix_and_moment_are_means_over_explicit_pairs(data, keep, target):
-    problem = PairProblem(data, keep, target)
+    problem = ListedPairs(data, keep, target)
     D, t = explicit(data, keep, target)
     np.testing.assert_allclose(problem.gram, D.T @ D / len(D), rtol=1e-11, atol=1e-14)
     np.testing.assert_allclose(problem.moment, t @ D / len(D), rtol=1e-11, atol=1e-14)
@@ -68,7 +69,7 @@ def test_gram_matrix_and_moment_are_means_over_explicit_pairs(data, keep, target
 def test_value_gradient_and_hessian_are_those_of_explicit_pairs(data, keep, target, loss):
     D, t = explicit(data, keep, target)
     w, C = np.random.default_rng(2).normal(size=10), 3.0
-    problem = PairProblem(data, keep, target)
+    problem = ListedPairs(data, keep, target)
     at = problem.expand(w, C, loss)
     d = t - D @ w
     assert 0 < (d < 0).sum() < len(d)
@@ -82,7 +83,7 @@ def test_value_gradient_and_hessian_are_those_of_explicit_pairs(data, keep, targ
 def test_each_loss_solves_its_problem(data, loss, target, C):
     D, t = explicit(data, slice(None), target)
     objective = pair_objective(D, C, t, loss.one_sided)
-    model = loss.solve(PairProblem(data, target=target), C)
+    model = ListedPairs(data, target=target).model(loss, C)
     found, gradient = objective(model.w)
     assert found == pytest.approx(minimum(objective, 10).fun, rel=1e-10)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-5 * np.sqrt(max(C, 1.0)))
@@ -93,20 +94,20 @@ def test_each_loss_solves_its_problem(data, loss, target, C):
 
 
 def test_models_are_remembered_by_c_and_loss(data, keep):
-    problem = PairProblem(data, keep)
-    model = problem.model(50.0, SQUARED_HINGE)
-    assert problem.model(50.0, SQUARED_HINGE) is model
-    others = [problem.model(5.0, SQUARED_HINGE).w, problem.model(50.0, SQUARED).w]
+    problem = ListedPairs(data, keep)
+    model = problem.model(SQUARED_HINGE, 50.0)
+    assert problem.model(SQUARED_HINGE, 50.0) is model
+    others = [problem.model(SQUARED_HINGE, 5.0).w, problem.model(SQUARED, 50.0).w]
     assert all(np.abs(w - model.w).max() > 1e-3 for w in others)
 
 
 def test_problems_are_remembered_by_subset_and_target(data, keep):
-    problem = PairProblem.of(data, keep, DIFFERENCE)
-    assert PairProblem.of(data, keep.copy(), DIFFERENCE) is problem
+    problem = ListedPairs.of(data, keep, DIFFERENCE)
+    assert ListedPairs.of(data, keep.copy(), DIFFERENCE) is problem
     others = [
-        PairProblem.of(data, keep),
-        PairProblem.of(data, ~keep, DIFFERENCE),
-        PairProblem.of(data, None, DIFFERENCE),
+        ListedPairs.of(data, keep),
+        ListedPairs.of(data, ~keep, DIFFERENCE),
+        ListedPairs.of(data, None, DIFFERENCE),
     ]
     assert len({id(other) for other in [problem, *others]}) == 4
 
@@ -120,9 +121,11 @@ def test_populations_reach_the_minimum_of_each_individual(data, keep, target, lo
     features = rng.random((n_individuals, 10)) < 0.5
     features[:, 0] = True
     masks = rng.random((n_individuals, len(D))) < 0.6
-    problem = PairProblem(data, keep, target)
-    model = problem.model(C, loss)
-    W, converged = problem.solve_population(C, loss, model, masks if own_pairs else None, features, tolerance=tolerance)
+    problem = ListedPairs(data, keep, target)
+    model = problem.model(loss, C)
+    W, converged = problem.solve_population(
+        loss, C, model, Masks(features, own=masks if own_pairs else None), tolerance=tolerance
+    )
     np.testing.assert_array_equal(converged, np.ones(n_individuals, bool), strict=True)
     assert not W[~features].any()
     assert not W[:, -1].any()  # constant in every query
@@ -131,60 +134,21 @@ def test_populations_reach_the_minimum_of_each_individual(data, keep, target, lo
         assert objective(w[used])[0] == pytest.approx(minimum(objective, used.sum()).fun, rel=2.0 * tolerance)
 
 
-def test_a_start_does_not_change_the_minimum(data, keep, loss):
-    rng = np.random.default_rng(5)
-    problem = PairProblem(data, keep)
-    features = np.ones((5, 10), bool)
-    masks = rng.random((5, len(problem))) < 0.5
-    model = problem.model(1.0, loss)
-    plain, _ = problem.solve_population(1.0, loss, model, masks, features, tolerance=1e-8)
-    start = rng.normal(size=(5, 10))
-    begun, _ = problem.solve_population(1.0, loss, model, masks, features, tolerance=1e-8, start=start)
-    assert not np.array_equal(plain, begun)
-    np.testing.assert_allclose(begun, plain, atol=1e-3)
-
-
-def test_a_start_at_the_minimum_stays_there_whatever_it_says_of_other_features(data, keep, target, loss):
-    rng = np.random.default_rng(5)
-    problem = PairProblem(data, keep, target)
-    features, masks = rng.random((5, 10)) < 0.6, rng.random((5, len(problem))) < 0.5
-    features[:, 0] = True
-    given = 1.0, loss, problem.model(1.0, loss), masks, features
-    W, _ = problem.solve_population(*given, tolerance=1e-9)
-    again, _ = problem.solve_population(*given, tolerance=1e-6, start=np.where(features, W, 99.0))
-    np.testing.assert_array_equal(again, W)
-
-
 def test_individuals_that_are_far_from_the_common_model_say_that_they_were_not_solved():
     """With hardly any regularisation the minimum for a few pairs has little to do with that for all."""
     data = make_planted(n_queries=20, seed=1).data
-    problem, C = PairProblem(data), 5000.0
+    problem, C = ListedPairs(data), 5000.0
     sizes = np.tile([len(problem), 8, 40], 14)[:21]  # more than a vector has lanes
     masks = np.random.default_rng(6).random((21, len(problem))).argsort(axis=1) < sizes[:, None]
     features = np.ones((21, data.n_features), bool)
-    model = problem.model(C, SQUARED_HINGE)
-    W, converged = problem.solve_population(C, SQUARED_HINGE, model, masks, features, tolerance=1e-7)
+    model = problem.model(SQUARED_HINGE, C)
+    W, converged = problem.solve_population(SQUARED_HINGE, C, model, Masks(features, own=masks), tolerance=1e-7)
     excess = []
     for w, mask in zip(W, masks, strict=True):
-        own = PairProblem(data, mask)
-        best = own.expand(own.model(C, SQUARED_HINGE).w, C, SQUARED_HINGE).value
+        own = ListedPairs(data, mask)
+        best = own.expand(own.model(SQUARED_HINGE, C).w, C, SQUARED_HINGE).value
         excess.append(own.expand(w, C, SQUARED_HINGE).value / best - 1.0)
     excess = np.array(excess)
     assert converged[sizes == len(problem)].all()
     assert (excess[converged] < 1e-5).all()
     assert (excess[~converged] > 0.1).any()
-
-
-def test_only_masks_that_cannot_change_are_known_by_identity(monkeypatch):
-    data = make_planted(n_queries=5, n_documents=8, seed=1).data
-    keep = np.random.default_rng(0).random(len(data.pairs)) < 0.5
-    first = PairProblem.of(data, keep)
-    keep[:] = ~keep
-    assert len(PairProblem.of(data, keep)) == keep.sum()
-    keep[:] = ~keep
-    keep.setflags(write=False)
-    assert PairProblem.of(data, keep) is first
-    monkeypatch.setattr("moerank.training.listed.hashlib.blake2b", None)
-    assert PairProblem.of(data, keep) is first  # without reading it again
-    with pytest.raises(TypeError):
-        PairProblem.of(data, keep[:])  # another array

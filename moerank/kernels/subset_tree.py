@@ -42,7 +42,7 @@ class Tree(NamedTuple):
     rise: Matrix  # (n_levels, n_units), of the loss without each of them
     loss: Vector  # (n_levels,)
     counts: Integers  # (n_levels, 3): removable units, next child, units kept for ever
-    kept: Integers  # (n_units,), the units kept for ever
+    included: Integers  # (n_units,), the units kept for ever
     level: Integers  # (1,), −1 at the end
 
 
@@ -55,7 +55,7 @@ class Found(NamedTuple):
 
 
 @kernel
-def grow_tree(tree: Tree, units: Units, found: Found, low: int, high: int, n_nodes: int, close: bool) -> int:
+def grow_tree(tree: Tree, units: Units, best: Found, low: int, high: int, n_nodes: int, close: bool) -> int:
     """Look at up to `n_nodes` more nodes, depth first, and return how many they were.
 
     The search does not go below a node if no subset of `low` to `high` units there can be better than the best one
@@ -75,23 +75,23 @@ def grow_tree(tree: Tree, units: Units, found: Found, low: int, high: int, n_nod
             continue
         tree.counts[level, 1] -= 1
         count += 1
-        size, kept, left = n_kept + n - 1, n_kept + i, n - 1 - i
+        size, n_included, left = n_kept + n - 1, n_kept + i, n - 1 - i
         if size < low:
             continue
         M, first = tree.M[level], tree.first[level]
         loss = tree.loss[level] + tree.rise[level, i]
         for a in range(i):
-            tree.kept[n_kept + a] = tree.units[level, a]
+            tree.included[n_kept + a] = tree.units[level, a]
         free = tree.units[level, i + 1 : n]
-        room = room_for(free, tree.kept[:kept], units)
+        room = room_for(free, tree.included[:n_included], units)
         if room < 0:
             continue
-        if loss < found.loss[size]:
-            chosen = np.concatenate((tree.kept[:kept], free))
+        if loss < best.loss[size]:
+            chosen = np.concatenate((tree.included[:n_included], free))
             if room_for(free[:0], chosen, units) == 0:
-                found.loss[size] = loss
-                found.subset[size] = False
-                found.subset[size][chosen] = True
+                best.loss[size] = loss
+                best.subset[size] = False
+                best.subset[size][chosen] = True
 
         width, last = first[i + 1] - first[i], first[n]
         for c in range(width):
@@ -127,18 +127,18 @@ def grow_tree(tree: Tree, units: Units, found: Found, low: int, high: int, n_nod
             if k < low:
                 break
             bound = loss + max(total, least[t])
-            if k <= min(high, kept + room) and bound < found.loss[k] * (1.0 - TOLERANCE):
+            if k <= min(high, n_included + room) and bound < best.loss[k] * (1.0 - TOLERANCE):
                 hopeful = True
                 if not close:
                     break
-                found.bound[k] = min(found.bound[k], bound)
+                best.bound[k] = min(best.bound[k], bound)
         if close or not hopeful:
             continue
 
         order = np.argsort(-rise[:left])
         level += 1
         tree.loss[level] = loss
-        tree.counts[level] = left, left - 1, kept
+        tree.counts[level] = left, left - 1, n_included
         tree.units[level, :left], tree.rise[level, :left] = free[order], rise[order]
         n_rows = 0
         source = np.empty(last - first[i + 1] + 1, np.int64)
@@ -159,16 +159,16 @@ def grow_tree(tree: Tree, units: Units, found: Found, low: int, high: int, n_nod
 
 
 @kernel
-def room_for(free: Integers, kept: Integers, units: Units) -> int:
-    """Return the largest number of the units `free` that may fit beside `kept`; −1 if `kept` exceed a limit."""
+def room_for(free: Integers, included: Integers, units: Units) -> int:
+    """Return the largest number of the units `free` that may stay with `included`; −1 if `included` exceed a limit."""
     room = len(free)
     for row in range(len(units.most)):
         left = units.most[row]
-        for unit in kept:
+        for unit in included:
             left -= units.prices[row, unit]
         if row == len(units.most) - 1:
             paid = np.zeros(len(units.shared), np.bool_)
-            for unit in kept:
+            for unit in included:
                 group = units.group[unit]
                 left -= 0.0 if paid[group] else units.shared[group]
                 paid[group] = True

@@ -1,45 +1,173 @@
-"""Stability: which features halves of the training queries select again and again, and which replace each other."""
+"""What a selection rests on: certificates of its front, and how often halves of the queries select a feature."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
-from math import ceil, floor, sqrt
+from itertools import combinations, count, islice
+from math import ceil, comb, floor, sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
+import moocore
 import numpy as np
 from pydantic import BaseModel, Field
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
+from sklearn.exceptions import ConvergenceWarning
 
-from moerank.arrays import Integers, Mask
+from moerank.arrays import Integers
 from moerank.checks import check_at_least, check_share
 from moerank.data import RankingData
-from moerank.data.describe import feature_correlations
 from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
-from moerank.data.scaling import centre_in_queries
 from moerank.files import Json
+from moerank.metrics import Metric
+from moerank.mofsrank.limits import FeatureStrings
+from moerank.mofsrank.objectives import errors_of
 from moerank.mofsrank.settings import Limits
-from moerank.rankers import varying_in_queries
-from moerank.studies.executors import check_can_be_sent, find_executor, run_cells
-from moerank.studies.grid import Cell
-from moerank.studies.measure import Progress
+from moerank.rankers import LinearPopulation, RankRLS, varying_in_queries
+from moerank.selectors.best_subset import BestSubset
+from moerank.solvers import make_backend
+from moerank.studies.cells import Store, check_can_be_sent, run_cells
 from moerank.studies.problem import Problem, make_problem
-from moerank.studies.result import STRICT, Natural, Stored
-from moerank.studies.run_fold import run_fold
+from moerank.studies.result import STRICT, Certificate, Natural, Result, Stored
+from moerank.studies.run_fold import Progress, run_fold, tuned
 from moerank.studies.solver import Solver, digest_of
 from moerank.studies.sources import read_memory
-from moerank.studies.store import Store
+from moerank.studies.study import Cell
+from moerank.training.pair_moments import PairMoments
+
+BATCH = 2000
+"""Subsets that are trained at once."""
+
+SAME = 1e-9
+"""Difference of errors, metrics or frequencies that counts as rounding."""
 
 MOST_SIZES = 20
-"""Frequencies are kept for 1, 2, … features up to this number, or up to a larger size that is asked for."""
+"""Frequencies are kept for 1, 2, … features up to this number, or up to a larger size that is requested."""
 
-ROUNDING = 1e-9
+
+def certify(
+    result: Result,
+    data: str | Path | None = None,
+    *,
+    enumerate_to: int = 3,
+    time_limit: float | None = None,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Certificate:
+    """Prove what can be proved about the front of a run, for RankRLS on all preference pairs of the training part.
+
+    All subsets of up to `enumerate_to` features are ranked by; Ctrl-C keeps the sizes that are done. After `time_limit`
+    seconds the search for best subsets ends with bounds in place of proofs. The certificate is the same for any number
+    of `workers`. A backend other than RankRLS with the loss of pairs, and data other than those of the run, are
+    refused.
+    """
+    report = progress or (lambda stage, fraction, text: None)
+    problem, backend, by_group = _settings(result)
+    (train, vali, _), limits = problem.load_limited_fold(result.fold, data)
+    metric = problem.metric.make()
+    _check_data(result, train, metric)
+    alpha = (tuned(backend, {"train": train, "validation": vali}) if problem.backend.tune else backend).alpha
+    feature_mask = np.array([np.isin(np.arange(train.n_features), member.features) for member in result.front])
+    moments = PairMoments.of(train)
+    losses = 1.0 - RankRLS(alpha).fit_population(train, feature_mask=feature_mask) @ moments.unit
+
+    strings = FeatureStrings(train, Limits(**limits), by_group=by_group)
+    solver = BestSubset(
+        train.n_features,
+        alpha,
+        **limits,
+        by_group=by_group,
+        time_limit=time_limit,
+        progress=lambda _, fraction, size, n: report("best_subset", fraction, f"up to {size} features, {n:,} nodes"),
+    )
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the bounds say it
+        solver.fit(train)
+    sizes, proved = strings.bits(feature_mask).sum(axis=1), strings.bits(solver.masks_).sum(axis=1)
+    least = np.array([solver.bounds_[proved <= max(size, proved[0])].min() for size in sizes])
+    errors, n_subsets = _enumerated(metric, strings, alpha, enumerate_to, workers, report)
+    return Certificate(
+        alpha=alpha,
+        sizes=solver.masks_.sum(axis=1).tolist(),
+        best=solver.losses_.tolist(),
+        bounds=solver.bounds_.tolist(),
+        losses=losses.tolist(),
+        least=np.minimum(least, losses).tolist(),
+        errors=errors,
+        n_subsets=n_subsets,
+        hypervolume=_share_proved(result, errors),
+    )
+
+
+def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
+    """Return the problem of a run, its backend, not tuned, and whether bits stand for groups.
+
+    A backend whose loss no best subset is known of is refused.
+    """
+    settings = result.configuration
+    if settings["data"]["source"] == "memory":
+        raise ValueError(f"{result.problem}: its data were in memory; a problem file that names files can be certified")
+    sections = {name: settings[name] for name in ("features", "metric", "backend") if settings.get(name) is not None}
+    problem = Problem.model_validate({"name": result.problem, "data": settings["data"], **sections})
+    backend = make_backend(problem.backend.name, **problem.backend.parameters)
+    if not isinstance(backend, RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
+        raise ValueError(
+            f"{problem.name}: best subsets are known for RankRLS with the loss of pairs, and the backend is "
+            f"{backend!r}; run the problem with --backend rankrls"
+        )
+    return problem, backend, bool((settings.get("feature_selection") or {}).get("by_group"))
+
+
+def _check_data(result: Result, train: RankingData, metric: Metric) -> None:
+    """Refuse data on which the members do not rank as they did in the run."""
+    same = len(result.feature_names) == train.n_features
+    for member in (*result.front, *result.baselines):
+        if same and member.weights is not None:
+            value = metric.mean_of_linear(train, result.model(member).coef(train.n_features)[None])[0]
+            same = abs(value - member.scores["train"][metric.name]) <= SAME
+    if not same:
+        raise ValueError(f"{train.name} is not the data of this run; name their folder with --data")
+
+
+def _enumerated(
+    metric: Metric, strings: FeatureStrings, alpha: float, enumerate_to: int, workers: int, report: Progress
+) -> tuple[list[float], int]:
+    """Return the least error of all subsets of up to 1, 2, … features within the limits, and their number.
+
+    A subset has up to `enumerate_to` bits beside those of the features that are included.
+    """
+    train = strings.data
+    bits = np.flatnonzero(strings.bits((np.diag(PairMoments.of(train).gram) > 0)[None])[0] & ~strings.included_bits)
+    least, n_subsets, largest = np.ones(train.n_features + 1), 0, 0
+    total = sum(comb(len(bits), n_free) for n_free in range(enumerate_to + 1))
+    with suppress(KeyboardInterrupt):  # the sizes that are done are known
+        for n_free in range(0 if strings.included.any() else 1, enumerate_to + 1):
+            free = combinations(bits.tolist(), n_free)
+            while chosen := list(islice(free, BATCH)):
+                X = np.tile(strings.included_bits, (len(chosen), 1))
+                np.put_along_axis(X, np.array(chosen, np.int64).reshape(len(chosen), n_free), True, axis=1)
+                masks = strings.columns(X[strings.keeps_limits(X)])
+                n_subsets += len(masks)
+                if len(masks):
+                    rankers = LinearPopulation(RankRLS(alpha).fit_population(train, feature_mask=masks))
+                    np.minimum.at(least, masks.sum(axis=1), errors_of(train, metric, rankers, workers=workers))
+                report("enumeration", n_subsets / total, f"{n_subsets:,} subsets of up to {n_free} features")
+            largest = int(strings.included.sum()) + n_free
+    report("enumeration", 1.0, f"{n_subsets:,} subsets")
+    return np.minimum.accumulate(least)[1 : largest + 1].tolist(), n_subsets
+
+
+def _share_proved(result: Result, errors: list[float]) -> float:
+    """Return the share of the front's hypervolume that the members have on which no subset improves."""
+    metric = result.metrics[0]
+    points = np.array([(len(member.features), 1.0 - member.scores["train"][metric]) for member in result.front])
+    limits = np.append(errors, -np.inf)[points[:, 0].clip(max=len(errors) + 1).astype(int) - 1]
+    corner = [len(result.feature_names), 1.0]
+    proved = points[points[:, 1] <= limits + SAME]
+    total, part = (moocore.hypervolume(some, ref=corner) if len(some) else 0.0 for some in (points, proved))
+    return float(min(part / total, 1.0)) if total else 0.0
 
 
 def expected_false(size: int, n_features: int, threshold: float) -> float:
@@ -62,24 +190,6 @@ def expected_false(size: int, n_features: int, threshold: float) -> float:
     0.5
     """
     return size**2 / (n_features * (2 * threshold - 1))
-
-
-class Replaceable(BaseModel):
-    """Features that are alike, of which halves mostly select one in place of the others.
-
-    Attributes
-    ----------
-    features : list of int
-        The columns that were selected, the most frequent one first.
-    frequency, several : float
-        Shares of the halves that select at least one of them, and at least two.
-    """
-
-    model_config = STRICT
-
-    features: list[Natural]
-    frequency: float
-    several: float
 
 
 class Stability(BaseModel):
@@ -106,14 +216,6 @@ class Stability(BaseModel):
         The columns that vary within a query and are not included by a limit.
     bound : float
         Bound on the expected number of false ones among `selected`, see `expected_false`.
-    alike : float
-        Least |correlation| within queries of the features of a set.
-    sets : list of Replaceable
-        The sets that at least `threshold` of the halves select a feature of, but no single feature.
-    n_sets : int
-        Number of sets into which the counted features fall; most of them have one feature.
-    bound_sets : float
-        Bound with sets in place of features.
     """
 
     model_config = STRICT
@@ -130,10 +232,6 @@ class Stability(BaseModel):
     frequencies: list[list[Annotated[float, Field(ge=0, le=1)]]]
     counted: list[Natural]
     bound: float
-    alike: float
-    sets: list[Replaceable]
-    n_sets: Natural
-    bound_sets: float
 
     @property
     def frequency(self) -> list[float]:
@@ -143,50 +241,40 @@ class Stability(BaseModel):
     @property
     def order(self) -> list[int]:
         """The counted features that any half selects at `size`, the most frequent one first."""
-        found = [feature for feature in self.counted if self.frequency[feature]]
-        return sorted(found, key=lambda feature: -self.frequency[feature])
+        selected = [feature for feature in self.counted if self.frequency[feature]]
+        return sorted(selected, key=lambda feature: -self.frequency[feature])
 
     @property
     def selected(self) -> list[int]:
         """The features whose frequency is at least the threshold, the most frequent one first."""
-        return [feature for feature in self.order if self.frequency[feature] >= self.threshold - ROUNDING]
+        return [feature for feature in self.order if self.frequency[feature] >= self.threshold - SAME]
 
     @property
     def finding(self) -> str:
         """The features that are selected, in words."""
-        n_all, found = len(self.counted), self.selected or self.order[:1]
-        if not found:
+        n_all, named = len(self.counted), self.selected or self.order[:1]
+        if not named:
             return f"No feature was selected: the solver has no member of at most {self.size} features"
         halves = f"{2 * self.pairs} halves of {self.n_queries:,} training queries"
         features = f"{self.size} feature{'s' * (self.size > 1)}"
-        where = f"in at least {self.threshold:.0%} of the selections of {features} on {halves}"
-        named = _joined([f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in found])
+        often = f"in at least {self.threshold:.0%} of the selections of {features} on {halves}"
+        words = [f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named]
+        listed = " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
         if not self.selected:
-            return f"None of {n_all} features is {where}; the most frequent is feature {named}"
-        return f"{len(found)} of {n_all} features {'is' if len(found) == 1 else 'are'} {where}: {named}"
+            return f"None of {n_all} features is {often}; the most frequent is feature {listed}"
+        return f"{len(named)} of {n_all} features {'is' if len(named) == 1 else 'are'} {often}: {listed}"
 
     def sentences(self) -> list[str]:
-        """Return the finding, its risk, the sets of features that take each other's place, and their risk."""
-        said = [self.finding]
-        if self.selected:
-            said.append(self._risk("features", self.bound, len(self.counted)))
-        for found in self.sets:
-            listed = _joined([self.feature_names[feature] for feature in found.features])
-            some = f"{found.frequency:.0%} of the halves select at least one of the features {listed}"
-            said.append(f"{some}, {found.several:.0%} several: they take each other's place")
-        if self.sets:
-            said.append(f"{self._risk('sets', self.bound_sets, self.n_sets)}, the number of sets of alike features")
-        return said
-
-    def _risk(self, kind: str, bound: float, n_all: int) -> str:
-        chance = f"false {kind}, which half of the queries select with a probability of at most {self.size} in {n_all}"
-        if bound > 1 + ROUNDING:
-            return f"Up to {bound:.2g} may be {chance}"
-        return f"At most {ceil(100 * bound - ROUNDING) / 100:g} are expected to be {chance}"
-
-
-def _joined(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+        """Return the finding, and its risk if any feature is selected."""
+        if not self.selected:
+            return [self.finding]
+        n_all = len(self.counted)
+        chance = (
+            f"false features, which half of the queries select with a probability of at most {self.size} in {n_all}"
+        )
+        if self.bound > 1 + SAME:
+            return [self.finding, f"Up to {self.bound:.2g} may be {chance}"]
+        return [self.finding, f"At most {ceil(100 * self.bound - SAME) / 100:g} are expected to be {chance}"]
 
 
 class Selections(Stored):
@@ -221,7 +309,7 @@ class HalfSample:
     def run(self, data: str | Path | None = None) -> Selections:
         """Run the solver on the half."""
         problem = self.cell.problem
-        parts = problem.data.read(self.cell.fold, problem.places(data))
+        parts = problem.data.read(self.cell.fold, problem.folders(data))
         half = of_queries(parts[0], np.sort(self.queries(parts[0].n_queries)))
         in_memory = read_memory((half, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
         halved = problem.model_copy(update={"data": in_memory})
@@ -246,13 +334,12 @@ def stability(
     size: int | None = None,
     threshold: float = 0.75,
     pairs: int = 25,
-    alike: float = 0.9,
     seed: int = 0,
     workers: int = 1,
     out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Stability:
-    r"""Say which features halves of the training queries select again and again, and which replace each other.
+    r"""Say which features halves of the training queries select again and again.
 
     The queries are halved at random, `pairs` times, and the solver is trained on each half. At most `size` features are
     taken of each, those of the largest member of its front or path that is small enough. A feature counts as selected
@@ -267,21 +354,18 @@ def stability(
     train : RankingData or Problem
         A problem has validation queries of its own, and settings of the solver.
     validation : RankingData
-        Given to the solver with each half. They also say which features are alike.
+        Given to the solver with each half.
     fold : int, default 1
         Of a problem.
     data : path, optional
         Where files of a problem are; see `Problem.load_fold`.
     size : int, optional
         Features that limits include in every selection come on top. By default the largest size at which at most one
-        false selection is expected, by sets of alike features.
+        false selection is expected.
     threshold : float, default 0.75
         Above 1/2, at most 1.
     pairs : int, default 25
         The bound holds for any number. With more pairs less is left to chance.
-    alike : float, default 0.9
-        Features are a set if the |correlation| within queries of all pairs of them is at least so large (complete
-        linkage).
     seed : int, default 0
         The same halves for all solvers.
     workers : int, default 1
@@ -303,17 +387,17 @@ def stability(
 
     Notes
     -----
-    Costs 2 · `pairs` fits on half of the queries, and O(n_documents · n_features²) for the correlations.
+    Costs 2 · `pairs` fits on half of the queries.
 
     Examples
     --------
     >>> import moerank as mr
     >>> train, vali, _ = mr.load_planted_fold(1)
-    >>> found = mr.stability(mr.GreedyRankRLS(5), train, vali, pairs=5)
-    >>> [found.feature_names[feature] for feature in found.sets[0].features]
-    ['relevant 4', 'redundant 1 of 4']
+    >>> result = mr.stability(mr.GreedyRankRLS(5), train, vali, pairs=5, size=3)
+    >>> [result.feature_names[feature] for feature in result.selected]
+    ['relevant 1']
     """
-    check_share(threshold=threshold, alike=alike)
+    check_share(threshold=threshold)
     check_at_least(1, pairs=pairs)
     check_at_least(0, seed=seed)
     check_at_least(1, or_none=True, size=size)
@@ -322,40 +406,34 @@ def stability(
     if isinstance(train, Problem):
         problem = train
     elif validation is None:
-        raise ValueError("validation queries say which features are alike; give them as the third argument")
+        raise ValueError("the solver needs validation queries; give them as the third argument")
     else:
         problem = make_problem("train", (train, validation, validation))
     if not isinstance(solver, Solver):
         solver = Solver.parse(solver) if isinstance(solver, str) else Solver.of(solver, type(solver).__name__)
-    (whole, held_out, _), limits = problem.load_limited_fold(fold, data)
-    whole = whole
+    (queries, _, _), limits = problem.load_limited_fold(fold, data)
     own = solver.settings if solver.source is None else vars(solver.source)
-    set_by_user = own.get("limits") or {}
-    of_solver = set_by_user.given if isinstance(set_by_user, Limits) else set_by_user
-    given = {**limits, **own, **of_solver}.get("include") or ()
-    included = column_mask(given, whole.feature_names, "include")
-    counted = np.flatnonzero(varying_in_queries(whole) & ~included)
+    of_solver = own.get("limits") or {}
+    limits |= {**own, **(of_solver.given if isinstance(of_solver, Limits) else of_solver)}
+    included = column_mask(limits.get("include") or (), queries.feature_names, "include")
+    counted = np.flatnonzero(varying_in_queries(queries) & ~included)
     if len(counted) < 2:
-        raise ValueError(f"{whole.name}: {len(counted)} features vary within queries and can be left out; give two")
-    centred = centre_in_queries(held_out.X, held_out.offsets)[:, counted]
-    distances = squareform(1.0 - feature_correlations(centred), checks=False).clip(min=0.0)
-    labels = fcluster(linkage(distances, "complete"), 1.0 - alike, "distance")
-    n_sets = int(labels.max())
-    size = size or max(1, floor(sqrt((2 * threshold - 1) * n_sets) + ROUNDING))
+        raise ValueError(f"{queries.name}: {len(counted)} features vary within queries and can be left out; give two")
+    size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))
     cell = Cell(problem, fold, solver, seed)
     with TemporaryDirectory() as folder:
         samples = [HalfSample(cell, half) for half in range(2 * pairs)]
         outcomes = _outcomes(samples, Path(folder if out is None else out), data, workers, progress)
-    masks = np.zeros((max(size, min(MOST_SIZES, len(counted))), 2 * pairs, whole.n_features), np.bool_)
+    masks = np.zeros((max(size, min(MOST_SIZES, len(counted))), 2 * pairs, queries.n_features), np.bool_)
     for half, outcome in enumerate(outcomes):
         for member in sorted(outcome.members, key=len):  # each takes the place of smaller ones
-            masks[max(0, len(member) - included.sum() - 1) :, half] = np.isin(np.arange(whole.n_features), member)
+            masks[max(0, len(member) - included.sum() - 1) :, half] = np.isin(np.arange(queries.n_features), member)
     return Stability(
         solver=solver.label,
-        data=whole.name,
+        data=queries.name,
         configuration=cell.configuration(),
-        feature_names=list(whole.feature_names),
-        n_queries=whole.n_queries,
+        feature_names=list(queries.feature_names),
+        n_queries=queries.n_queries,
         pairs=pairs,
         seed=seed,
         threshold=threshold,
@@ -363,10 +441,6 @@ def stability(
         frequencies=(masks.sum(axis=1) / (2 * pairs)).tolist(),
         counted=counted.tolist(),
         bound=expected_false(size, len(counted), threshold),
-        alike=alike,
-        sets=_replaceable(masks[size - 1][:, counted], labels, counted, threshold),
-        n_sets=n_sets,
-        bound_sets=expected_false(size, n_sets, threshold),
     )
 
 
@@ -387,22 +461,5 @@ def _outcomes(
     with Store(folder) as store:
         for sample in samples:
             store.forget_failure(sample)
-        run_cells(store, samples, lambda: find_executor(workers, None, data), done)
+        run_cells(store, samples, workers=workers, data=data, done=done)
         return [store.read(sample) for sample in samples]
-
-
-def _replaceable(chosen: Mask, labels: Integers, counted: Integers, threshold: float) -> list[Replaceable]:
-    """Return the sets of features that take each other's place, the most frequent first.
-
-    `chosen` (n_halves, n_counted) and `labels` (n_counted,) are those of the counted features.
-    """
-    sets = []
-    for label in np.unique(labels):
-        masks = chosen[:, labels == label]
-        shares, n_chosen = masks.sum(axis=0) / len(masks), masks.sum(axis=1)
-        order = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
-        frequency, several = float((n_chosen > 0).mean()), float((n_chosen > 1).mean())
-        if frequency >= threshold - ROUNDING > shares.max() and 2 * several <= frequency:
-            features = counted[labels == label][order].tolist()
-            sets.append(Replaceable(features=features, frequency=frequency, several=several))
-    return sorted(sets, key=lambda found: -found.frequency)

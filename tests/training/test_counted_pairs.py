@@ -1,13 +1,15 @@
-"""Problems on counted pairs against scipy on explicit pairs, and against the lists of `PairProblem`."""
+"""Problems on counted pairs against scipy on explicit pairs, and against the lists of `ListedPairs`."""
 
 import numpy as np
 import pytest
 from helpers.pair_problems import differences, minimum, pair_objective
 
 from moerank.data import RankingData
-from moerank.training.counted import CountedProblem
-from moerank.training.listed import PairProblem
-from moerank.training.losses import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
+from moerank.training.counted import CountedPairs
+from moerank.training.listed import ListedPairs
+from moerank.training.masks import Masks
+from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
+from moerank.training.pairs import solve_pairs
 
 CASES = [(SQUARED_HINGE, UNIT), (SQUARED, UNIT), (SQUARED, DIFFERENCE)]
 
@@ -31,68 +33,70 @@ def least(data, kept, features, C, loss, target):
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 300.0])
 def test_the_minima_are_those_of_explicit_pairs(data, C):
-    problem = CountedProblem(data)
-    W, reached = problem.minima([C, 2.0 * C])
+    problem = CountedPairs(data)
+    W, reached = problem.minima(SQUARED_HINGE, [C, 2.0 * C])
     assert reached.all()
     everything = np.ones(len(data.pairs), bool), np.ones(data.n_features, bool)
     for w, scale in zip(W, (C, 2.0 * C), strict=True):
         best, objective = least(data, *everything, scale, SQUARED_HINGE, UNIT)
         assert objective(w) <= best * (1 + 1e-11)
-    exact = PairProblem(data).model(C, SQUARED_HINGE).w
+    exact = ListedPairs(data).model(SQUARED_HINGE, C).w
     np.testing.assert_allclose(W[0], exact, rtol=0, atol=3e-6 * np.abs(exact).max())
-    np.testing.assert_array_equal(CountedProblem(data).minima([C])[0][0], W[0])  # the same bits alone
+    np.testing.assert_array_equal(CountedPairs(data).minima(SQUARED_HINGE, [C])[0][0], W[0])  # the same bits alone
 
 
 @pytest.mark.parametrize(("loss", "target"), CASES)
 def test_the_model_has_value_gradient_and_curvature_of_the_objective(data, loss, target):
-    model = CountedProblem(data, loss, target).model(3.0)
-    at = PairProblem(data, target=target).expand(model.w, 3.0, loss)
+    model = CountedPairs(data, target).model(loss, 3.0)
+    at = ListedPairs(data, target=target).expand(model.w, 3.0, loss)
     np.testing.assert_allclose(model.B, at.hessian, rtol=0, atol=1e-6 * np.abs(at.hessian).max())
     np.testing.assert_allclose(model.B @ model.w - model.rhs, at.gradient, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("loss", "target"), CASES)
-@pytest.mark.parametrize("own", ["nothing", "documents", "queries"])
+@pytest.mark.parametrize("own", ["pair", "document", "query"])
 def test_each_individual_reaches_its_minimum(data, loss, target, own):
     rng = np.random.default_rng(8)
     features = rng.random((9, data.n_features)) < 0.6
     features[:, 0] = True
-    masks = {"documents": rng.random((9, data.n_documents)) < 0.6, "queries": rng.random((9, data.n_queries)) < 0.5}
-    chosen = {own: masks[own]} if own in masks else {}
-    problem = CountedProblem(data, loss, target)
-    W, reached = problem.solve_population(5.0, features, tolerance=1e-9, **chosen)
+    units = {"document": rng.random((9, data.n_documents)) < 0.6, "query": rng.random((9, data.n_queries)) < 0.5}
+    problem = CountedPairs(data, target)
+    model = problem.model(loss, 5.0)
+    W, reached = problem.solve_population(loss, 5.0, model, Masks(features, own, None, units.get(own)), tolerance=1e-9)
     assert reached.all()
     assert not W[~features].any()
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
     for i, w in enumerate(W):
         kept = np.ones(len(data.pairs), bool)
-        if own == "documents":
-            kept = masks[own][i, data.pairs.better] & masks[own][i, data.pairs.worse]
-        elif own == "queries":
-            kept = masks[own][i, query[data.pairs.better]]
+        if own == "document":
+            kept = units[own][i, data.pairs.better] & units[own][i, data.pairs.worse]
+        elif own == "query":
+            kept = units[own][i, query[data.pairs.better]]
         best, objective = least(data, kept, features[i], 5.0, loss, target)
         assert objective(w) <= best * (1 + 1e-7)
-        alone = {name: mask[[i]] for name, mask in chosen.items()}
-        np.testing.assert_array_equal(problem.solve_population(5.0, features[[i]], tolerance=1e-9, **alone)[0][0], w)
+        alone = Masks(features[[i]], own, None, units[own][[i]] if own in units else None)
+        np.testing.assert_array_equal(problem.solve_population(loss, 5.0, model, alone, tolerance=1e-9)[0][0], w)
 
 
 def test_a_bad_start_ends_at_the_same_minimum(data):
-    problem = CountedProblem(data)
+    problem = CountedPairs(data)
     features = np.ones((1, data.n_features), bool)
     start = np.random.default_rng(9).normal(scale=50.0, size=features.shape)
-    found = problem.solve_population(5.0, features, tolerance=1e-9, start=start)[0][0]
-    exact = problem.minima([5.0])[0][0]
+    found = solve_pairs(SQUARED_HINGE, problem, Masks(features), 5.0, tolerance=1e-9, start=start)[0][0]
+    exact = problem.minima(SQUARED_HINGE, [5.0])[0][0]
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-3 * np.abs(exact).max())
 
 
 def test_single_precision_features_train_as_double_ones_do(data):
     single = RankingData(data.X.astype(np.float32), data.y, data.qid)
     double = RankingData(single.X.astype(np.float64), data.y, data.qid)
-    np.testing.assert_array_equal(CountedProblem(single).minima([5.0])[0], CountedProblem(double).minima([5.0])[0])
+    np.testing.assert_array_equal(
+        CountedPairs(single).minima(SQUARED_HINGE, [5.0])[0], CountedPairs(double).minima(SQUARED_HINGE, [5.0])[0]
+    )
 
 
 def test_an_individual_without_pairs_is_refused(data):
     queries = np.ones((2, data.n_queries), bool)
     queries[1] = False
     with pytest.raises(ValueError, match="row 1 of the mask keeps no preference pair"):
-        CountedProblem(data).solve_population(1.0, np.ones((2, data.n_features), bool), tolerance=1e-7, queries=queries)
+        CountedPairs(data).counts(Masks(np.ones((2, data.n_features), bool), "query", None, queries))

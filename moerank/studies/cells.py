@@ -1,0 +1,482 @@
+"""The cells of a study: files and claims in its folder, and their runs here, in processes, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
+
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ValidationError
+from threadpoolctl import threadpool_limits
+
+from moerank.checks import check_at_least, first_mistake, most_workers
+from moerank.data.dask import connect, gone
+from moerank.files import FULL, Json, cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
+from moerank.kernels.ahead import end_with
+from moerank.solvers import allow_code, code_is_allowed
+from moerank.studies.result import FORMAT, MOST_BYTES, STRICT, Stored, check_format
+from moerank.version import VERSION
+
+STUDY = "study.json"
+CLAIMS = ".claims"
+STARTS = "starts.log"
+KEY = "[0-9a-f]" * 24
+"""A pattern of the keys of cells."""
+
+POLL = 0.3
+"""Seconds between two looks at the cells of other processes."""
+
+MOST_DEATHS = 3
+"""A cell whose process died so often counts as failed."""
+
+ONE_THREAD = {
+    f"{library}_THREADS": "1"
+    for library in ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM")
+}
+"""Environment that pins every library of a worker to one thread."""
+
+
+class Work(Protocol):
+    """What a folder keeps and a worker runs: a cell of a study, or of a study of searches."""
+
+    @property
+    def label(self) -> str:
+        """What messages call the cell."""
+
+    @property
+    def key(self) -> str:
+        """The name of the cell's file: a digest of all that decides the outcome."""
+
+    def run(self, data: str | Path | None) -> Stored:
+        """Run the cell."""
+
+    def read(self, text: str) -> Any:
+        """Return the outcome from the text of its file; a ValueError for that of another cell."""
+
+
+WorkT = TypeVar("WorkT", bound=Work)
+
+
+class Failure(BaseModel):
+    """Why a cell failed."""
+
+    model_config = STRICT
+
+    cell: str
+    error: str
+    traceback: str
+
+
+class Requests(BaseModel):
+    """The text of study.json: what was asked for in the folder, request by request."""
+
+    model_config = STRICT
+
+    format: int
+    moerank: str
+    grids: list[Json]
+
+
+class Store:
+    """The files of a study.
+
+    ``study.json`` lists the requests, ``cells/KEY.json`` is the result of a finished cell, ``failures/KEY.json`` the
+    message and traceback of a failed one, ``starts.log`` has a line for every start of a cell. A process claims a cell
+    by locking the file ``.claims/KEY``. The operating system releases the lock when the process ends, however it ends,
+    so no claim goes stale. A file that cannot be written is an OSError whose message names the file and the remedy. A
+    store that does not `write` makes no folder.
+    """
+
+    def __init__(self, folder: str | Path, *, write: bool = True) -> None:
+        self.folder = Path(folder)
+        self._locks: dict[str, FileLock] = {}
+        if write:
+            for part in ("", "cells", "failures", CLAIMS):
+                prepare_folder(self.folder / part)
+            self._remove_remains()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for name in list(self._locks):
+            self._unlock(name)
+
+    def read_grids(self) -> list[Json]:
+        """Return what was asked for in the folder, request by request; nothing for a new folder."""
+        path = self.folder / STUDY
+        try:
+            text = read_text(path, MOST_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        try:
+            values = read_json(text)
+            if isinstance(values, dict) and "format" in values:
+                check_format(values["format"], values.get("moerank"))
+            return Requests.model_validate(values).grids
+        except ValueError as error:
+            raise ValueError(f"{path}: not a study of this version of moerank ({_reason(error)})") from None
+
+    def add_grid(self, grid: Json, check: Callable[[list[Json]], None] = lambda grids: None) -> None:
+        """Write down one more request, unless it is there already; `check` may refuse what is there."""
+        self._lock(STUDY, wait=True)  # two processes may start together
+        try:
+            grids = self.read_grids()
+            check(grids)
+            if grid not in grids:
+                requests = Requests(format=FORMAT, moerank=VERSION, grids=[*grids, grid]).model_dump()
+                _write_json(self.folder / STUDY, requests)
+        finally:
+            self._unlock(STUDY)
+
+    def done(self) -> tuple[set[str], set[str]]:
+        """Return the keys of the cells that are finished, and of those that failed: two listings, no file is read."""
+        finished, failed = (
+            {path.stem for path in (self.folder / part).glob("*.json")} for part in ("cells", "failures")
+        )
+        return finished, failed - finished
+
+    def claim(self, cell: Work) -> bool:
+        """Claim a cell that nobody has done; False if it is done, or if another process has claimed it."""
+        if not self._lock(cell.key):
+            return False
+        try:
+            if self._result(cell).is_file() or self._failure(cell).is_file():  # by another process, since we looked
+                self._unlock(cell.key)
+                return False
+            with (self.folder / STARTS).open("a") as log:
+                log.write(f"{cell.key} {os.getpid()} {cell.label}\n")
+        except OSError as error:
+            self._unlock(cell.key)
+            raise cannot_write(self.folder / STARTS, error) from None
+        return True
+
+    def release(self, cell: Work) -> None:
+        """Let go of a claim."""
+        self._unlock(cell.key)
+
+    def finish(self, cell: Work, result: str) -> None:
+        """Write the result of a claimed cell and let go of it."""
+        replace_file(self._result(cell), result.encode())
+        self._failure(cell).unlink(missing_ok=True)
+        self._unlock(cell.key)
+
+    def fail(self, cell: Work, error: str, traceback: str = "") -> None:
+        """Write why a claimed cell failed and let go of it."""
+        _write_json(self._failure(cell), Failure(cell=cell.label, error=error, traceback=traceback).model_dump())
+        self._unlock(cell.key)
+
+    def adopt(self, cell: Work, other: Store) -> None:
+        """Copy a cell's result, or failure, from another study."""
+        self._lock(cell.key, wait=True)  # another process may run it just now
+        try:
+            if other._result(cell).is_file() and not self._result(cell).is_file():
+                self.finish(cell, read_text(other._result(cell), MOST_BYTES))
+            elif not self._result(cell).is_file() and not self._failure(cell).is_file():
+                replace_file(self._failure(cell), read_text(other._failure(cell), MOST_BYTES).encode())
+        finally:
+            self._unlock(cell.key)
+
+    def forget_failure(self, cell: Work) -> None:
+        """Make a cell that failed one that was never tried."""
+        self._failure(cell).unlink(missing_ok=True)
+
+    def read_failure(self, cell: Work) -> Json:
+        """Return why a cell failed."""
+        path = self._failure(cell)
+        text = read_text(path, MOST_BYTES)
+        try:
+            return Failure.model_validate(read_json(text)).model_dump()
+        except ValueError as error:
+            reason = _reason(error)
+            raise ValueError(f"{path}: not a failure of this version of moerank ({reason}); remove the file") from None
+
+    def read(self, cell: Work) -> Any:
+        """Return the result of a finished cell."""
+        path = self._result(cell)
+        text = read_text(path, MOST_BYTES)
+        try:
+            return cell.read(text)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}; remove the file to run its cell again") from None
+
+    def _result(self, cell: Work) -> Path:
+        return self.folder / "cells" / f"{cell.key}.json"
+
+    def _failure(self, cell: Work) -> Path:
+        return self.folder / "failures" / f"{cell.key}.json"
+
+    def _lock(self, name: str, *, wait: bool = False) -> bool:
+        """Lock a file of `.claims`; False if this or another process holds it."""
+        if name in self._locks:
+            return False
+        path = self.folder / CLAIMS / name
+        lock = FileLock(path, blocking=wait, fallback_to_soft=False)
+        try:
+            lock.acquire()
+        except Timeout:
+            return False
+        except OSError as error:
+            raise cannot_write(path, error) from None  # some file systems have no locks
+        self._locks[name] = lock
+        return True
+
+    def _unlock(self, name: str) -> None:
+        """Remove a file of `.claims`, and then its lock: a process that waits for it makes a new file."""
+        if (lock := self._locks.pop(name, None)) is not None:
+            (self.folder / CLAIMS / name).unlink(missing_ok=True)
+            lock.release()
+
+    def _remove_remains(self) -> None:
+        """Remove files that killed processes have left; a file that another process still writes is locked."""
+        files = [(STUDY, path) for path in remains_of(self.folder / STUDY)]
+        files += [(path.name[1:25], path) for path in self.folder.glob(f"*/.{KEY}.json.*.tmp")]
+        files += [(path.name, path) for path in self.folder.glob(f"{CLAIMS}/{KEY}")]
+        for name, path in files:
+            if self._lock(name):
+                path.unlink(missing_ok=True)
+                self._unlock(name)
+
+
+def _write_json(path: Path, values: Json) -> None:
+    replace_file(path, (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _reason(error: ValueError) -> object:
+    return first_mistake(error) if isinstance(error, ValidationError) else error
+
+
+class Outcome(NamedTuple):
+    """The outcome of a cell: its result, or its failure, or the reason why its process died."""
+
+    result: str | None = None  # its text
+    failure: tuple[str, str] | None = None  # error and traceback
+    death: str = ""
+    warned: tuple[str, ...] = ()  # the texts of warnings of another process
+
+
+def run_cell(cell: Work, data: str | Path | None) -> Outcome:
+    """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
+
+    A full disk is an OSError: that is no fault of the cell, and the next one would fare no better.
+    """
+    try:
+        with threadpool_limits(1, user_api="openmp"):  # run_fold sees to linear algebra
+            return Outcome(cell.run(data).to_json())
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise OSError(
+                f"{cell.label} cannot write {error.filename or 'its temporary files'}: {error.strerror}; make room, "
+                "and run the same command again"
+            ) from None
+        return Outcome(failure=(f"{type(error).__name__}: {error}", traceback.format_exc()))
+
+
+def _run_elsewhere(cell: Work, data: str | Path | None, code_allowed: bool) -> Outcome:
+    """Run one cell in another process, and keep the texts of its warnings."""
+    with allow_code(code_allowed), warnings.catch_warnings(record=True) as caught:
+        outcome = run_cell(cell, data)
+    return outcome._replace(warned=tuple(str(warning.message) for warning in caught))
+
+
+class Workers(NamedTuple):
+    """Where cells run: how many at once, the start of one, and the outcome of one that has ended."""
+
+    room: Callable[[], int]
+    start: Callable[[Work, str | Path | None], Future[Outcome]]
+    outcome: Callable[[Future[Outcome]], Outcome] = Future.result
+
+
+@contextmanager
+def this_process() -> Iterator[Workers]:
+    """Run cells here, one after another."""
+
+    def start(cell: Work, data: str | Path | None) -> Future[Outcome]:
+        future: Future[Outcome] = Future()
+        future.set_result(run_cell(cell, data))
+        return future
+
+    yield Workers(lambda: 1, start)
+
+
+@contextmanager
+def processes(n_processes: int) -> Iterator[Workers]:
+    """Run cells in processes of this machine, each a pool of its own, so that the cell of one that dies is known."""
+    from loky import ProcessPoolExecutor
+
+    idle: list[ProcessPoolExecutor] = []
+    busy: dict[Future[Outcome], ProcessPoolExecutor] = {}
+
+    def start(cell: Work, data: str | Path | None) -> Future[Outcome]:
+        settings = {"initializer": end_with, "initargs": (os.getpid(),), "env": ONE_THREAD}
+        pool = idle.pop() if idle else ProcessPoolExecutor(1, **settings)
+        with _without_interrupts():
+            future = pool.submit(_run_elsewhere, cell, data, code_is_allowed())
+        busy[future] = pool
+        return future
+
+    def outcome(future: Future[Outcome]) -> Outcome:
+        pool = busy.pop(future)
+        if isinstance(error := future.exception(), BrokenExecutor):
+            pool.shutdown()
+            return Outcome(death=str(error))
+        idle.append(pool)
+        return future.result()
+
+    with warnings.catch_warnings():
+        # loky replaces a process that holds much memory between two cells, and warns.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        try:
+            yield Workers(lambda: n_processes, start, outcome)
+        finally:
+            for pool in (*idle, *busy.values()):
+                pool.shutdown(kill_workers=True)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Block Ctrl-C in processes that are started here: a terminal sends it to them, too, but their parent decides."""
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # it starts with the first process, and would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def dask_cluster(address: str) -> Iterator[Workers]:
+    """Run cells on the workers of a Dask scheduler; each thread of a worker takes one."""
+    client = connect(address)
+    executor = client.get_executor(pure=False)
+    lost = "run the same command again: what is finished stays"
+
+    def room() -> int:
+        try:
+            return max(1, sum(client.nthreads().values()))
+        except OSError:
+            raise gone(address, lost) from None
+
+    def start(cell: Work, data: str | Path | None) -> Future[Outcome]:
+        return executor.submit(_run_elsewhere, cell, data, code_is_allowed())
+
+    def outcome(future: Future[Outcome]) -> Outcome:
+        from distributed import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker as error:
+            return Outcome(failure=(f"the worker died again and again: {error}", ""))
+        except CancelledError:
+            raise gone(address, lost) from None
+        except (ImportError, AttributeError) as error:
+            raise OSError(
+                f"the Dask workers at {address} cannot run a cell ({error}); they need the same moerank"
+            ) from None
+
+    with client:
+        yield Workers(room, start, outcome)
+
+
+def run_cells(
+    store: Store,
+    cells: list[WorkT],
+    *,
+    workers: int = 1,
+    dask: str | None = None,
+    data: str | Path | None = None,
+    done: Callable[[WorkT, bool], object] = lambda cell, succeeded: None,
+    started: Callable[[WorkT], object] = lambda cell: None,
+) -> None:
+    """Run all cells that have neither a result nor a failure, and write the outcomes as they come.
+
+    Several processes may do so in one folder. Each takes cells that no other has claimed, and stays until none is left,
+    so that it takes over the cells of a process that was killed. Workers are started only if there are cells to run.
+    ``done(cell, succeeded)`` is called for every cell that this or another process finished, ``started(cell)`` for
+    every cell that this process begins. If a file cannot be written, cells that still run are dropped, and finished
+    ones stay.
+    """
+    left = {cell.key: cell for cell in cells}
+    _strike_off(store, left, done)
+    if not left:
+        return
+    running: dict[Future[Outcome], WorkT] = {}
+    deaths: Counter[str] = Counter()
+    next_look = monotonic() + POLL
+    with _workers(workers, dask) as crew:
+        try:
+            while left:
+                under_way = {cell.key for cell in running.values()}
+                claimed = (cell for key, cell in left.items() if key not in under_way and store.claim(cell))
+                for cell in islice(claimed, max(0, crew.room() - len(running))):  # negative where workers have died
+                    started(cell)
+                    running[crew.start(cell, data)] = cell
+                if not running:
+                    sleep(POLL)
+                for future in wait(running, POLL, FIRST_COMPLETED).done:
+                    cell, outcome = running[future], crew.outcome(future)
+                    if _written(store, cell, outcome, deaths):
+                        done(left.pop(cell.key), outcome.result is not None)
+                    del running[future]
+                if monotonic() >= next_look:
+                    _strike_off(store, left, done)
+                    next_look = monotonic() + POLL
+        finally:
+            for cell in running.values():
+                store.release(cell)
+
+
+def _workers(workers: int, dask: str | None) -> AbstractContextManager[Workers]:
+    check_at_least(1, workers=workers)
+    if dask is not None:
+        return dask_cluster(dask)
+    return this_process() if workers == 1 else processes(most_workers(workers))
+
+
+def _strike_off(store: Store, left: dict[str, WorkT], done: Callable[[WorkT, bool], object]) -> None:
+    """Strike off the cells that any process has done."""
+    finished, failed = store.done()
+    for key in [key for key in left if key in finished or key in failed]:
+        done(left.pop(key), key in finished)
+
+
+def _written(store: Store, cell: Work, outcome: Outcome, deaths: Counter[str]) -> bool:
+    """Write an outcome; False if the process of the cell died, and it is to run again."""
+    for text in outcome.warned:
+        warnings.warn(text, stacklevel=2)
+    if outcome.result is not None:
+        store.finish(cell, outcome.result)
+    elif outcome.failure is not None:
+        store.fail(cell, *outcome.failure)
+    else:
+        deaths[cell.key] += 1
+        if deaths[cell.key] < MOST_DEATHS:
+            store.release(cell)
+            return False
+        store.fail(cell, f"its process died {MOST_DEATHS} times: {outcome.death}")
+    return True
+
+
+def check_can_be_sent(objects: Mapping[str, object]) -> None:
+    """Refuse by its name a solver, or a search, that cannot be sent to another process, as one with a lock."""
+    from loky.backend.reduction import dumps
+
+    for name, value in objects.items():
+        try:
+            dumps(value)
+        except Exception as error:  # whatever an object of the user's raises
+            reason = " ".join(str(error).split())
+            raise ValueError(f"{name} cannot be sent to another process ({reason}); take workers=1") from None

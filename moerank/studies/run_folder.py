@@ -1,0 +1,287 @@
+"""The folder of a run: running what is missing in it, and its models against others, on its data and on new data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from moerank.arrays import Vector
+from moerank.checks import check_at_least
+from moerank.data import PER_QUERY, UNSCALED, RankingData, load_letor, load_table
+from moerank.data.read.table import guess_columns, reader_of
+from moerank.data.trec import read_run, write_qrels, write_run
+from moerank.files import Json, prepare_folder
+from moerank.metrics import Metric
+from moerank.rankers.model import Model
+from moerank.studies.problem import MetricSection, Problem
+from moerank.studies.result import FILES, JOURNAL, RESULT, Result, find_result, read_result, unfinished, write_result
+from moerank.studies.run_fold import ALL_FEATURES, Progress, configuration, run_fold
+from moerank.studies.solver import Solver
+from moerank.verdict import MARGIN, Verdict, judge
+from moerank.version import VERSION
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+def run_folds(
+    problem: Problem,
+    solver: Solver,
+    folders: Mapping[int, Path],
+    seed: int = 0,
+    data: Path | None = None,
+    *,
+    resume: bool = False,
+    again: bool = False,
+    workers: int | Client = 1,
+    progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
+    say: Callable[[str], object] = lambda sentence: None,
+) -> Iterator[Result]:
+    """Yield the result of each fold once it is on disk in its folder, and run what is not finished.
+
+    Everything that can be refused is refused before the first fold begins. To resume is to go on from what an
+    interrupted run has left; `again` runs finished folds again. ``progress()`` makes the context in which a fold
+    runs, ``say`` is called with each sentence that the user should read. The other arguments are those of `run_fold`.
+    """
+    requested = problem.spec(solver)
+    for fold in folders:  # else the run itself begins so
+        problem.load_limited_fold(fold, data)
+    for folder in folders.values():
+        prepare_folder(folder)
+    finished = {
+        fold: _finished(folder, configuration(problem, fold, requested, seed)) for fold, folder in folders.items()
+    }
+    if resume and not any(finished[fold] or unfinished(folder) for fold, folder in folders.items()):
+        say("nothing to resume; starting from the beginning")
+    for fold, folder in folders.items():
+        result = None if again else finished[fold]
+        if result is not None and not resume:
+            written = (folder / RESULT).stat().st_mtime
+            changed = any(path.stat().st_mtime > written for path in problem.files(fold, data))
+            if changed or result.versions["moerank"] != VERSION:
+                say(f"{folder} holds a run on older data or by another version of moerank; it is run again")
+                result = None
+        if result is not None:
+            say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
+            complete = all((folder / name).exists() for name in FILES)
+        else:
+            for journal in () if resume else unfinished(folder):
+                say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")
+                journal.unlink(missing_ok=True)
+            run: dict[str, Any] = {"workers": workers, "data": data, "journal": folder / JOURNAL, "resume": resume}
+            with progress() as report:
+                result = run_fold(problem, fold, solver, seed, **run, progress=report)
+            complete = False
+        if not complete:
+            write_result(result, folder)
+        for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
+            journal.unlink(missing_ok=True)
+        yield result
+
+
+def _finished(folder: Path, settings: Json) -> Result | None:
+    """Return the finished result in a folder; refuse a folder with that of another configuration."""
+    result = read_result(folder)
+    if result is None:
+        return None
+    here, there = (pd.json_normalize(given).iloc[0].to_dict() for given in (settings, result.configuration))
+    for key in [*here, *there]:
+        if here.get(key) != there.get(key):
+            raise ValueError(
+                f"{folder} holds the result of another configuration ({key} is {there.get(key)} there and "
+                f"{here.get(key)} here); choose another folder with --out, or remove it"
+            )
+    return result
+
+
+def compare_members(
+    result: Result, first: int, second: int, test: RankingData, metric: Metric, *, margin: float
+) -> str:
+    """Return in one sentence how a member of a front stands against another, query by query.
+
+    Members count from 1, as in front.csv. The test part is scaled as it was for the result; differences below the
+    margin do not matter. The chosen member's values stand in the result; those of others are measured again by their
+    weights, to the same bits. No choice is made by them, and none should be: a member that is chosen by test queries is
+    flattered by them.
+    """
+    sizes = [len(result.front[number - 1].features) for number in (first, second)]
+    values, reference = (_values(result, number, test, metric) for number in (first, second))
+    verdict = _judged(values, reference, sizes, test, metric, margin=margin)
+    one, other = (
+        f"member {number} ({size} feature{'s' * (size != 1)}{', chosen' * (number == result.chosen + 1)})"
+        for number, size in zip((first, second), sizes, strict=True)
+    )
+    return f"{one[0].upper()}{one[1:]} against {other}: {verdict.outcome}"
+
+
+def _judged(
+    values: Vector,
+    reference: Vector,
+    sizes: Sequence[int],
+    data: RankingData,
+    metric: Metric,
+    *,
+    margin: float,
+    part: Literal["test", "new"] = "test",
+) -> Verdict:
+    can_differ = metric.can_differ(data)
+    return judge(values, reference, part, metric.name, *sizes, can_differ=can_differ, margin=margin)
+
+
+def compare_with_run(result: Result, run: Path, test: RankingData, metric: Metric, *, margin: float) -> str:
+    """Return in one sentence how the chosen member stands against a TREC run of its test queries.
+
+    Arguments as in `compare_members`; errors as in `read_run`.
+    """
+    size = len(result.best.features)
+    values = _values(result, result.chosen + 1, test, metric)
+    reference = test.weighed(metric.per_query(test, read_run(run, test)))
+    verdict = _judged(values, reference, (size, size), test, metric, margin=margin)
+    return f"{result.solver} ({size} feature{'s' * (size != 1)}) against {run.name}: {verdict.outcome}"
+
+
+def write_trec(result: Result, test: RankingData, folder: Path) -> None:
+    """Write the ranking of the test queries by the chosen member as test.run, and their labels as test.qrels.
+
+    `test` is scaled as it was for the result; errors as of `write_run`.
+    """
+    model = result.model(result.best).model_copy(update={"scaling": UNSCALED})
+    write_run(folder / "test.run", test, model.scores(test.X), tag=result.solver.replace(" ", ""))
+    write_qrels(folder / "test.qrels", test)
+
+
+def _values(result: Result, number: int, test: RankingData, metric: Metric) -> Vector:
+    """Return the metric of each test query."""
+    if not 1 <= number <= len(result.front):
+        there = f"members 1 to {len(result.front)}" if len(result.front) > 1 else "only member 1"
+        raise ValueError(f"--member {number}: the front has {there}; the table numbers them")
+    member = result.front[number - 1]
+    if number == result.chosen + 1:
+        return np.asarray(member.per_query["test"][metric.name])
+    if member.weights is None:
+        raise ValueError(
+            f"--member {number}: its ranker has no weights, and of such a front the chosen member alone is kept "
+            f"({result.chosen + 1})"
+        )
+    return test.weighed(metric.of_linear(test, result.model(member).coef(test.n_features)[None])[:, 0])
+
+
+def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Model:
+    """Return the chosen model of a finished run, or another member of its front.
+
+    Parameters
+    ----------
+    run : path-like
+        The folder of a run, or the file of a cell of a study.
+    member : int, optional
+        A row of the front, from 0; by default the chosen one.
+
+    Returns
+    -------
+    Model
+        ``predict(X)`` scores raw values; ``names``, ``columns``, ``weights`` or ``trees``, ``scaling`` and ``missing``
+        are those of training.
+
+    Raises
+    ------
+    ValueError
+        If the result cannot be read, or has no such member.
+    OSError
+        If there is no result.
+    """
+    result = find_result(Path(run))
+    check_at_least(0, len(result.front) - 1, or_none=True, member=member)
+    return result.model(result.front[result.chosen if member is None else member])
+
+
+@dataclass(frozen=True)
+class NewVerdict:
+    """A stored model against another one on the queries of new data."""
+
+    result: str  # the run of the model
+    against: str | None  # the run of the other model; None for all features of the same run
+    data: str
+    verdict: Verdict  # n_allowed is the number of features of the other one
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one line that begins with the finding."""
+        verdict, size = self.verdict, self.verdict.n_features
+        n_others = verdict.n_allowed
+        others = f"all {n_others} features" if self.against is None else f"{n_others} of {self.against}"
+        return (
+            f"{verdict.finding}: {size} feature{'s' * (size != 1)} of {self.result} against {others}; {verdict.outcome}"
+        )
+
+    def as_dict(self) -> Json:
+        """Return the finding and its numbers; null stands for all features, and for an end that nothing bounds."""
+        verdict = self.verdict
+        measured = ("finding", "equivalent", "difference", "interval", "metric", "margin", "n_queries", "n_differing")
+        return {
+            **{name: getattr(verdict, name) for name in measured},
+            "interval": [end if isfinite(end) else None for end in verdict.interval],
+            "result": self.result,
+            "n_features": verdict.n_features,
+            "against": self.against,
+            "n_features_against": verdict.n_allowed,
+            "data": self.data,
+            "sentence": self.sentence,
+        }
+
+
+def judge_on_new(
+    run: Path, new: Path, against: Path | None = None, *, label: str | None = None, query: str | None = None
+) -> NewVerdict:
+    """Compare the chosen model of a run with another one, query by query of new data.
+
+    The new data are a LETOR, CSV or Parquet file with the raw values of the features of both models, found by their
+    names; `label` and `query` are columns of a table, by default those of usual names. The other model is that of the
+    run `against`, by default the ranker on all features that the first run has stored; a run of trees stores none. The
+    metric and the margin of the first run count.
+    """
+    result = find_result(run)
+    model = result.model(result.best)
+    if against is None:
+        baseline = next((baseline for baseline in result.baselines if baseline.name == ALL_FEATURES), None)
+        if result.best.trees is not None:
+            raise ValueError(
+                f"{run} ranks by trees, and keeps no trees on all features; name a run with --solver lambdamart by "
+                "--against"
+            )
+        if baseline is None:
+            raise ValueError(f"{run} has no model on all features; name another run by --against")
+        origin, reference = result, result.model(baseline)
+    else:
+        origin = find_result(against)
+        reference = origin.model(origin.best)
+    metric = MetricSection(**result.configuration["metric"]).make()
+    values: list[Vector] = []
+    for ranker, source in ((model, result), (reference, origin)):
+        data = _read(new, ranker, source, label, query)
+        scores = np.ascontiguousarray(ranker.predict(data)[:, None], dtype=np.float64)
+        values.append(metric.per_query(data, scores)[:, 0])
+    sizes = len(model.names), len(reference.names)
+    margin = MARGIN if result.verdict is None else result.verdict.margin
+    verdict = _judged(values[0], values[1], sizes, data, metric, margin=margin, part="new")
+    return NewVerdict(str(run), None if against is None else str(against), str(new), verdict)
+
+
+def _read(path: Path, model: Model, result: Result, label: str | None, query: str | None) -> RankingData:
+    """Read new data by the rule for missing values of a model, and scale them if it needs other documents."""
+    if reader_of(path) is not None:
+        label, query = guess_columns(path, label, query)
+        data = load_table(path, label=label, query=query, features=model.names, missing=model.missing)
+    else:
+        data = load_letor(path, missing=model.missing)
+    if model.scaling != PER_QUERY:
+        return data
+    raw = result.configuration["data"]["normalize"] == "query"
+    return PER_QUERY.apply(data) if raw else data.declared("query")

@@ -1,0 +1,72 @@
+"""What each individual of a population trains on: features, and pairs, documents or queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from moerank.arrays import Mask
+from moerank.checks import check_choice
+from moerank.data import RankingData
+
+Unit: TypeAlias = Literal["pair", "document", "query"]
+"""Unit of selection. A document keeps the pairs with other kept documents, a query keeps all of its pairs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Masks:
+    """The features of each individual, and the units that all share or that each has of its own."""
+
+    features: Mask  # (n_individuals, n_features)
+    unit: Unit = "pair"
+    shared: Mask | None = None  # (n_units,), None for all
+    own: Mask | None = None  # (n_individuals, n_units)
+
+    @property
+    def choose_units(self) -> bool:
+        """Whether some unit is left out, as far as the masks tell."""
+        return self.shared is not None or self.own is not None
+
+    def of_unit(self, unit: Unit) -> Mask | None:
+        """Return the units of this kind, in a row for each individual or in one for all; None where others count."""
+        if unit != self.unit:
+            return None
+        return self.own if self.shared is None else self.shared[None]
+
+
+def read_masks(
+    train: RankingData, pair_mask: Mask | None = None, feature_mask: Mask | None = None, unit: Unit = "pair"
+) -> Masks:
+    """Check the masks of a population; `pair_mask` has a column for each `unit`.
+
+    A ValueError names the row for a wrong shape or type, and for an individual without a feature or without a unit.
+    """
+    check_choice(get_args(Unit), unit=unit)
+    train.require_pairs()
+    train.require_moderate_values()
+    widths = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
+    units = _checked_mask(pair_mask, "pair_mask", unit, widths[unit])
+    features = _checked_mask(feature_mask, "feature_mask", "feature", train.n_features)
+    features = np.ones(train.n_features, np.bool_) if features is None else features
+    shared = units if units is not None and units.ndim == 1 and not units.all() else None
+    own = units if units is not None and units.ndim == 2 else None
+    if features.ndim == 1:
+        features = np.tile(features, (1 if own is None else len(own), 1))
+    if own is not None and len(own) != len(features):
+        raise ValueError(f"pair_mask has {len(own)} rows but feature_mask has {len(features)}; give one each")
+    return Masks(features, "pair" if shared is own is None else unit, shared, own)
+
+
+def _checked_mask(mask: Mask | None, name: str, thing: str, width: int) -> Mask | None:
+    if mask is None:
+        return None
+    mask = np.asarray(mask)
+    if mask.dtype != bool:
+        raise ValueError(f"{name} must be an array of bool, not of {mask.dtype}")
+    if mask.ndim not in (1, 2) or mask.shape[-1] != width:
+        raise ValueError(f"{name} must have shape (n_individuals, {width}) or ({width},), not {mask.shape}")
+    if not (some := np.atleast_2d(mask).any(axis=1)).all():
+        raise ValueError(f"{name}: row {some.argmin()} selects no {thing}; every individual needs at least one")
+    return mask

@@ -1,0 +1,52 @@
+"""Losses of preference pairs, the targets that their slacks are measured from, and penalties of sparse rankers.
+
+A pair problem is ½ ‖w‖² + (C / p) Σ ℓ(dₖ) over p pairs (i, j), with the slack dₖ = tₖ − wᵀ(xᵢ − xⱼ). Compiled passes
+compute the sums of a loss ℓ for many individuals at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from moerank.arrays import Matrix, Vector
+
+# Relative error of the objective, as the Newton decrement bounds it, where a problem is solved exactly.
+EXACT_TOLERANCE = 1e-13
+
+
+@dataclass(frozen=True)
+class Target:
+    """The score difference that a pair (i, j) should have: t = margin + per_label · (yᵢ − yⱼ)."""
+
+    margin: float
+    per_label: float
+
+
+UNIT = Target(margin=1.0, per_label=0.0)
+"""The same margin for every pair."""
+DIFFERENCE = Target(margin=0.0, per_label=1.0)
+"""The difference of the labels."""
+
+
+@dataclass(frozen=True)
+class PairLoss:
+    """A loss of the form ℓ(d) = d² on the pairs that are active at their slack d, and 0 on the others."""
+
+    one_sided: bool
+    """Whether a pair is active only where d > 0."""
+
+
+SQUARED = PairLoss(one_sided=False)
+"""ℓ(d) = d², the loss of RankRLS."""
+SQUARED_HINGE = PairLoss(one_sided=True)
+"""ℓ(d) = max(0, d)², the loss of RankSVM."""
+
+
+class Penalties(NamedTuple):
+    """What `moerank.kernels.proximal` adds to the loss of each individual, in arrays of n_individuals rows."""
+
+    similarity: Matrix  # (n_features, n_features), A, the same for all; without numbers where λ₁ is 0
+    costs: Matrix  # (n_individuals, n_features), finite where the individual uses the feature
+    lambda1: Vector
+    lambda2: Vector
