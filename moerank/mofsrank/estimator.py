@@ -31,9 +31,10 @@ from moerank.mofsrank.front import (
     halves,
 )
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
-from moerank.mofsrank.objectives import FRONT, Objective, ObjectiveLike, read_objectives, values_of
+from moerank.mofsrank.objectives import Objective, ObjectiveLike, read_objectives, values_of
 from moerank.mofsrank.searching import StagedSearch
 from moerank.mofsrank.settings import (
+    SEARCH_DEFAULTS,
     Limits,
     SearchProgress,
     Settings,
@@ -60,7 +61,7 @@ from moerank.rankers import (
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.model import Forest
 from moerank.statistics import LEVEL, level_of_each
-from moerank.verdict import MARGIN, Part, Verdict, judge
+from moerank.verdict import Part, Verdict, judge
 
 if TYPE_CHECKING:  # matplotlib takes long to load
     from matplotlib.axes import Axes
@@ -224,13 +225,13 @@ class MOFSRank(RankingEstimator):
     instance_selection: StageArgument = True
     feature_selection: StageArgument = True
     ensemble: StageArgument = True
-    objectives: Sequence[ObjectiveLike] = FRONT
+    objectives: Sequence[ObjectiveLike] = SEARCH_DEFAULTS.objectives
     limits: Limits | Mapping[str, object] | None = None
     adaptive_mutation: bool = True
-    algorithm: str | Factory = "nsga2"
-    final: Final = "auto"
+    algorithm: str | Factory = SEARCH_DEFAULTS.algorithm
+    final: Final = SEARCH_DEFAULTS.final
     refit: AnyRanker | str | None = None
-    margin: float = MARGIN
+    margin: float = SEARCH_DEFAULTS.margin
     tune: bool = True
     random_state: int | None = None
     workers: int = 1

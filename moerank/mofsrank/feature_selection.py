@@ -31,7 +31,7 @@ from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced
 from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
-from moerank.mofsrank.settings import Limits
+from moerank.mofsrank.settings import FEATURE_DEFAULTS, Limits
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import (
     AnyRanker,
@@ -114,12 +114,12 @@ class FeatureSelection(Stage):
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = FRONT,
         limits: Limits = UNLIMITED,
-        by_group: bool = False,
+        by_group: bool = FEATURE_DEFAULTS.by_group,
         adaptive: bool = True,
-        form: Form = "additive",
-        decay: Decay = "inverse",
-        importance: Importance = "share",
-        redundancy: Redundancy = "share",
+        form: Form = FEATURE_DEFAULTS.form,
+        decay: Decay = FEATURE_DEFAULTS.decay,
+        importance: Importance = FEATURE_DEFAULTS.importance,
+        redundancy: Redundancy = FEATURE_DEFAULTS.redundancy,
         crossover: float = CROSSOVER,
         mutation: float | None = None,
         workers: int = 1,
@@ -231,8 +231,7 @@ class FeatureSelection(Stage):
 
     def check(self, X: Mask) -> None:
         """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
-        if self.strings.limits.given:
-            self.strings.check(X)
+        self.strings.check(X)
 
     def _candidates(self, X: Mask) -> Candidates:
         rankers, _, errors = self.most_accurate(X)
