@@ -154,19 +154,6 @@ def test_a_constant_feature_stays_if_a_limit_names_it(fold):
         MOFSRank(**SMALL, random_state=0, limits={"exclude": range(1, train.n_features)}).fit(train, validation=vali)
 
 
-def test_final_rules(fold):
-    by_validation, by_training = fitted(fold), fitted(fold, final="train")
-    front = by_validation.front_
-    assert by_validation.chosen_ == front["validation"].argmax()  # the first of equals is the smallest
-    assert by_training.chosen_ == front["error"].argmin()
-    train = fold[0]
-    solver = MOFSRank(**SMALL, random_state=0).fit(train.X, train.y, qid=train.qid)
-    assert solver.front_["validation"].isna().all()
-    assert solver.chosen_ == solver.front_["error"].argmin()
-    with pytest.raises(ValueError, match="needs validation data"):
-        MOFSRank(final="validation").fit(train.X, train.y, qid=train.qid)
-
-
 def test_an_ablation_changes_one_thing(fold):
     whole = fitted(fold)
     for switches in ({"adaptive_mutation": False}, {"ensemble": False}):
@@ -230,9 +217,6 @@ def test_the_seed_decides_and_workers_do_not(fold):
     assert not np.array_equal(
         reference.history_["ensemble"]["hypervolume"], fitted(fold, random_state=1).history_["ensemble"]["hypervolume"]
     )
-
-
-def test_a_seed_that_was_drawn_can_be_used_again(fold):
     drawn = fitted(fold, random_state=None)
     same_bits(drawn, fitted(fold, random_state=drawn.random_state_))
 

@@ -31,7 +31,7 @@ from moerank.mofsrank.front import (
     halves,
 )
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
-from moerank.mofsrank.objectives import Objective, ObjectiveLike, read_objectives, values_of
+from moerank.mofsrank.objectives import ObjectiveLike, read_objectives, values_of
 from moerank.mofsrank.searching import StagedSearch
 from moerank.mofsrank.settings import (
     SEARCH_DEFAULTS,
@@ -261,10 +261,6 @@ class MOFSRank(RankingEstimator):
     def _scored_by(self) -> Metric:
         return as_metric(self.metric, NDCG(10))
 
-    @property
-    def _objectives(self) -> tuple[Objective, ...]:
-        return read_objectives(self.objectives)
-
     def _check_parameters(self) -> None:
         self._settings = Settings.of(self.get_params(deep=False))
 
@@ -369,7 +365,7 @@ class MOFSRank(RankingEstimator):
         chosen_by = "training" if self.final == "train" or validation is None else "validation"
         retrained = self.refit_ is not None
         front, values, self._quality, self.front_ = by_size(
-            front, values, self._objectives, chosen_by, retrained=retrained
+            front, values, read_objectives(self.objectives), chosen_by, retrained=retrained
         )
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
