@@ -303,7 +303,7 @@ KILLED = """
     from moerank.metrics import NDCG
     from moerank.mofsrank import MOFSRank
 
-    journal, stage, generation = sys.argv[1:]
+    memo, stage, generation = sys.argv[1:]
     train, vali, _ = load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3, seed=5)
     budget = {"population": 16, "generations": 6}
 
@@ -313,7 +313,7 @@ KILLED = """
 
     MOFSRank(
         metric=NDCG(5), instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0,
-        journal=journal, progress=progress,
+        memo=memo, progress=progress,
     ).fit(train.X, train.y, qid=train.qid, validation=vali)
 """
 
@@ -321,20 +321,20 @@ KILLED = """
 def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path):
     """Many more are killed by tests/benchmarks/kill_runs.py."""
     stage, generation = "feature_selection", 4
-    journal = tmp_path / "journal"
-    command = [sys.executable, "-c", textwrap.dedent(KILLED), str(journal), stage, str(generation)]
+    memo = tmp_path / "memo"
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), str(memo), stage, str(generation)]
     assert subprocess.run(command, check=False, env=os.environ).returncode == -signal.SIGKILL
-    assert sorted(os.listdir(tmp_path)) == sorted(f"journal.{name}" for name in STAGES[: STAGES.index(stage) + 1])
+    assert sorted(os.listdir(tmp_path)) == sorted(f"memo.{name}" for name in STAGES[: STAGES.index(stage) + 1])
     told = []
-    resumed = fitted(fold, journal=journal, resume=True, progress=lambda *call: told.append(call[::2]))
+    resumed = fitted(fold, memo=memo, resume=True, progress=lambda *call: told.append(call[::2]))
     same_bits(resumed, fitted(fold))
     steps = [(name, n_gen) for name in STAGES for n_gen in range(1, 7)]
     assert told == steps[steps.index((stage, generation)) + 1 :]
-    # The journals stay: whoever keeps the result removes them.
-    assert sorted(os.listdir(tmp_path)) == sorted(f"journal.{name}" for name in STAGES)
+    # The memos stay: whoever keeps the result removes them.
+    assert sorted(os.listdir(tmp_path)) == sorted(f"memo.{name}" for name in STAGES)
 
 
-def test_the_journals_of_all_stages_know_the_data_by_one_digest(tmp_path, monkeypatch):
+def test_the_memos_of_all_stages_know_the_data_by_one_digest(tmp_path, monkeypatch):
     train = make_planted(n_queries=20, seed=1).data
     taken, remember = [], RankingData.remember
     monkeypatch.setattr(
@@ -342,24 +342,24 @@ def test_the_journals_of_all_stages_know_the_data_by_one_digest(tmp_path, monkey
         "remember",
         lambda data, key, make: remember(data, key, lambda: (taken.append(data) if key == DIGEST else None) or make()),
     )
-    MOFSRank(**SMALL, random_state=0, journal=tmp_path / "journal").fit(train)
+    MOFSRank(**SMALL, random_state=0, memo=tmp_path / "memo").fit(train)
     whole = hashlib.blake2b(train.X.tobytes() + train.y.tobytes() + train.offsets.tobytes(), digest_size=16)
     for stage in STAGES:
-        header = json.loads((tmp_path / f"journal.{stage}").read_bytes().partition(b"\n")[0])
+        header = json.loads((tmp_path / f"memo.{stage}").read_bytes().partition(b"\n")[0])
         assert header["configuration"]["data"] == whole.hexdigest()
     assert taken == [train]
 
 
-def test_a_journal_of_other_settings_is_refused_by_their_names(fold, tmp_path):
-    journal = tmp_path / "journal"
-    fitted(fold, journal=journal)
+def test_a_memo_of_other_settings_is_refused_by_their_names(fold, tmp_path):
+    memo = tmp_path / "memo"
+    fitted(fold, memo=memo)
     sentence = (
         r"another configuration: adaptive_mutation is True .* here, feature_selection.generations is 6 there and 5"
     )
     changes = {"adaptive_mutation": False, "feature_selection": {**BUDGET, "generations": 5}}
     with pytest.raises(ValueError, match=sentence):
-        fitted(fold, journal=journal, resume=True, **changes)
-    fitted(fold, journal=journal, resume=True, final="knee", workers=2)
+        fitted(fold, memo=memo, resume=True, **changes)
+    fitted(fold, memo=memo, resume=True, final="knee", workers=2)
 
 
 @pytest.mark.parametrize(

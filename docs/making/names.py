@@ -28,7 +28,7 @@ TITLES = {
 MODULES = {
     "moerank.mofsrank.objectives": "Objectives of the search, and how to add one",
     "moerank.mofsrank.front": "Fronts, and the choice of a member",
-    "moerank.evolution": "Operators, searches, archive, journal",
+    "moerank.evolution": "Operators, searches, archive, memo",
     "moerank.statistics": "Tests and fronts",
     "moerank.verdict": "The verdict",
     "moerank.rankers.model": "A ranker as it is stored",
@@ -178,8 +178,15 @@ def _module_page(module):
     for name in ("FIGURES", "RUN_FIGURES"):
         if name in _public(loaded):
             lines += ["", f".. autodata:: {module}.{name}", "   :no-value:", ""]
+<<<<<<< HEAD
             figures = getattr(loaded, name)
-            lines += [f"* ``{figure}``: {summary(import_module(f'{module}.{figure}'))}" for figure in figures]
+            ending = module.rpartition(".")[2]
+            files = {figure: import_module(f"{module}.{figure}_{ending}") for figure in figures}
+=======
+            ending = module.rpartition(".")[2]  # figures lie in files such as front_of_run.py
+            files = {figure: import_module(f"{module}.{figure}_{ending}") for figure in getattr(loaded, name)}
+>>>>>>> cli2
+            lines += [f"* ``{figure}``: {summary(file)}" for figure, file in files.items()]
     return "\n".join(lines) + "\n"
 
 

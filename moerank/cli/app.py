@@ -26,8 +26,8 @@ from moerank.version import VERSION
 def solvers(as_json: options.AsJson = False) -> None:
     """List the solvers with their families, requirements and papers; --json has the titles.
 
-    The asterisk marks the recommended solver: it finds good fronts soonest of
-    all searches, as measured by tests/benchmarks/fronts.py.
+    The asterisk marks the recommended solver: it needs the fewest evaluations
+    for a good front, as measured by tests/benchmarks/fronts.py.
     """
     from moerank.solvers import solvers as table
 
@@ -43,9 +43,9 @@ def solvers(as_json: options.AsJson = False) -> None:
 def compile_kernels(
     every: Annotated[bool, typer.Option("--all", help="Also the kernels of all other solvers.")] = False,
 ) -> None:
-    """Compile the kernels, which the first run of `moerank run` would do otherwise.
+    """Compile the kernels now, so that the first run starts at once.
 
-    It takes some twenty seconds on two processors. The code is kept beside
+    It takes some twenty seconds on two processors. The code is kept in
     the installed package if it can be written to there, else in the user's
     cache. Code that root has put into an image, or on a shared disk, serves
     all users and all workers of a cluster with the same processor.
@@ -70,36 +70,20 @@ data_app = typer.Typer(
 )
 
 
-def _add(to: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
-    """Add a command whose help is its docstring, with lines that terminals of any width break; errors are sentences."""
-    text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
-    lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
-    to.command(
-        name,
-        help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
-        epilog="\n\n".join(lines) if examples else None,
-    )(sentences()(command))
+def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
+    """Add commands. Their help is the docstring, with lines that terminals of any width break; errors are sentences."""
+    for command in commands:
+        text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
+        lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
+        group.command(
+            command.__name__.removesuffix("_kernels"),
+            help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
+            epilog="\n\n".join(lines) if examples else None,
+        )(sentences()(command))
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (
-    init,
-    run,
-    study,
-    merge,
-    report,
-    plot,
-    export,
-    judge,
-    certify,
-    stability,
-    solvers,
-)
-DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, ingest, convert)
-for _command in COMMANDS:
-    _add(app, _command)
-_add(app, compile_kernels, "compile")
-for _command in DATA_COMMANDS:
-    _add(data_app, _command)
+_add(app, init, run, study, merge, report, plot, export, judge, certify, stability, solvers, compile_kernels)
+_add(data_app, describe, ingest, convert)
 app.add_typer(data_app, name="data")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Floats, Integers, Mask, Matrix
-from moerank.checks import check_at_least, check_not_negative, check_room, size
+from moerank.checks import check_at_least, check_not_negative, check_room
 from moerank.data.folds import N_FOLDS, Draws, deal, split_fold
 from moerank.data.ranking_data import RankingData
 from moerank.data.read.stream import as_precision
@@ -170,7 +170,7 @@ def make_planted(
     check_not_negative(noise=noise)
     n_rows, n_features = int(n_queries) * int(n_documents), int(n_relevant) + int(n_redundant) + int(n_noise)
     check_room(
-        f"{size(n_queries)} queries of {size(n_documents)} documents with {size(n_features)} features",
+        f"{n_queries:,} queries of {n_documents:,} documents with {n_features:,} features",
         n_rows * 8 + n_features * (n_rows * 8 * 3 + 100),  # three copies while it is made, and the names
     )
     draws = Draws(seed)
@@ -332,7 +332,7 @@ def _offsets(n_queries: int, seed: int, dtype: DTypeLike, n_parts: int = 1) -> I
     check_at_least(0, MOST_SEED, seed=seed)
     as_precision(dtype)
     if n_parts == 1:
-        what = f"{size(n_queries)} queries of {MEAN} documents with {N_FEATURES} features"
+        what = f"{n_queries:,} queries of {MEAN} documents with {N_FEATURES} features"
         check_room(what, web_bytes(n_queries, dtype))
     normal = NormalDist(log(MEAN) - SPREAD**2 / 2, SPREAD)
     chances = Draws(_generator(seed, 0)).uniform((n_queries,))

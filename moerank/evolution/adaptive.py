@@ -18,15 +18,13 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
-from pymoo.core.mutation import Mutation
-from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.describe import feature_correlations
-from moerank.evolution.operators import own_stream
+from moerank.evolution.operators import Packed, RowMutation, own_stream, pack_rows, unpack_rows
 
 Form: TypeAlias = Literal["additive", "convex", "product"]
 Decay: TypeAlias = Literal["inverse", "exp", "geometric", "linear"]
@@ -128,7 +126,7 @@ def _shares_of_selected(X: Mask, correlation: Matrix) -> Matrix:
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
-class AdaptiveBitFlip(Mutation):
+class AdaptiveBitFlip(RowMutation):
     """Bit flip with probabilities that depend on the feature, its bit and the generation.
 
     Parameters
@@ -187,38 +185,16 @@ class AdaptiveBitFlip(Mutation):
         switch_on, switch_off = (_FORMS[self.form](pm, alpha, degree) for degree in (self.importance, redundancy))
         return np.minimum(1.0, np.where(X, switch_off, switch_on))
 
-    def do(
-        self,
-        problem: Problem,
-        pop: Population,
-        inplace: bool = True,
-        *args: object,
-        random_state: np.random.Generator,
-        **kwargs: object,
-    ) -> Population:
-        """Mutate the individuals of `pop`, or copies of them if not `inplace`."""
-        return super().do(problem, pop, inplace, *args, random_state=own_stream(random_state), **kwargs)
-
     def mutate(
-        self, problem: Problem, X: Mask, *, random_state: np.random.Generator, algorithm: Algorithm | None = None
-    ) -> Mask:
-        """Return mutated rows, with the draws of `do`."""
-        return self._do(problem, X, algorithm=algorithm, random_state=own_stream(random_state))
-
-    def _do(
-        self,
-        problem: Problem,
-        X: Mask,
-        *args: object,
-        algorithm: Algorithm | None = None,
-        random_state: np.random.Generator,
-        **kwargs: object,
-    ) -> Mask:
+        self, problem: Problem, X: Packed, *, random_state: np.random.Generator, algorithm: Algorithm | None = None
+    ) -> Packed:
+        """Return mutated packed rows. `algorithm` knows how far the search is."""
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
             raise TypeError(
                 "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not tell its operators; "
                 'take make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
             )
-        probability = self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
-        return X ^ (random_state.random(X.shape) < probability)
+        strings = unpack_rows(X, problem.n_var)
+        probability = self.probabilities(strings, algorithm.n_iter - 1, algorithm.termination.perc)
+        return X ^ pack_rows(own_stream(random_state).random(strings.shape) < probability)

@@ -9,11 +9,9 @@ from typing import Any
 import moocore
 import numpy as np
 from pymoo.core.duplicate import DuplicateElimination
-from pymoo.core.individual import Individual
 from pymoo.core.population import Population
 
 from moerank.arrays import Array, Mask, Matrix
-from moerank.kernels.threads import in_pieces, workers_for
 
 
 class Archive:
@@ -80,12 +78,12 @@ class Archive:
         n_old = len(self)
         merged = np.concatenate((self.F.reshape(n_old, F.shape[1]), F))
         # Of equal vectors moocore keeps the first, so members stay.
-        kept = np.flatnonzero(moocore.is_nondominated(merged))
-        if len(kept) == n_old and (kept < n_old).all():
+        chosen = np.flatnonzero(moocore.is_nondominated(merged))
+        if len(chosen) == n_old and (chosen < n_old).all():
             return
         # A new list and array, because a history may hold the old ones.
-        self._rows = [self._rows[i] if i < n_old else self._stored(X[i - n_old]) for i in kept.tolist()]
-        self.F = merged[kept]
+        self._rows = [self._rows[i] if i < n_old else self._stored(X[i - n_old]) for i in chosen.tolist()]
+        self.F = merged[chosen]
         self.F.setflags(write=False)
 
     def _stored(self, row: Array) -> Array:
@@ -99,8 +97,7 @@ class DigestDuplicates(DuplicateElimination):
     """Elimination of individuals with equal rows by digests.
 
     A seeded search keeps the same individuals as with pymoo's ``DefaultDuplicateElimination``, which computes all
-    distances in double precision (seconds per generation at 500,000 bits). The digests of the last call are remembered,
-    so rows must not be changed in place; pymoo and the operators of this package never do.
+    distances in double precision (seconds per generation at 500,000 bits).
 
     Examples
     --------
@@ -109,43 +106,19 @@ class DigestDuplicates(DuplicateElimination):
     [[True, False], [True, True]]
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        # id of a row -> the row, which keeps its id taken, and its digest
-        self._remembered: dict[int, tuple[Array, bytes]] = {}
-
-    def do(self, pop: Population, *args: object, **kwargs: object) -> Population:
-        """Return `pop` without duplicates of its earlier members and of the populations in `args`."""
-        alive = {id(individual.X) for population in (pop, *args) for individual in population}
-        self._remembered = {key: entry for key, entry in self._remembered.items() if key in alive}
-        return super().do(pop, *args, **kwargs)
-
     def _do(self, pop: Population, other: Population | None, is_duplicate: Mask) -> Mask:
-        seen = set() if other is None else set(self.digests(other))
-        for i, digest in enumerate(self.digests(pop)):
+        seen = set() if other is None else set(row_digests(individual.X for individual in other))
+        for i, digest in enumerate(row_digests(individual.X for individual in pop)):
             is_duplicate[i] = digest in seen
             if other is None:
                 seen.add(digest)
         return is_duplicate
 
-    def digests(self, population: Iterable[Individual]) -> list[bytes]:
-        """Return the digest of the row of each individual (`row_digests`)."""
-        digests = []
-        for individual in population:
-            row = individual.X
-            if id(row) not in self._remembered:
-                self._remembered[id(row)] = row, row_digests([row])[0]
-            digests.append(self._remembered[id(row)][1])
-        return digests
 
-    def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_remembered": {}}
-
-
-def row_digests(X: Iterable[Array], workers: int = 1) -> list[bytes]:
+def row_digests(X: Iterable[Array]) -> list[bytes]:
     """Return 16 bytes of the SHA-256 digest of each row, the same for equal rows, with −0 equal to 0.
 
-    `workers` threads share a large matrix.
+    A row of bits and its packed bytes have the same digest.
 
     Two different rows of n share a digest with a probability of about n² / 2¹²⁹. Digests can be kept in files.
 
@@ -155,8 +128,6 @@ def row_digests(X: Iterable[Array], workers: int = 1) -> list[bytes]:
     >>> a == c, a == b
     (True, False)
     """
-    if isinstance(X, np.ndarray) and workers_for(X.nbytes, workers) > 1:
-        return [digest for digests in in_pieces(row_digests, X, workers) for digest in digests]
     rows: Iterable[Any] = _hashed(X) if isinstance(X, np.ndarray) else map(_hashed, X)
     # Processors have instructions for SHA-256, which make it twice as fast as blake2b on long rows.
     return [sha256(row).digest()[:16] for row in rows]

@@ -127,12 +127,8 @@ class BitSearch(RowAlgorithm):
             )
 
     def _setup(self, problem: Problem, **settings: object) -> None:
+        super()._setup(problem, **settings)
         self.check_objectives(problem.n_obj)
-        if problem.has_constraints():
-            raise ValueError(
-                f"{type(self).__name__} knows no constraints, and this problem has some: "
-                "give a repair=… that keeps every string feasible, or take another algorithm, such as pymoo's NSGA2"
-            )
         self.rows = self.pop = Rows(np.empty((0, problem.n_var), np.bool_), [], np.empty((0, problem.n_obj)))
 
     @property
@@ -159,7 +155,7 @@ class BitSearch(RowAlgorithm):
             self._refuse_or_end()
             return None
         X = X[self._sent(X)]
-        return Rows(X, row_digests(X)) if self.gives_rows else Rows(X, []).individuals()
+        return Rows(X, row_digests(X))
 
     def _advance(self, infills: Rows | Population | None = None, **kwargs: object) -> None:
         if infills is None:
@@ -228,8 +224,8 @@ def select_by_crowding(F: Matrix, n: int) -> tuple[Integers, Integers]:
     """
     front = front_numbers(F)
     standing = standings(front, crowding_distances(F, front))
-    kept = np.sort(np.argsort(standing, kind="stable")[:n])
-    return kept, standing[kept]
+    chosen = np.sort(np.argsort(standing, kind="stable")[:n])
+    return chosen, standing[chosen]
 
 
 def front_numbers(F: Matrix) -> Integers:
@@ -238,25 +234,28 @@ def front_numbers(F: Matrix) -> Integers:
 
 
 def crowding_distances(F: Matrix, front: Integers) -> Vector:
-    """Return the crowding distance of each point within its own front, shape (n,).
+    """Return the crowding distance of each point within its own front, shape (n,), with the bits of pymoo's.
 
-    The sum over the objectives of the gap between the two neighbours of a point, as a share of the span of its front,
-    0 for a span of 0; the ends are infinitely far. O(n_objectives n log n), all fronts in one sort. K. Deb et al., IEEE
-    Trans. Evol. Comput. 6(2), 2002, III-B.
+    The mean over the objectives of the gaps to the two neighbours of a point, as shares of the span of its front, 0 for
+    a span of 0; the ends, and points in fronts of one or two, are infinitely far. O(n_objectives n log n), all fronts
+    in one sort. K. Deb et al., IEEE Trans. Evol. Comput. 6(2), 2002, III-B.
     """
-    distance = np.zeros(len(F))
-    for values in F.T:
-        order = np.lexsort((values, front))
-        value, number = values[order], front[order]
-        first = np.append(True, number[1:] != number[:-1])[: len(F)]
-        last = np.append(first[1:], True)[: len(F)]
-        span = (value[last] - value[first])[np.cumsum(first) - 1]
-        gap = np.full(len(F), np.inf)
-        inner = np.flatnonzero(~(first | last))
-        gap[inner] = value[inner + 1] - value[inner - 1]
-        gap[inner] /= np.where(span[inner] > 0, span[inner], 1.0)
-        distance[order] += gap
-    return distance
+    size = np.bincount(front)
+    bounds = np.append(0, np.cumsum(size))
+    total, gap = np.zeros(len(F)), np.empty(len(F) + 1)
+    with np.errstate(invalid="ignore"):
+        for values in F.T:
+            order = np.lexsort((values, front))
+            value = values[order]
+            gap[1:-1] = value[1:] - value[:-1]
+            gap[bounds] = np.inf
+            span = value[bounds[1:] - 1] - value[bounds[:-1]]
+            span[span == 0] = np.nan
+            shares = np.stack((gap[:-1], gap[1:])) / np.repeat(span, size)
+            shares[np.isnan(shares)] = 0.0
+            total[order] += shares[0] + shares[1]
+    total[size[front] <= 2] = np.inf
+    return total / F.shape[1]
 
 
 def standings(front: Integers, crowding: Vector) -> Integers:
@@ -302,16 +301,16 @@ def random_subsets(strings: Mask, sizes: Integers, random_state: np.random.Gener
     >>> random_subsets(strings, np.array([2, 1]), np.random.default_rng(0)).astype(int).tolist()
     [[0, 1, 0, 1], [0, 0, 1, 0]]
     """
-    lots = np.where(strings, random_state.random(strings.shape), 2.0)
-    last = np.sort(lots, axis=1)[np.arange(len(strings)), sizes - 1]
-    return lots <= np.where(sizes > 0, last, -1.0)[:, None]
+    draws = np.where(strings, random_state.random(strings.shape), 2.0)
+    last = np.sort(draws, axis=1)[np.arange(len(strings)), sizes - 1]
+    return draws <= np.where(sizes > 0, last, -1.0)[:, None]
 
 
 def random_members(strings: Mask, n: int, random_state: np.random.Generator) -> Integers:
     """Return `n` random ones of each non-empty string, drawn with replacement, shape (n, n_strings)."""
     counts = strings.cumsum(axis=1, dtype=np.int32)
-    places = (random_state.random((n, len(strings))) * counts[:, -1]).astype(np.int64)
-    return (counts > places[:, :, None]).argmax(axis=2)
+    ranks = (random_state.random((n, len(strings))) * counts[:, -1]).astype(np.int64)
+    return (counts > ranks[:, :, None]).argmax(axis=2)
 
 
 def beside_size(X: Mask, F: Matrix) -> Integers:

@@ -1,36 +1,36 @@
-"""Operators for long bit strings, packed bit strings, and mixed strings of bits and reals.
+"""Operators for long bit strings, and for mixed strings of bits and reals.
 
 Bit strings are rows of a bool matrix with up to a million columns. pymoo's own binary operators draw a number for every
 bit and copy the whole population five times per generation; these draw a few numbers for each individual and copy a row
 once. All randomness comes from the `random_state` that pymoo passes.
+
+Crossovers have a method ``cross`` and mutations a method ``mutate`` for the rows of one array: real numbers, or bits,
+eight in a byte (`pack_rows`). pymoo calls ``do`` with individuals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
 from copy import deepcopy
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from pymoo.core.algorithm import Algorithm
 from pymoo.core.crossover import Crossover
 from pymoo.core.mutation import Mutation
+from pymoo.core.operator import Operator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
-from pymoo.core.repair import NoRepair
 from pymoo.core.sampling import Sampling
 from pymoo.operators.crossover.sbx import cross_sbx
 from pymoo.operators.mutation.pm import mut_pm
 
 from moerank.arrays import Array, Integers, Mask, Matrix
-from moerank.kernels.threads import in_pieces, workers_for
 
 Packed: TypeAlias = NDArray[np.uint8]
 """Rows of bits, eight in a byte."""
-
-CACHED = 2**17
-"""Bytes of parents that are crossed at a time: they and their children stay in the cache."""
 
 CROSSOVER = 0.9
 """Probability that two parents are crossed, as in NSGA-II."""
@@ -67,20 +67,11 @@ class DensitySampling(Sampling):
 
     def _do(self, problem: Problem, n_samples: int, *args: object, random_state: Generator, **kwargs: object) -> Mask:
         density = self.low * (self.high / self.low) ** random_state.random(n_samples)
-        X = np.empty((n_samples, n_var := problem.n_var), np.bool_)
-
-        def draw(rows: range, random_state: Generator) -> None:
-            for i in rows:
-                np.less(random_state.random(n_var, np.float32), density[i], out=X[i])
-
-        begin = deepcopy(random_state)
-        in_streams(draw, n_samples, n_var, random_state, workers_for(X.nbytes, getattr(problem, "workers", 1)))
-        if not X.any(axis=1).all():  # an empty row has a further draw, before those of the next row
-            random_state.bit_generator.state = begin.bit_generator.state
-            for i in range(n_samples):
-                draw(range(i, i + 1), random_state)
-                if not X[i].any():
-                    X[i, random_state.integers(n_var)] = True
+        X = np.empty((n_samples, problem.n_var), np.bool_)
+        for row, share in zip(X, density, strict=True):
+            np.less(random_state.random(len(row), np.float32), share, out=row)
+            if not row.any():
+                row[random_state.integers(len(row))] = True
         return X
 
 
@@ -111,7 +102,55 @@ class SubsetSizeSampling(Sampling):
         return X
 
 
-class UniformCrossover(Crossover):
+def pack_rows(X: Array) -> Array:
+    """Return bool rows (n, n_bits) as bytes, shape (n, ⌈n_bits / 8⌉), and other rows as they are."""
+    return np.packbits(X, axis=1) if X.dtype == np.bool_ else X
+
+
+def unpack_rows(rows: Array, n_bits: int, room: Mask | None = None) -> Array:
+    """Return packed rows as bool, shape (n, n_bits), in the first rows of `room` if it is given; others as they are.
+
+    Examples
+    --------
+    >>> unpack_rows(pack_rows(np.array([[True, False, True]])), 3).tolist()
+    [[True, False, True]]
+    """
+    if rows.dtype != np.uint8:
+        return rows
+    if room is None:
+        return np.unpackbits(rows, axis=1, count=n_bits).view(np.bool_)
+    for bits, row in zip(room, rows, strict=False):
+        bits[:] = np.unpackbits(row, count=n_bits).view(np.bool_)
+    return room[: len(rows)]
+
+
+class RowCrossover(Crossover):
+    """Base class of crossovers of two rows, which have two children."""
+
+    def __init__(self, prob: float = CROSSOVER) -> None:
+        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
+
+    @abstractmethod
+    def cross(self, problem: Problem, X: Array, parents: Integers, *, random_state: Generator) -> Array:
+        """Cross the rows of `X` of the pairs `parents` (n, 2); return the n first children, then the n second ones."""
+
+    def do(
+        self,
+        problem: Problem,
+        pop: Any,
+        parents: Integers | None = None,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
+    ) -> Population:
+        """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
+        pairs = pop if parents is None else [pop[pair] for pair in parents]
+        rows = pack_rows(np.array([individual.X for pair in pairs for individual in pair]))
+        children = self.cross(problem, rows, np.arange(len(rows)).reshape(-1, 2), random_state=random_state)
+        return Population.new("X", unpack_rows(children, problem.n_var))
+
+
+class UniformCrossover(RowCrossover):
     """Exchange each gene of two parents with probability one half.
 
     The children are ``a ^ d`` and ``b ^ d`` with ``d`` the exchanged differences, or copies of the parents if the
@@ -132,100 +171,20 @@ class UniformCrossover(Crossover):
     [1, 1, 1, 1, 1, 1]
     """
 
-    dtype: type[np.generic] = np.bool_
-
-    def __init__(self, prob: float = CROSSOVER) -> None:
-        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
-
-    def do(
-        self,
-        problem: Problem,
-        pop: Population,
-        parents: Integers | None = None,
-        *args: object,
-        random_state: Generator,
-        **kwargs: object,
-    ) -> Population:
-        """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
-        matings = pop if parents is None else [pop[pair] for pair in parents]
-        taking_place = random_state.random(len(matings)) < self.prob.get()
-        first, second = [], []
-        for (mother, father), takes_place in zip(matings, taking_place, strict=True):
-            a, b = _checked(mother.X, self).copy(), _checked(father.X, self).copy()
-            if takes_place:
-                exchanged = self._exchanged(a, b, _random_bytes((self._n_bytes(a),), random_state))
-                a ^= exchanged
-                b ^= exchanged
-            first.append(a)
-            second.append(b)
-        return Population.new("X", first + second)
-
-    def cross(self, problem: Problem, X: Array, parents: Integers, *, random_state: Generator) -> Array:
-        """Cross the rows of `X` of the pairs `parents` (n, 2), with the draws of `do`; return 2n rows."""
-        n, n_bytes = len(parents), self._n_bytes(_checked(X, self))
-        taking_place = np.flatnonzero(random_state.random(n) < self.prob.get())
-        drawn = np.zeros((n, n_bytes), np.uint8)  # zeros exchange nothing
-        children = np.empty((2, n, X.shape[1]), X.dtype)
-        workers = workers_for(children.nbytes, getattr(problem, "workers", 1))
-
-        def draw(rows: range, random_state: Generator) -> None:
-            drawn[taking_place[rows]] = _random_bytes((len(rows), n_bytes), random_state)
-
-        in_streams(draw, len(taking_place), -(-n_bytes // 4), random_state, workers)
-        size = max(1, CACHED // X.shape[1])
-
-        def cross(matings: range) -> None:
-            for begin in matings[::size]:
-                some = slice(begin, min(begin + size, matings.stop))
-                a, b = X[parents[some].T]
-                exchanged = self._exchanged(a, b, drawn[some])
-                np.bitwise_xor(a, exchanged, out=children[0, some])
-                np.bitwise_xor(b, exchanged, out=children[1, some])
-
-        in_pieces(cross, range(n), workers, 1)
-        return children.reshape(-1, X.shape[1])
-
-    def _n_bytes(self, X: Array) -> int:
-        """Return the number of bytes with a bit for each gene of a row."""
-        return -(-X.shape[-1] // 8)
-
-    def _exchanged(self, a: Array, b: Array, drawn: Packed) -> Array:
-        """Return the differences of rows that drawn bytes exchange."""
-        exchanged = np.unpackbits(drawn, axis=-1, count=a.shape[-1])
-        exchanged &= a.view(np.uint8) ^ b.view(np.uint8)
-        return exchanged.view(np.bool_)
+    def cross(self, problem: Problem, X: Packed, parents: Integers, *, random_state: Generator) -> Packed:
+        """Cross the packed rows of the pairs `parents` (n, 2); return the n first children, then the n second ones."""
+        taking_place = random_state.random(len(parents)) < self.prob.get()
+        a, b = _checked(X, self)[parents.T]
+        exchanged = np.zeros_like(a)
+        exchanged[taking_place] = _random_bytes(int(taking_place.sum()), a.shape[1], random_state)
+        exchanged &= a ^ b
+        return np.concatenate((a ^ exchanged, b ^ exchanged))
 
 
-def _random_bytes(shape: tuple[int, ...], random_state: Generator) -> Packed:
-    """Return random bytes; each row has those of ``random_state.bytes``."""
-    words = random_state.integers(2**32, size=(*shape[:-1], -(-shape[-1] // 4)), dtype=np.uint32)
-    return words.astype("<u4", copy=False).view(np.uint8)[..., : shape[-1]]
-
-
-def in_streams(
-    draw: Callable[[range, Generator], None], n: int, n_words: int, random_state: Generator, workers: int
-) -> None:
-    """Let threads draw `n` rows of `n_words` numbers of 32 bits each, with the draws of one thread.
-
-    ``draw(rows, random_state)`` draws some of the rows. PCG64, numpy's usual generator, can skip those before.
-    """
-    if workers == 1 or type(random_state.bit_generator) is not np.random.PCG64:
-        draw(range(n), random_state)
-    else:
-        in_pieces(lambda rows: draw(rows, _later(random_state, rows.start * n_words)), range(n), workers, 1)
-        state: Any = _later(random_state, n * n_words).bit_generator.state
-        random_state.bit_generator.state = state
-
-
-def _later(random_state: Generator, n_words: int) -> Generator:
-    """Return a copy of a generator, of PCG64, as it is after `n_words` draws of 32 bits."""
-    later = deepcopy(random_state)
-    if n_words:
-        bits: Any = later.bit_generator
-        left = n_words - bits.state["has_uint32"]  # half of the last 64 bits may be left
-        bits.advance(left // 2)
-        later.integers(2**32, size=left % 2, dtype=np.uint32)
-    return later
+def _random_bytes(n: int, n_bytes: int, random_state: Generator) -> Packed:
+    """Return random bytes (n, n_bytes); each row has those of ``random_state.bytes``."""
+    words = random_state.integers(2**32, size=(n, -(-n_bytes // 4)), dtype=np.uint32)
+    return words.astype("<u4", copy=False).view(np.uint8)[:, :n_bytes]
 
 
 def own_stream(random_state: Generator) -> Generator:
@@ -233,7 +192,37 @@ def own_stream(random_state: Generator) -> Generator:
     return np.random.default_rng(random_state.integers(2**63))
 
 
-class SparseBitFlip(Mutation):
+class RowMutation(Mutation):
+    """Base class of mutations of rows."""
+
+    def __init__(self, prob_var: float | None = None) -> None:
+        super().__init__(prob=1.0, prob_var=prob_var)
+
+    @abstractmethod
+    def mutate(
+        self, problem: Problem, X: Array, *, random_state: Generator, algorithm: Algorithm | None = None
+    ) -> Array:
+        """Return mutated rows; those of `X` may be changed in place."""
+
+    def do(
+        self,
+        problem: Problem,
+        pop: Population,
+        inplace: bool = True,
+        *args: object,
+        random_state: Generator,
+        algorithm: Algorithm | None = None,
+        **kwargs: object,
+    ) -> Population:
+        """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
+        if not inplace:
+            pop = deepcopy(pop)
+        mutated = self.mutate(problem, pack_rows(pop.get("X")), random_state=random_state, algorithm=algorithm)
+        pop.set("X", unpack_rows(mutated, problem.n_var))
+        return pop
+
+
+class SparseBitFlip(RowMutation):
     """Flip every bit independently with a small probability.
 
     The number of flips is drawn from Binomial(n_var, prob_var), then that many distinct positions: O(flips) draws.
@@ -252,58 +241,22 @@ class SparseBitFlip(Mutation):
     [5, 15, 7, 14]
     """
 
-    dtype: type[np.generic] = np.bool_
-
-    def __init__(self, prob_var: float | None = None) -> None:
-        super().__init__(prob=1.0, prob_var=prob_var)
-
-    def do(
-        self,
-        problem: Problem,
-        pop: Population,
-        inplace: bool = True,
-        *args: object,
-        random_state: Generator,
-        **kwargs: object,
-    ) -> Population:
-        """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
-        if not inplace:
-            pop = deepcopy(pop)
-        rows, positions = self._flips(problem, len(pop), random_state)
-        for i in np.unique(rows).tolist():
-            row = _checked(pop[i].X, self).copy()
-            self._flip(row, positions[rows == i])
-            pop[i].X = row
-        return pop
-
-    def mutate(self, problem: Problem, X: Array, *, random_state: Generator, **kwargs: object) -> Array:
-        """Mutate rows in place, with the draws of `do`."""
-        rows, positions = self._flips(problem, len(_checked(X, self)), random_state)
-        self._flip(X, (rows, positions))
+    def mutate(
+        self, problem: Problem, X: Packed, *, random_state: Generator, algorithm: Algorithm | None = None
+    ) -> Packed:
+        """Mutate packed rows in place."""
+        random_state, n = own_stream(random_state), len(_checked(X, self))
+        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), n)
+        positions = _subsets(problem.n_var, counts, random_state)
+        flips = (128 >> (positions & 7)).astype(np.uint8)
+        np.bitwise_xor.at(X, (np.repeat(np.arange(n), counts), positions >> 3), flips)
         return X
 
-    def _flips(self, problem: Problem, n: int, random_state: Generator) -> tuple[Integers, Integers]:
-        """Draw the flips of `n` individuals: the individual and the position of each."""
-        random_state = own_stream(random_state)
-        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), n)
-        return np.repeat(np.arange(n), counts), _subsets(problem.n_var, counts, random_state)
 
-    def _flip(self, X: Array, at: Integers | tuple[Integers, Integers]) -> None:
-        X[at] = ~X[at]
-
-
-class KeepAsIs(NoRepair):
-    """Repair that changes nothing; pymoo's own copies every row twice."""
-
-    def do(self, problem: Problem, pop: Population, **kwargs: object) -> Population:
-        """Return `pop` itself."""
-        return pop
-
-
-def _checked(X: Array, operator: UniformCrossover | SparseBitFlip) -> Array:
-    if X.dtype != operator.dtype:
+def _checked(X: Array, operator: Operator) -> Array:
+    if X.dtype != np.uint8:
         raise TypeError(
-            f"{operator.name} works on {operator.dtype.__name__.strip('_')} rows, but an individual holds {X.dtype}; "
+            f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
             "give the algorithm a bool sampling such as DensitySampling()"
         )
     return X
@@ -324,105 +277,12 @@ def _subsets(n: int, sizes: Integers, random_state: Generator) -> Integers:
     most = n + np.arange(sizes.sum()) - np.repeat(ends, sizes)
     drawn = random_state.integers(most + 1)
     for begin, end in zip(ends - sizes, ends, strict=True):
-        known: set[int] = set()
+        earlier: set[int] = set()
         for k in range(begin, end):
-            if int(drawn[k]) in known:
+            if int(drawn[k]) in earlier:
                 drawn[k] = most[k]
-            known.add(int(drawn[k]))
+            earlier.add(int(drawn[k]))
     return drawn
-
-
-def pack_rows(X: Mask) -> Packed:
-    """Return bool rows (n, n_bits) as bytes, shape (n, ⌈n_bits / 8⌉); the first bit of a byte is its highest."""
-    return np.packbits(X, axis=1)
-
-
-def unpack_rows(rows: Sequence[Packed] | Packed, n_bits: int, room: Mask | None = None) -> Mask:
-    """Return packed rows as bool, shape (n, n_bits), in the first rows of `room` if it is given.
-
-    Examples
-    --------
-    >>> unpack_rows(pack_rows(np.array([[True, False, True]])), 3).tolist()
-    [[True, False, True]]
-    """
-    X = np.empty((len(rows), n_bits), np.bool_) if room is None else room[: len(rows)]
-    for bits, row in zip(X, rows, strict=True):
-        bits[:] = np.unpackbits(row, count=n_bits).view(np.bool_)
-    return X
-
-
-def count_ones(rows: Packed) -> Integers:
-    """Return the number of ones in each of packed rows (n, n_bytes).
-
-    Examples
-    --------
-    >>> count_ones(pack_rows(np.ones((2, 67), bool))).tolist()
-    [67, 67]
-    """
-    whole = rows.shape[1] // 8 * 8  # words of eight bytes take an eighth of the time
-    words = np.ascontiguousarray(rows[:, :whole]).view(np.uint64)
-    return sum(np.bitwise_count(part).sum(axis=1, dtype=np.int64) for part in (words, rows[:, whole:]))
-
-
-class PackedProblem(Problem):  # type: ignore[misc]
-    """A pymoo problem on packed strings, for one on bool strings.
-
-    `problem` has ``evaluate_rows`` for packed rows, ``restore_cache`` and ``measure_again``; see `search`.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(n_var=-(-problem.n_var // 8), n_obj=problem.n_obj, vtype=np.uint8)
-        self.problem = problem
-        self.workers = problem.workers
-        self.evaluate_rows = problem.evaluate_rows
-        self.restore_cache = problem.restore_cache
-
-    def measure_again(self, X: Packed) -> Matrix:
-        """Return the objectives of packed rows, without looking them up."""
-        return self.problem.measure_again(unpack_rows(X, self.problem.n_var))
-
-    def _evaluate(self, X: Packed, out: dict[str, object], *args: object, **kwargs: object) -> None:
-        out["F"] = self.problem.evaluate(unpack_rows(X, self.problem.n_var))
-
-    def __deepcopy__(self, memo: dict[int, object]) -> PackedProblem:
-        """Return the problem itself."""
-        return self
-
-
-class PackedSampling(Sampling):
-    """Packed strings of a sampling of bool strings."""
-
-    def __init__(self, sampling: Sampling) -> None:
-        super().__init__()
-        self.sampling = sampling
-
-    def _do(self, problem: PackedProblem, n_samples: int, *args: object, **kwargs: object) -> Packed:
-        return pack_rows(self.sampling._do(problem.problem, n_samples, *args, **kwargs))
-
-
-class PackedCrossover(UniformCrossover):
-    """`UniformCrossover` of packed strings."""
-
-    dtype = np.uint8
-
-    def _n_bytes(self, X: Packed) -> int:
-        return X.shape[-1]
-
-    def _exchanged(self, a: Packed, b: Packed, drawn: Packed) -> Packed:
-        return (a ^ b) & drawn
-
-
-class PackedBitFlip(SparseBitFlip):
-    """`SparseBitFlip` of packed strings."""
-
-    dtype = np.uint8
-
-    def _flips(self, problem: PackedProblem, n: int, random_state: Generator) -> tuple[Integers, Integers]:
-        return super()._flips(problem.problem, n, random_state)
-
-    def _flip(self, X: Packed, at: Integers | tuple[Integers, Integers]) -> None:
-        *rows, positions = at if isinstance(at, tuple) else (at,)
-        np.bitwise_xor.at(X, (*rows, positions >> 3), (128 >> (positions & 7)).astype(np.uint8))
 
 
 ETA = 20.0
@@ -460,7 +320,7 @@ class MixedSampling(Sampling):
         return X
 
 
-class MixedCrossover(Crossover):
+class MixedCrossover(RowCrossover):
     """Uniform crossover of the bits, simulated binary crossover of the reals.
 
     Parameters
@@ -472,30 +332,26 @@ class MixedCrossover(Crossover):
     """
 
     def __init__(self, n_bits: int, prob: float = CROSSOVER) -> None:
-        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
+        super().__init__(prob)
         self.n_bits = n_bits
 
     def cross(self, problem: Problem, X: Matrix, parents: Integers, *, random_state: Generator) -> Matrix:
-        """Cross the rows of `X` of the pairs `parents` (n, 2), with the draws of `do`; return 2n rows."""
+        """Cross the rows of `X` of the pairs `parents` (n, 2); return the n first children, then the n second ones."""
         children: Matrix = X[parents.T]
-        taking_place = random_state.random(len(parents)) < self.prob.get()
+        n = len(parents)
+        taking_place = random_state.random(n) < self.prob.get()
         if taking_place.any():
-            children[:, taking_place] = self._do(problem, children, random_state=random_state)[:, taking_place]
+            bits, reals = children[:, :, : self.n_bits], children[:, :, self.n_bits :]
+            exchanged = random_state.random((n, self.n_bits)) < 0.5
+            crossed = np.where(exchanged, bits[::-1], bits)
+            zeros, ones = np.zeros(reals.shape[2]), np.ones(reals.shape[2])
+            eta, half = np.full((n, 1), ETA), np.full((n, 1), 0.5)
+            reals = cross_sbx(reals, zeros, ones, eta, half, half, random_state=random_state)
+            children[:, taking_place] = np.concatenate((crossed, reals), axis=2)[:, taking_place]
         return children.reshape(-1, X.shape[1])
 
-    def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
-        bits, reals = X[:, :, : self.n_bits], X[:, :, self.n_bits :]
-        n_matings, n_reals = reals.shape[1:]
-        exchanged = random_state.random((n_matings, self.n_bits)) < 0.5
-        half = np.full((n_matings, 1), 0.5)
-        children = np.empty_like(X)
-        children[:, :, : self.n_bits] = np.where(exchanged, bits[::-1], bits)
-        zeros, ones, eta = np.zeros(n_reals), np.ones(n_reals), np.full((n_matings, 1), ETA)
-        children[:, :, self.n_bits :] = cross_sbx(reals, zeros, ones, eta, half, half, random_state=random_state)
-        return children
 
-
-class MixedMutation(Mutation):
+class MixedMutation(RowMutation):
     """Bit flip of the bits, polynomial mutation of the reals, each entry with the same probability.
 
     Parameters
@@ -507,24 +363,18 @@ class MixedMutation(Mutation):
     """
 
     def __init__(self, n_bits: int, prob_var: float | None = None) -> None:
-        super().__init__(prob=1.0, prob_var=prob_var)
+        super().__init__(prob_var)
         self.n_bits = n_bits
 
-    def mutate(self, problem: Problem, X: Matrix, *, random_state: Generator, **kwargs: object) -> Matrix:
-        """Return mutated rows, with the draws of `do`."""
-        mutated = self._do(problem, X, random_state=random_state)
-        random_state.random(len(X))  # pymoo draws whether an individual mutates, which all do
-        return mutated
-
-    def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
+    def mutate(
+        self, problem: Problem, X: Matrix, *, random_state: Generator, algorithm: Algorithm | None = None
+    ) -> Matrix:
+        """Return mutated rows."""
         bits, reals = X[:, : self.n_bits], X[:, self.n_bits :]
         n, n_reals = reals.shape
         probability = self.get_prob_var(problem, size=n)
         flipped = random_state.random(bits.shape) < probability[:, None]
-        mutated = np.empty_like(X)
-        mutated[:, : self.n_bits] = np.where(flipped, 1 - bits, bits)
         zeros, ones, eta = np.zeros(n_reals), np.ones(n_reals), np.full(n, ETA)
-        mutated[:, self.n_bits :] = mut_pm(
-            reals, zeros, ones, eta, probability, at_least_once=False, random_state=random_state
-        )
-        return mutated
+        mutated = mut_pm(reals, zeros, ones, eta, probability, at_least_once=False, random_state=random_state)
+        random_state.random(n)  # pymoo draws whether an individual mutates, which all do
+        return np.concatenate((np.where(flipped, 1 - bits, bits), mutated), axis=1)

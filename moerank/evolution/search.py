@@ -1,33 +1,28 @@
-"""The search loop: ask, evaluate, tell, with an exact archive, a history and a journal of the evaluations.
+"""The search loop: pymoo's own, with an exact archive, a history and a memo of the evaluations.
 
 The populations are the same, bit for bit, as in ``pymoo.optimize.minimize`` with the same seed. A search is resumed by
-running it again from its seed with the objectives in the journal.
+running it again from its seed with the memo.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import partial
 
 import moocore
 import numpy as np
 from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.evaluator import Evaluator
-from pymoo.core.individual import Individual
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
-from moerank.arrays import Array, Matrix, Vector
-from moerank.evolution.archive import Archive, DigestDuplicates, row_digests
-from moerank.evolution.journal import Journal, Record
-from moerank.evolution.rows import RowAlgorithm, Rows
-
-Offspring: TypeAlias = Population | Individual | None
-"""The result of pymoo's ``ask``."""
+from moerank.arrays import Matrix, Vector
+from moerank.evolution.archive import Archive
+from moerank.evolution.memo import Memo
+from moerank.evolution.rows import RowEvaluator, Rows
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ def search(
     *,
     seed: int | None,
     archive: Archive | None = None,
-    journal: Journal | None = None,
+    memo: Memo | None = None,
     progress: Callable[[float, int, int], object] | None = None,
     verbose: bool = False,
 ) -> SearchResult:
@@ -94,9 +89,8 @@ def search(
     Parameters
     ----------
     problem : pymoo Problem
-        It may have the methods ``restore_cache(known)``, which takes the objectives of a journal as a mapping of
-        digests (`row_digests`) to tuples; ``measure_again(X)``, which returns objectives without looking them up; and
-        ``evaluate_rows(rows, digests)``, which returns F for a sequence of rows without copying them to one array.
+        It may have the method ``evaluate_rows(X, digests)``, which returns F for rows with their digests, the same to
+        the bit in any batch.
     algorithm : pymoo Algorithm
         A fresh algorithm, which is copied. Its ``sampling`` makes the initial population.
     termination : int, tuple or pymoo Termination
@@ -106,13 +100,13 @@ def search(
         Seed of all random draws; None draws one.
     archive : Archive, optional
         Known individuals. They stay where nothing dominates them, and this archive becomes that of the result.
-    journal : Journal, optional
-        Each batch of individuals is written to it after its evaluation. If its file exists, the search is repeated with
-        the objectives and times in the file, and goes on where the file ends. The caller removes the file. A drawn seed
-        stands in it, and must be given to go on.
+    memo : Memo, optional
+        Evaluates the individuals and writes them down. If its file exists, the search is repeated with the values and
+        times in the file, and goes on where the file ends; then the archive is measured again. The caller removes the
+        file. A drawn seed stands in it, and must be given to go on.
     progress : callable, optional
         Called after each generation as ``progress(fraction, n_gen, n_eval)`` with the fraction done, in [0, 1], but not
-        for generations that are repeated from a journal.
+        for generations that are repeated from a memo.
     verbose : bool, default False
         Let pymoo print its table, a line per generation.
 
@@ -123,22 +117,14 @@ def search(
     Raises
     ------
     ValueError
-        If the algorithm has been set up already, an objective value is NaN, or the journal is damaged or belongs to
-        another search, configuration or version.
+        If the algorithm has been set up already or has an evaluator of its own, an objective value is NaN, or the memo
+        is refused (see `Memo`).
 
     Notes
     -----
-    However the search ends, the journal holds all earlier evaluations. A resumed search has the same bits as an
-    undisturbed one, if the problem gives equal individuals equal values, draws come from the random state of the
-    algorithm alone, and times from ``algorithm.start_time``, as in all of pymoo. A search that differs from its journal
-    is refused. Only F, G and H of an individual are kept.
-
-    At its end a resumed search measures its archive again, and refuses a journal with other values (without
-    ``measure_again``, values that differ in the first nine digits, as the last bits may depend on the batch). Other
-    individuals are not measured again, so that a user who may write to the folder of the journal could deceive it.
-
-    The clock is monotonic and read once for each batch; pymoo sees that reading as the time since
-    ``algorithm.start_time``.
+    However the search ends, the memo holds all earlier evaluations. A resumed search has the same bits as an
+    undisturbed one, if the problem gives equal individuals equal values and draws come from the random state of the
+    algorithm alone. A limit in seconds counts those before the interruption, and may end a resumed search elsewhere.
 
     Examples
     --------
@@ -150,202 +136,35 @@ def search(
     """
     if algorithm.problem is not None:
         raise ValueError("search: the algorithm has been set up already; give a freshly made one")
+    if type(algorithm.evaluator) not in (Evaluator, RowEvaluator):
+        raise ValueError("search: the algorithm has an evaluator of its own; take pymoo.optimize.minimize for it")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
     algorithm = deepcopy(algorithm)
     termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
-    algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose)
-    if isinstance(algorithm, RowAlgorithm):
-        algorithm.give_rows()
+    archive = Archive() if archive is None else archive
+    evaluator = RowEvaluator() if memo is None else memo
+    evaluator.callback = partial(_collect, archive)
+    algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose, evaluator=evaluator)
     history: list[Generation] = []
-    steps = _Steps(problem, algorithm, Archive() if archive is None else archive, journal, _Clock(time.time()))
-    try:
-        if journal is not None:
-            journal.open(steps.about(), sum(steps.sizes))
-        while algorithm.has_next():
-            n_gen = algorithm.n_iter
-            steps.advance()
-            if algorithm.n_iter == n_gen:
-                # MOEAD tells one individual at a time; its generation is still under way.
-                continue
-            n_eval = algorithm.evaluator.n_eval
-            history.append(Generation(len(history) + 1, n_eval, steps.clock.elapsed, steps.archive.F))
-            if progress is not None and not (journal is not None and journal.repeating):
-                progress(min(1.0, algorithm.termination.perc), len(history), n_eval)
-        if journal is not None:
-            steps.check_end(journal)
-    finally:
-        if journal is not None:
-            journal.close()
-    return SearchResult(algorithm, steps.archive, tuple(history))
-
-
-@dataclass
-class _Steps:
-    """The steps of a search: ask, evaluate or repeat, tell."""
-
-    problem: Problem
-    algorithm: Algorithm
-    archive: Archive
-    journal: Journal | None
-    clock: _Clock
-
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        """The numbers of objectives, inequalities and equalities."""
-        return self.problem.n_obj, self.problem.n_ieq_constr, self.problem.n_eq_constr
-
-    def about(self) -> dict[str, object]:
-        """Return the properties of the search that a journal must share, beside the configuration of the run."""
-        return {
-            "algorithm class": type(self.algorithm).__name__,
-            "seed of the search": self.algorithm.seed,
-            "variables": self.problem.n_var,
-            "objectives, inequalities, equalities": list(self.sizes),
-        }
-
-    def advance(self) -> None:
-        """Ask, evaluate, tell, and add the feasible individuals to the archive."""
-        offspring = self.algorithm.ask()
-        self.algorithm.start_time = self.clock
-        batch = offspring if isinstance(offspring, Rows) else _Members(offspring, self.algorithm)
-        if self.journal is None:
-            batch.evaluate(self.algorithm)
-            self.clock.read()
-        else:
-            self._evaluate_once(batch, self.journal)
-        if offspring is None:
-            # The mating found nothing new: the algorithm has asked its termination to stop.
-            self.algorithm.tell()
-            return
+    while algorithm.has_next():
+        n_gen = algorithm.n_iter
         with np.errstate(invalid="ignore"):  # RVEA takes the arc cosine of angles that rounding made larger than 1
-            self.algorithm.tell(infills=offspring)
-        X, F = batch.feasible()
-        if len(X):
-            self.archive.add(X, F)
-
-    def _evaluate_once(self, batch: Rows | _Members, journal: Journal) -> None:
-        """Take the values of the offspring from the journal, or evaluate them and write them down."""
-        digests = batch.digests
-        record = journal.read(len(digests))
-        if record is None:
-            batch.evaluate(self.algorithm)
-            self.clock.read()
-            journal.append(Record(self.clock.elapsed, digests, batch.values))
-            return
-        if digests != record.digests:
-            i = next(i for i, digest in enumerate(digests) if digest != record.digests[i])
-            journal.differs(f"its individual {i + 1} of {len(digests)} is another than the one asked for")
-        batch.put(record.values, self.algorithm)
-        if not np.array_equal(batch.values, record.values):
-            journal.differs("its values are not those of the initial population that was given")
-        self.clock.put(record.elapsed)
-        if hasattr(self.problem, "restore_cache"):
-            F = record.values[:, : self.problem.n_obj].tolist()
-            self.problem.restore_cache({digest: tuple(row) for digest, row in zip(digests, F, strict=True)})
-
-    def check_end(self, journal: Journal) -> None:
-        """Refuse a journal with further records, or with other values than the archive has when measured again."""
-        n_records = journal.n_records
-        if journal.read() is not None:
-            journal.differs(f"the search ends after {n_records} records")
-        if not journal.resumed or not len(self.archive):
-            return
-        X, F = self.archive.X, self.archive.F
-        if hasattr(self.problem, "measure_again"):
-            right = (self.problem.measure_again(X) == F).all(axis=1)
-        else:
-            again = Evaluator().eval(self.problem, Population.new("X", X), algorithm=self.algorithm)
-            right = np.isclose(again.get("F"), F, rtol=1e-9, atol=1e-12).all(axis=1) & again.get("feas").ravel()
-        if not right.all():
-            i = int(right.argmin())
-            raise ValueError(
-                f"journal {journal.path} holds wrong values: measured again, the member of the front with "
-                f"{F[i].tolist()} has others; remove the journal to begin anew (if the problem itself gives one "
-                "individual changing values, it cannot be resumed)"
-            )
+            algorithm.next()
+        if algorithm.n_iter == n_gen:
+            # MOEAD evaluates one individual at a time; its generation is still under way.
+            continue
+        history.append(Generation(len(history) + 1, evaluator.n_eval, evaluator.elapsed, archive.F))
+        if progress is not None and (memo is None or not memo.repeating):
+            progress(min(1.0, algorithm.termination.perc), len(history), evaluator.n_eval)
+    if memo is not None and memo.resumed and len(archive):
+        memo.check(problem, archive.X, archive.F)
+    return SearchResult(algorithm, archive, tuple(history))
 
 
-class _Members:
-    """Individuals of pymoo, with the methods of `Rows`."""
-
-    def __init__(self, offspring: Offspring, algorithm: Algorithm) -> None:
-        self.offspring = offspring
-        self.members = np.empty(0, object) if offspring is None else np.atleast_1d(offspring)
-        problem = algorithm.problem
-        self.sizes = problem.n_obj, problem.n_ieq_constr, problem.n_eq_constr
-        elimination = getattr(algorithm, "eliminate_duplicates", None)
-        self.elimination = elimination if isinstance(elimination, DigestDuplicates) else None
-
-    @property
-    def digests(self) -> list[bytes]:
-        if self.elimination is not None:
-            return self.elimination.digests(self.members)
-        return row_digests(_row(individual.X) for individual in self.members)
-
-    def evaluate(self, algorithm: Algorithm) -> None:
-        problem, evaluator = algorithm.problem, algorithm.evaluator
-        if self.offspring is None:
-            return
-        if (
-            hasattr(problem, "evaluate_rows")
-            and type(evaluator) is Evaluator
-            and self.elimination is not None
-            and not any(individual.evaluated for individual in self.members)
-        ):
-            self.put(problem.evaluate_rows([individual.X for individual in self.members], self.digests), algorithm)
-        else:
-            evaluator.eval(problem, self.offspring, algorithm=algorithm)
-
-    def put(self, values: Matrix, algorithm: Algorithm) -> None:
-        """Do the work of pymoo's evaluator with known values, without putting all rows into one large array."""
-        evaluator = algorithm.evaluator
-        needed = set(evaluator.evaluate_values_of) if evaluator.skip_already_evaluated else None
-        new = [i for i, individual in enumerate(self.members) if needed is None or not needed <= individual.evaluated]
-        parts = np.split(values[new], np.cumsum(self.sizes)[:2], axis=1)
-        for k, i in enumerate(new):
-            for name, part in zip("FGH", parts, strict=True):
-                self.members[i].set(name, part[k].copy())
-            self.members[i].evaluated.update("FGH")
-        evaluator.n_eval += len(new)
-        if evaluator.callback and self.offspring is not None:
-            evaluator.callback(self.offspring)
-
-    @property
-    def values(self) -> Matrix:
-        """F, G and H of the individuals side by side."""
-        names = [name for name, size in zip("FGH", self.sizes, strict=True) if size]
-        rows = [np.concatenate([np.ravel(getattr(individual, name)) for name in names]) for individual in self.members]
-        return np.array(rows, np.float64).reshape(len(rows), sum(self.sizes))
-
-    def feasible(self) -> tuple[list[Array], Matrix]:
-        feasible = [individual for individual in self.members if individual.feas]
-        return [individual.X for individual in feasible], np.array([individual.F for individual in feasible])
-
-
-def _row(X: Array) -> Array:
-    """Return a row for its digest: numbers as they are, text and other objects as bytes of their text."""
-    return X if X.dtype.kind in "biufc" else np.frombuffer(repr(X.tolist()).encode(), np.uint8)
-
-
-class _Clock(float):
-    """The beginning of a search, in seconds since 1970, for pymoo's ``start_time``.
-
-    The present minus this number is the last reading in seconds, so that a repeated search sees the same times.
-    """
-
-    elapsed = 0.0
-
-    def __init__(self, now: float) -> None:
-        self.begin = time.monotonic()
-
-    def __rsub__(self, now: float) -> float:
-        return self.elapsed
-
-    def read(self) -> None:
-        """Read the clock."""
-        self.elapsed = max(self.elapsed, time.monotonic() - self.begin)
-
-    def put(self, elapsed: float) -> None:
-        """Set the clock to an earlier reading."""
-        self.elapsed = elapsed
-        self.begin = time.monotonic() - elapsed
+def _collect(archive: Archive, batch: Rows | Population) -> None:
+    """Add the feasible individuals of an evaluated batch to an archive."""
+    if isinstance(batch, Rows):
+        front = batch.take(moocore.is_nondominated(batch.F))
+        archive.add(front.strings, front.F)
+    elif feasible := [individual for individual in batch if individual.feas]:
+        archive.add([individual.X for individual in feasible], np.array([individual.F for individual in feasible]))

@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from moerank.checks import check_at_least, unknown
-from moerank.files import open_regular, prepare_folder, remove_old_remains, replace_file
+from moerank.files import open_regular, prepare_folder, replace_file
 from moerank.solvers import plugins
 
 if TYPE_CHECKING:
@@ -180,5 +180,4 @@ def _write(deployment: Deployment) -> None:
             raise ValueError(f"{path} exists with other content; remove it, or choose another file with --out")
     for path, content in deployment.files.items():
         prepare_folder(path.parent)
-        remove_old_remains(path)
         replace_file(path, content)

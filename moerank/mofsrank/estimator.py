@@ -64,6 +64,7 @@ from moerank.statistics import LEVEL, level_of_each
 from moerank.verdict import Part, Verdict, judge
 
 if TYPE_CHECKING:  # matplotlib takes long to load
+    from distributed import Client
     from matplotlib.axes import Axes
 
 
@@ -136,13 +137,14 @@ class MOFSRank(RankingEstimator):
         over its published grid. Without validation data the backend stays as it is.
     random_state : int, optional
         Seed; None draws one, kept in `random_state_`.
-    workers : int, default 1
-        Threads. The result is the same to the bit for any number.
-    journal : path, optional
+    workers : int or distributed.Client, default 1
+        Threads, or a client of a Dask scheduler whose workers evaluate the individuals in slices. The result is the
+        same to the bit for any number.
+    memo : path, optional
         Beginning of the names of the files, one per stage, to which the evaluations are written. The files stay at the
         end; remove them once the result is safe.
     resume : bool, default False
-        Go on from the journal if there is one: the search is repeated without training its individuals again. It needs
+        Go on from the memo if there is one: the search is repeated without training its individuals again. It needs
         the same data, arguments and `random_state`.
     progress : callable, optional
         Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, with the fraction of the
@@ -234,8 +236,8 @@ class MOFSRank(RankingEstimator):
     margin: float = SEARCH_DEFAULTS.margin
     tune: bool = True
     random_state: int | None = None
-    workers: int = 1
-    journal: str | Path | None = None
+    workers: int | Client = 1
+    memo: str | Path | None = None
     resume: bool = False
     progress: SearchProgress | None = None
     verbose: bool = False

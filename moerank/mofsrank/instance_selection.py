@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from moerank.arrays import Array, Integers, Mask, Matrix
+from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import check_choice, check_room
 from moerank.data import RankingData
 from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
@@ -16,17 +16,11 @@ from moerank.evolution import (
     DENSITY,
     DensitySampling,
     DigestDuplicates,
-    KeepAsIs,
     Operators,
-    PackedBitFlip,
-    PackedCrossover,
-    PackedSampling,
     SparseBitFlip,
     UniformCrossover,
-    count_ones,
-    unpack_rows,
 )
-from moerank.kernels.threads import PIECE, in_pieces, workers_for
+from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
@@ -40,7 +34,7 @@ from moerank.rankers import (
 )
 from moerank.training.masks import Unit
 
-MOST_PAIRS = 5_000_000
+MOST_PAIRS = 1_000_000
 """Largest number of preference pairs for which a bit stands for a pair by default."""
 
 USUAL_POPULATION = 100
@@ -138,47 +132,21 @@ class InstanceSelection(Stage):
             "sampling": DensitySampling(*self.density),
             "crossover": UniformCrossover(self.crossover),
             "mutation": SparseBitFlip(self.mutation),
-            "repair": KeepAsIs(),
             "eliminate_duplicates": DigestDuplicates(),
         }
 
-    def packed_operators(self) -> Operators:
-        """Return the same operators for the packed strings of a `PackedProblem`."""
-        return self.operators() | {
-            "sampling": PackedSampling(DensitySampling(*self.density)),
-            "crossover": PackedCrossover(self.crossover),
-            "mutation": PackedBitFlip(self.mutation),
-        }
-
-    def _is_empty(self, X: Array) -> Mask:
+    def _is_empty(self, X: Mask) -> Mask:
         """Whether no pair is left to train on."""
-        if self.unit == "pair":
-            return super()._is_empty(X)
-        return n_pairs_kept(self.train, self.unit, self._unpacked(X)) == 0
+        return super()._is_empty(X) if self.unit == "pair" else n_pairs_kept(self.train, self.unit, X) == 0
 
-    def _unpacked(self, X: Array) -> Mask:
-        return X if X.dtype == np.bool_ else unpack_rows(X, self.n_var)
+    def _train(self, X: Mask) -> Population:
+        return train_population(self.backend, self.train, pair_mask=X, unit=self.unit)
 
-    def _train(self, X: Array) -> Population:
-        if X.dtype == np.bool_:
-            return train_population(self.backend, self.train, pair_mask=X, unit=self.unit)
-        # A few packed strings at a time are unpacked into the same memory, because new memory takes threads longer.
-        room = np.empty((min(len(X), PIECE), self.n_var), np.bool_)
-        groups = (unpack_rows(X[begin : begin + PIECE], self.n_var, room) for begin in range(0, len(X), PIECE))
-        return side_by_side(
-            train_population(self.backend, self.train, pair_mask=masks, unit=self.unit) for masks in groups
-        )
-
-    def _n_pairs(self, X: Array) -> Integers:
-        if self.unit == "pair" and X.dtype != np.bool_:
-            return np.concatenate(in_pieces(count_ones, X, workers_for(X.nbytes, self.workers)))
-        return n_pairs_kept(self.train, self.unit, self._unpacked(X))
-
-    def _candidates(self, X: Array) -> Candidates:
+    def _candidates(self, X: Mask) -> Candidates:
         return self._judged(
             np.ones((len(X), self.train.n_features), bool),
             side_by_side(in_pieces(self._train, X, self.workers)),
-            n_pairs=self._n_pairs(X),
+            n_pairs=n_pairs_kept(self.train, self.unit, X),
         )
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 from pymoo.core.problem import Problem
-from pymoo.core.repair import Repair
+from pymoo.core.repair import NoRepair, Repair
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, in_column_order
-from moerank.evolution import KeepAsIs
 from moerank.mofsrank.settings import Limits, LimitsSection
 
 UNLIMITED = Limits()
@@ -106,7 +105,7 @@ class FeatureStrings:
 
     def repair(self, used: Integers | None = None) -> Repair:
         """Return the repair of strings that break a limit; see `KeepLimits`."""
-        return KeepLimits(self, used) if self.limits.given else KeepAsIs()
+        return KeepLimits(self, used) if self.limits.given else NoRepair()
 
     def _of_bits(self, values: Array) -> Vector:
         """Return the sums of the values of features over each bit, shape (n_bits,)."""

@@ -1,4 +1,4 @@
-"""Searches of the stages, one after the other, with their algorithms, journals and histories."""
+"""Searches of the stages, one after the other, with their algorithms, memos and histories."""
 
 from __future__ import annotations
 
@@ -11,22 +11,13 @@ import numpy as np
 import pandas as pd
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.population import Population
-from pymoo.core.problem import Problem
 from pymoo.core.sampling import Sampling
 
 from moerank.arrays import Array, Mask, Matrix
 from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
-from moerank.evolution import (
-    Archive,
-    Factory,
-    Journal,
-    PackedProblem,
-    SearchResult,
-    make_algorithm,
-    search,
-    unpack_rows,
-)
+from moerank.evolution import Archive, Factory, Memo, SearchResult, make_algorithm, search
+from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.ensemble import Ensemble
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.front import Front
@@ -67,9 +58,8 @@ class StagedSearch:
             workers=settings.workers,
             **chosen.model_dump(include={"density", "crossover", "mutation"}),
         )
-        found = self._search("instance_selection", stage, chosen)
-        X = found.X if found.X.dtype == np.bool_ else unpack_rows(found.X, stage.n_var)
-        return spread_along_front(X, found.F, chosen.max_subsets, include_all=chosen.include_all)
+        archive = self._search("instance_selection", stage, chosen)
+        return spread_along_front(archive.X, archive.F, chosen.max_subsets, include_all=chosen.include_all)
 
     def select_features(self, pair_masks: Mask | None) -> Front:
         """Run the second stage, and return its front; without masks all rankers train on all pairs."""
@@ -84,10 +74,10 @@ class StagedSearch:
             **self._shared(),
             **chosen.model_dump(include={"form", "decay", "importance", "redundancy", "crossover", "mutation"}),
         )
-        found = self._search("feature_selection", stage, chosen)
-        rankers, subsets, _ = stage.most_accurate(found.X)
+        archive = self._search("feature_selection", stage, chosen)
+        rankers, subsets, _ = stage.most_accurate(archive.X)
         trained_on = None if pair_masks is None else subsets[:, None] == np.arange(len(pair_masks))
-        return Front(found.F, stage.feature_mask(found.X), rankers, trained_on)
+        return Front(archive.F, stage.feature_mask(archive.X), rankers, trained_on)
 
     def combine(self, front: Front) -> Front:
         """Run the third stage on the members of a front, and return its front."""
@@ -104,9 +94,9 @@ class StagedSearch:
         archive = Archive()
         if chosen.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
-        found = self._search("ensemble", stage, chosen, archive=archive)
-        trained_on = None if front.trained_on is None else stage.summed(found.X) @ front.trained_on
-        return Front(found.F, stage.feature_mask(found.X), LinearPopulation(stage.weights(found.X)), trained_on)
+        archive = self._search("ensemble", stage, chosen, archive=archive)
+        trained_on = None if front.trained_on is None else stage.summed(archive.X) @ front.trained_on
+        return Front(archive.F, stage.feature_mask(archive.X), LinearPopulation(stage.weights(archive.X)), trained_on)
 
     def _shared(self) -> Parameters:
         """Return the arguments that the second and the third stage share."""
@@ -121,11 +111,13 @@ class StagedSearch:
     def _search(self, name: str, stage: Stage, chosen: StageSettings, *, archive: Archive | None = None) -> Archive:
         """Search a stage; return the non-dominated individuals of all evaluations and of the given archive."""
         settings = self.settings
-        problem, searching, termination = search_arguments(name, stage, settings.algorithm, chosen)
+        searching, termination = search_arguments(name, stage, settings.algorithm, chosen)
         sequence = np.random.SeedSequence(settings.random_state, spawn_key=(STAGES.index(name),))
-        journal = self._journal(name, stage)
-        if journal is not None and not settings.resume:
-            journal.remove()
+        if settings.client is not None:
+            stage.slices = Slices(settings.client, stage)
+        memo = self._memo(name, stage)
+        if memo is not None and not settings.resume:
+            memo.remove()
         report = settings.progress
         archive = Archive() if archive is None else archive
 
@@ -134,12 +126,12 @@ class StagedSearch:
                 report(name, fraction, n_gen, n_eval)
 
         result = search(
-            problem,
+            stage,
             searching,
             termination,
             seed=int(sequence.generate_state(1)[0]),
             archive=archive,
-            journal=journal,
+            memo=memo,
             progress=progress,
             verbose=settings.verbose,
         )
@@ -153,27 +145,27 @@ class StagedSearch:
         )
         return result.archive
 
-    def _journal(self, name: str, stage: Stage) -> Journal | None:
-        """Return the journal of one stage."""
-        if self.settings.journal is None:
+    def _memo(self, name: str, stage: Stage) -> Memo | None:
+        """Return the memo of one stage."""
+        if self.settings.memo is None:
             return None
-        path = Path(self.settings.journal)
+        path = Path(self.settings.memo)
         about = {"stage": name, "data": digest_of_data(self.train), **self.settings.configuration()}
         about["backend"] = repr(stage.backend)
-        return Journal(path.with_name(f"{path.name}.{name}"), about)
+        return Memo(path.with_name(f"{path.name}.{name}"), about)
 
 
 def search_arguments(
     name: str, stage: Stage, algorithm: str | Factory, settings: StageSettings
-) -> tuple[Problem, Algorithm, object]:
-    """Return the problem of a stage, a fresh pymoo algorithm for it, and its termination.
+) -> tuple[Algorithm, object]:
+    """Return a fresh pymoo algorithm for a stage, and its termination.
 
     Sparse searches are for feature strings; NSGA-II takes their place in the other stages. Raises a ValueError that
     names the stage if the population does not fit in memory.
     """
     population = settings.population
     check_room(f"{name}: a population of {population:,} strings of {stage.n_var:,}", population * stage.n_var)
-    problem, operators = stage, stage.operators()
+    operators = stage.operators()
     if is_sparse(algorithm):
         if isinstance(stage, FeatureSelection):
             del operators["sampling"]  # the search has its own
@@ -181,9 +173,7 @@ def search_arguments(
             algorithm = "nsga2"
     if settings.initial is not None:
         operators["sampling"] = _checked(name, stage, settings.initial)
-    elif isinstance(stage, InstanceSelection) and isinstance(algorithm, str):
-        problem, operators = PackedProblem(stage), stage.packed_operators()
-    return problem, make_algorithm(algorithm, population, operators, stage.n_obj), _end(algorithm, settings)
+    return make_algorithm(algorithm, population, operators, stage.n_obj), _end(algorithm, settings)
 
 
 class _Initial(Sampling):  # type: ignore[misc]

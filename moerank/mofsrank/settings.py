@@ -1,4 +1,4 @@
-"""Settings of a search: arguments of `MOFSRank`, tables of problem files, and configurations of journals."""
+"""Settings of a search: arguments of `MOFSRank`, tables of problem files, and configurations of memos."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ class InstanceSelectionSettings(StageSettings):
     Attributes
     ----------
     unit : {"auto", "pair", "document", "query"}
-        Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to five million of them, else a query; it is a
+        Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to a million of them, else a query; it is a
         query where queries or documents have weights.
     density : (float, float)
         Range of the shares of ones in the initial population.
@@ -366,7 +366,8 @@ class Settings(SearchSettings):
     tune: bool
     random_state: Annotated[int, at_least(0)]
     workers: Annotated[int, at_least(1), AfterValidator(most_workers)] = Field(exclude=True)
-    journal: str | Path | None = Field(exclude=True)
+    client: Any = Field(exclude=True)
+    memo: str | Path | None = Field(exclude=True)
     resume: bool = Field(exclude=True)
     progress: SearchProgress | None = Field(exclude=True)
     verbose: bool = Field(exclude=True)
@@ -374,7 +375,9 @@ class Settings(SearchSettings):
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
         """Return the checked arguments; a ValueError names the argument, or the stage and the key."""
-        given = {name: arguments[name] for name in cls.model_fields}
+        given = {name: arguments[name] for name in cls.model_fields if name != "client"}
+        has_cluster = hasattr(given["workers"], "scatter")  # it is a Client
+        given |= {"client": given["workers"], "workers": 1} if has_cluster else {"client": None}
         given["backend"] = read_backend(given["backend"], selects_instances=given["instance_selection"] is not False)
         given["metric"] = as_metric(given["metric"], NDCG(10))
         given["limits"] = given["limits"] or {}

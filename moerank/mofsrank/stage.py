@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from pymoo.core.problem import Problem
 
-from moerank.arrays import Array, Mask, Matrix
+from moerank.arrays import Array, Mask, Matrix, Vector
 from moerank.checks import check_at_least, check_share, most_workers
 from moerank.data import RankingData
 from moerank.evolution import CROSSOVER, Operators, row_digests
 from moerank.metrics import NDCG, Metric
+from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
 from moerank.rankers import FitnessBackend, Population
 
@@ -24,8 +25,8 @@ class Stage(Problem):  # type: ignore[misc]
     A subclass trains the rankers of the strings (`_candidates`) and gives the operators that suit them (`operators`).
     `crossover` is the probability p_c that two parents are crossed, `mutation` the probability p_m that an entry of a
     string changes, by default 1 / n_var. `workers` threads share a batch; the objective values are the same to the bit
-    for any number. `n_counted` is the largest count of an objective, by default `n_var`. `settings` are passed on to
-    pymoo, as ``vtype`` or bounds.
+    for any number. With `slices` a cluster measures the batches. `n_counted` is the largest count of an objective, by
+    default `n_var`. `settings` are passed on to pymoo, such as ``vtype`` or bounds.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class Stage(Problem):  # type: ignore[misc]
         self.workers = most_workers(workers)
         most = n_var if n_counted is None else n_counted
         self.bounds_of_objectives = np.array([entry.bounds(train, most) for entry in self.objectives], np.float64).T
-        self._known: dict[bytes, tuple[float, ...]] = {}
+        self._known: dict[bytes, Vector] = {}
+        self.slices: Slices | None = None
 
     @abstractmethod
     def operators(self) -> Operators:
@@ -83,30 +85,25 @@ class Stage(Problem):  # type: ignore[misc]
         return np.logical_not(np.any(X, axis=1))
 
     def _evaluate(self, X: Array, out: dict[str, object], *args: object, **kwargs: object) -> None:
-        if self.vtype is bool and X.dtype not in (np.bool_, np.uint8):
+        if self.vtype is bool and X.dtype != np.bool_:
             raise ValueError(
                 f"{type(self).__name__}: strings must be bool, and the algorithm makes {X.dtype}; give it the "
                 "operators of the problem, as in NSGA2(100, **problem.operators())"
             )
         out["F"] = self.evaluate_rows(X, row_digests(X))
 
-    def evaluate_rows(self, rows: Sequence[Array] | Array, digests: Sequence[bytes]) -> Array:
+    def evaluate_rows(self, X: Array, digests: Sequence[bytes]) -> Array:
         """Return the objectives (n, n_objectives) of individuals, given their digests."""
-        first_row = {digest: row for row, digest in reversed(list(enumerate(digests))) if digest not in self._known}
-        if first_row:
-            numbers = np.array(sorted(first_row.values()))
-            if isinstance(rows, np.ndarray) and len(numbers) == len(rows):
-                X: Array = rows  # long strings are not copied
-            else:
-                X = np.array([rows[row] for row in numbers])
-            self.check(X)
-            empty = self._is_empty(X)
-            for row in numbers[empty]:
-                self._known[digests[row]] = self.worst
-            if empty.any():
-                X, numbers = X[~empty], numbers[~empty]
-            for row, objectives in zip(numbers, self.measure(X).tolist(), strict=True):
-                self._known[digests[row]] = tuple(objectives)
+        first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in self._known}
+        if first:
+            new = np.array(sorted(first.values()))
+            rows = X if len(new) == len(X) else X[new]  # long strings are not copied
+            self.check(rows)
+            usable = ~self._is_empty(rows)
+            F = np.tile(np.array(self.worst), (len(rows), 1))
+            measure = self.measure if self.slices is None else self.slices.measure
+            F[usable] = measure(rows if usable.all() else rows[usable])
+            self._known |= {digests[i]: values for i, values in zip(new, F, strict=True)}
         return np.array([self._known[digest] for digest in digests])
 
     def measure(self, X: Array) -> Matrix:
@@ -123,14 +120,9 @@ class Stage(Problem):  # type: ignore[misc]
             self.train, self.metric, feature_mask, rankers, backend=self.backend, workers=self.workers, **measured
         )
 
-    def restore_cache(self, known: Mapping[bytes, tuple[float, ...]]) -> None:
-        """Add known objective values, by the digests of their individuals."""
-        self._known.update(known)
-
-    def measure_again(self, X: Array) -> Matrix:
-        """Forget all known values, and return the objectives (n, n_objectives) of any individuals."""
-        self._known.clear()
-        return np.asarray(self.evaluate(X), np.float64)
+    def __getstate__(self) -> dict[str, object]:
+        """Leave what other processes neither need nor may have: the values so far, and the cluster."""
+        return self.__dict__ | {"_known": {}, "slices": None}
 
     def __deepcopy__(self, memo: dict[int, object]) -> Stage:
         """Return the stage itself: pymoo copies problems with their histories, and data need no copy."""

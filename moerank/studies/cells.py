@@ -21,9 +21,9 @@ from pydantic import BaseModel, ValidationError
 from threadpoolctl import threadpool_limits
 
 from moerank.checks import check_at_least, first_mistake, most_workers
-from moerank.data.dask import connect, gone
 from moerank.files import FULL, Json, cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
 from moerank.kernels.ahead import end_with
+from moerank.mofsrank.dask_slices import connect, gone
 from moerank.solvers import allow_code, code_is_allowed
 from moerank.studies.result import FORMAT, MOST_BYTES, STRICT, Stored, check_format
 from moerank.version import VERSION

@@ -272,7 +272,7 @@ def run_fold(
     random_state: int | None = None,
     workers: int | Client = 1,
     data: str | Path | None = None,
-    journal: str | Path | None = None,
+    memo: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
     baselines: bool = True,
@@ -296,10 +296,10 @@ def run_fold(
         Threads; the result is the same for any number.
     data : path, optional
         Where files of data are; see `Problem.load_fold`.
-    journal : path, optional
+    memo : path, optional
         Where a search writes down what it evaluates.
     resume : bool, default False
-        Go on from the journal if there is one.
+        Go on from the memo if there is one.
     progress : callable, optional
         Called as ``progress(stage, fraction, text)``.
     baselines : bool, default True
@@ -324,11 +324,8 @@ def run_fold(
         (train, vali, test), limits = problem.load_limited_fold(fold, data)
         parts: Parts = {"train": train, "validation": vali, "test": test}
         metric = problem.metric.make()
-        for remark in filter(None, (check_differing(metric, part) for part in (train, test))):
-            if baselines or fold == 1:  # a study says it of its first fold
-                warnings.warn(remark, stacklevel=2)
-        large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
-        metrics = (metric, MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2"))
+        _warn_of_equal_queries(metric, (train, test), aloud=baselines or fold == 1)
+        metrics = (metric, _second_metric(metric, parts))
         clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
@@ -345,7 +342,7 @@ def run_fold(
             "tune": False,  # the backend is tuned already
             "random_state": random_state,
             "workers": workers,
-            "journal": journal,
+            "memo": memo,
             "resume": resume,
             "progress": lambda stage, fraction, number, _: report(stage, fraction, COUNTED[stage].format(number)),
             **problem.offers(),
@@ -392,6 +389,19 @@ def _data_fields(parts: Parts) -> Json:
     }
 
 
+def _warn_of_equal_queries(metric: Metric, parts: Iterable[RankingData], *, aloud: bool) -> None:
+    """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of its first fold."""
+    for remark in [check_differing(metric, part) for part in parts]:
+        if remark and aloud:
+            warnings.warn(remark, stacklevel=3)
+
+
+def _second_metric(metric: Metric, parts: Parts) -> Metric:
+    """Return MAP, or NDCG@10 beside MAP, with the linear gain if a label is too large for the usual one."""
+    large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
+    return MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2")
+
+
 def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
     """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
     if solver.tuned and callable(getattr(estimator, "tune", None)):
@@ -427,7 +437,7 @@ def _validated(
         n_settings += len(grid_of(defaults["backend"], train))
     fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
     n_parts, values = problem.comparison.cross_validation, []
-    defaults = {**defaults, "journal": None, "resume": False, "progress": None}
+    defaults = {**defaults, "memo": None, "resume": False, "progress": None}
     for number in range(1, n_parts + 1):
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
         parts = dict(zip(PARTS, deal_queries(train, number, n_parts, seed=defaults["random_state"]), strict=True))

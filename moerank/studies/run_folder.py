@@ -22,7 +22,7 @@ from moerank.files import Json, prepare_folder
 from moerank.metrics import Metric
 from moerank.rankers.model import Model
 from moerank.studies.problem import MetricSection, Problem
-from moerank.studies.result import FILES, JOURNAL, RESULT, Result, find_result, read_result, unfinished, write_result
+from moerank.studies.result import FILES, MEMO, RESULT, Result, find_result, read_result, unfinished, write_result
 from moerank.studies.run_fold import ALL_FEATURES, Progress, configuration, run_fold
 from moerank.studies.solver import Solver
 from moerank.verdict import MARGIN, Verdict, judge
@@ -73,17 +73,17 @@ def run_folds(
             say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
             complete = all((folder / name).exists() for name in FILES)
         else:
-            for journal in () if resume else unfinished(folder):
-                say(f"starting anew; {journal} of an interrupted run is removed (--resume would continue it)")
-                journal.unlink(missing_ok=True)
-            run: dict[str, Any] = {"workers": workers, "data": data, "journal": folder / JOURNAL, "resume": resume}
+            for memo in () if resume else unfinished(folder):
+                say(f"starting anew; {memo} of an interrupted run is removed (--resume would continue it)")
+                memo.unlink(missing_ok=True)
+            run: dict[str, Any] = {"workers": workers, "data": data, "memo": folder / MEMO, "resume": resume}
             with progress() as report:
                 result = run_fold(problem, fold, solver, seed, **run, progress=report)
             complete = False
         if not complete:
             write_result(result, folder)
-        for journal in unfinished(folder):  # only now: whoever is killed before goes on from them
-            journal.unlink(missing_ok=True)
+        for memo in unfinished(folder):  # only now: whoever is killed before goes on from them
+            memo.unlink(missing_ok=True)
         yield result
 
 

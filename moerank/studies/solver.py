@@ -23,7 +23,7 @@ from moerank.solvers import find_solver, make_solver, read_text, solver_entry, s
 
 RUN_ARGUMENTS = {
     "checkpoint": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
-    "journal": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
+    "memo": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
     "progress": "moerank run shows it",
     "random_state": "set it with --seed",
     "resume": "set it with --resume",
@@ -32,7 +32,7 @@ RUN_ARGUMENTS = {
 }
 """Arguments of solvers that belong to a run and not to a method, with their substitutes; no file may set them."""
 
-SET_BY_RUN = ("journal", "progress", "resume", "workers")
+SET_BY_RUN = ("memo", "progress", "resume", "workers")
 """Parameters of an estimator that a run sets in any case; results do not depend on them."""
 
 IGNORED = (*SET_BY_RUN, "verbose")

@@ -199,8 +199,8 @@ def notebook(scratch, rounds):
             yield f"fit: {error}"
         for number in range(rounds):
             begin = time.monotonic()
-            _, error = cell(f"fitted(journal='j{number}')", interrupted_after=random.Random(number).uniform(0.2, 2))
-            again, failed = cell(f"print(fitted(journal='j{number}', resume=True).coef_.tobytes().hex())")
+            _, error = cell(f"fitted(memo='j{number}')", interrupted_after=random.Random(number).uniform(0.2, 2))
+            again, failed = cell(f"print(fitted(memo='j{number}', resume=True).coef_.tobytes().hex())")
             if failed or again != whole or error not in ("KeyboardInterrupt", None):
                 yield f"interrupt {number} after {time.monotonic() - begin:.1f} s: {error} {failed}"
         study = (

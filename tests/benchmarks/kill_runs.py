@@ -5,7 +5,7 @@
 MOFSRank on a small planted problem with every algorithm of the table and pymoo's own loop of MOEA/D. A run is killed up
 to four times before it may end, and runs are begun until there are as many kills as asked for and each pair of stage
 and algorithm had two. Prints how many kills each pair had, and what differs; exit code 1 if anything does, or if a
-journal stays behind.
+memo stays behind.
 """
 
 import argparse
@@ -45,12 +45,12 @@ CHOICES = {**{name: name for name in ALGORITHMS}, "MOEAD of pymoo": moead_loop}
 PAIRS = [(name, stage) for name in CHOICES for stage in STAGES]
 
 
-def run(algorithm, journal, resume):
+def run(algorithm, memo, resume):
     """Return a fitted solver."""
     train, vali, _ = load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3, seed=5)
     return MOFSRank(
         metric=NDCG(5), instance_selection=BUDGET, feature_selection=BUDGET, ensemble=BUDGET, random_state=0,
-        algorithm=CHOICES[algorithm], journal=journal, resume=resume,
+        algorithm=CHOICES[algorithm], memo=memo, resume=resume,
     ).fit(train.X, train.y, qid=train.qid, validation=vali)  # fmt: skip
 
 
@@ -70,18 +70,18 @@ def digest(solver):
     return f"{whole.hexdigest()} {solver.front_['features'].tolist()} {solver.chosen_} {solver.n_evaluations_}"
 
 
-def child(algorithm, journal, resume, out):
-    out.write_text(digest(run(algorithm, journal, resume)))
+def child(algorithm, memo, resume, out):
+    out.write_text(digest(run(algorithm, memo, resume)))
 
 
 def under_way(folder):
     """Return the last stage that has begun."""
-    return next((stage for stage in reversed(STAGES) if (folder / f"journal.{stage}").exists()), None)
+    return next((stage for stage in reversed(STAGES) if (folder / f"memo.{stage}").exists()), None)
 
 
 def killed_in(process, folder, stage, seconds):
     """Kill the process within so many seconds after a stage has begun; return the stage that it was in."""
-    while process.is_alive() and not (folder / f"journal.{stage}").exists():
+    while process.is_alive() and not (folder / f"memo.{stage}").exists():
         time.sleep(0.001)
     process.join(seconds)
     if process.is_alive():
@@ -109,10 +109,10 @@ def main():
                 folder = Path(scratch, str(runs))
                 folder.mkdir()
                 runs += 1
-                out, journal = folder / "out", folder / "journal"
+                out, memo = folder / "out", folder / "memo"
                 stages = sorted((rng.choice(STAGES) for _ in range(rng.randint(1, 4))), key=STAGES.index)
                 for number, stage in enumerate([*stages, None]):
-                    process = fork.Process(target=child, args=(name, journal, number > 0, out))
+                    process = fork.Process(target=child, args=(name, memo, number > 0, out))
                     process.start()
                     if stage is None:
                         process.join()
@@ -120,8 +120,8 @@ def main():
                         kills[name, hit] += 1
                     if out.exists():
                         break
-                # The journals stay, since what becomes of a result is not the solver's own; nothing else does.
-                left = {path.name for path in folder.iterdir()} - {f"journal.{stage}" for stage in STAGES}
+                # The memos stay, since what becomes of a result is not the solver's own; nothing else does.
+                left = {path.name for path in folder.iterdir()} - {f"memo.{stage}" for stage in STAGES}
                 if left != {"out"} or out.read_text() != expected[name]:
                     wrong.append((name, stages, left))
             print(f"{runs} runs, {kills.total()} kills, {len(wrong)} differ", flush=True)

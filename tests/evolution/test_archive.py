@@ -113,12 +113,3 @@ def test_the_same_individuals_stay_as_with_distances(dtype):
         assert list(ours.do(new, parents, to_itself=False)) == list(theirs.do(new, parents, to_itself=False))
     assert 0 < removed < 240
     assert len(ours.do(Population.empty())) == 0
-
-
-def test_only_rows_of_the_last_call_are_remembered_and_none_is_pickled():
-    elimination = DigestDuplicates()
-    for seed in range(5):
-        X = np.random.default_rng(seed).random((10, 50)) < 0.5
-        elimination.do(Population.new("X", X), Population.new("X", X[:5]))
-        assert len(elimination._remembered) == 15
-    assert pickle.loads(pickle.dumps(elimination))._remembered == {}

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from helpers.toy_search import operators
 from pymoo.operators.survival.rank_and_crowding.metrics import get_crowding_function
 from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
@@ -29,7 +30,7 @@ def test_individuals_are_selected_as_by_pymoo_front_by_front(n_objectives, n_val
         F = rng.integers(0, n_values, (size, n_objectives)) * 0.1
         n, n_old = (int(number) for number in rng.integers(1, size + 1, 2))
         both = [Rows(part, [bytes(row) for row in part], part) for part in np.split(F, [n_old])]
-        algorithm = NSGA2()
+        algorithm = NSGA2(**operators())
         algorithm.random_state = np.random.default_rng(seed)
         algorithm._select(both[0], n, both[1] if n_old < size else None)
         right = np.random.default_rng(seed)

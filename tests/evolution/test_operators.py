@@ -3,7 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 from helpers.chance import plausible
-from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.algorithms.moo import nsga2
 from pymoo.core.individual import Individual
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
@@ -14,26 +14,19 @@ from scipy import stats
 from moerank.data import make_planted
 from moerank.evolution import (
     DensitySampling,
-    Journal,
     MixedCrossover,
     MixedMutation,
     MixedSampling,
-    PackedProblem,
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
-    make_algorithm,
+    pack_rows,
     row_digests,
     search,
-)
-from moerank.evolution.operators import (
-    PackedBitFlip,
-    PackedCrossover,
-    PackedSampling,
-    _subsets,
-    in_streams,
     unpack_rows,
 )
+from moerank.evolution.nsga2 import NSGA2
+from moerank.evolution.operators import _subsets
 from moerank.metrics import NDCG
 from moerank.mofsrank import InstanceSelection
 from moerank.rankers import RankRLS
@@ -151,54 +144,6 @@ def test_a_batch_of_flips_takes_the_draws_of_a_subset_for_each_individual(n):
     assert batch.bit_generator.state == one.bit_generator.state
 
 
-def test_threads_that_share_long_strings_change_no_bit():
-    X = SEEDED(0).integers(0, 256, (60, 25_000), np.uint8)
-    parents = SEEDED(1).permutation(60).reshape(30, 2)
-    alone, shared = Bits(8 * X.shape[1]), Bits(8 * X.shape[1])
-    shared.workers = 3
-    found = [PackedCrossover(0.7).cross(problem, X, parents, random_state=SEEDED(2)) for problem in (alone, shared)]
-    np.testing.assert_array_equal(*found)
-    one_by_one = PackedCrossover(0.7).do(alone, Population.new("X", list(X)), parents, random_state=SEEDED(2))
-    np.testing.assert_array_equal(one_by_one.get("X"), found[0])
-    assert row_digests(X, workers=3) == row_digests(X)
-
-
-@pytest.mark.parametrize("n_words", [0, 1, 2, 5, 6])
-@pytest.mark.parametrize("n_before", [0, 1, 2])
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_rows_of_several_threads_have_the_draws_of_one(n_words, n_before, workers):
-    generators = [np.random.default_rng(1) for _ in range(2)]
-    one, shared = (
-        (generator, generator.integers(2**32, size=n_before, dtype=np.uint32))[0] for generator in generators
-    )
-    drawn = np.zeros((7, n_words), np.uint32)
-
-    def draw(rows, random_state):
-        drawn[rows] = random_state.integers(2**32, size=(len(rows), n_words), dtype=np.uint32)
-
-    in_streams(draw, 7, n_words, shared, workers)
-    assert drawn.tolist() == one.integers(2**32, size=(7, n_words), dtype=np.uint32).tolist()
-    assert (
-        shared.integers(2**32, size=3, dtype=np.uint32).tolist()
-        == one.integers(2**32, size=3, dtype=np.uint32).tolist()
-    )
-    assert shared.random() == one.random()
-
-
-@pytest.mark.parametrize("low", [0.05, 1e-7])
-def test_a_sample_of_several_threads_is_that_of_one(low, monkeypatch):
-    monkeypatch.setattr("moerank.kernels.threads.SHARED", 0)
-    samples, numbers = [], []
-    for workers in (1, 2, 3):
-        problem, rng = Problem(n_var=40_001), np.random.default_rng(0)
-        problem.workers = workers
-        samples.append(DensitySampling(low, 2 * low)._do(problem, 20, random_state=rng))
-        numbers.append(rng.random())
-        assert samples[-1].any(axis=1).all()
-    assert len(set(numbers)) == 1
-    assert all((sample == samples[0]).all() for sample in samples)
-
-
 def test_mutation_leaves_the_rows_it_was_given():
     X = np.zeros((5, 10), bool)
     population = Population.new("X", list(X))
@@ -219,57 +164,35 @@ def test_rows_of_other_types_are_refused(operator):
         operator.do(Problem(n_var=10), given, random_state=SEEDED(0))
 
 
-class Bits:
-    """A problem with so many bits, to the operators."""
-
-    def __init__(self, n_var):
-        self.n_var = n_var
-        self.problem = self
-
-
 @pytest.mark.parametrize("n_bits", [1, 8, 63, 1001])
-def test_operators_do_to_packed_strings_what_they_do_to_bool_ones(n_bits):
-    problem = Bits(n_bits)
+def test_packed_rows_are_those_of_individuals(n_bits):
+    problem = Problem(n_var=n_bits)
     X = DensitySampling()._do(problem, 12, random_state=SEEDED(1))
-    packed = PackedSampling(DensitySampling())._do(problem, 12, random_state=SEEDED(1))
-    np.testing.assert_array_equal(packed, np.packbits(X, axis=1))
+    packed = pack_rows(X)
+    np.testing.assert_array_equal(unpack_rows(packed, n_bits), X)
+    assert row_digests(packed) == row_digests(X)
     parents = np.arange(12).reshape(6, 2)
-    children = [
-        crossover.do(problem, Population.new("X", list(rows)), parents, random_state=SEEDED(2))
-        for crossover, rows in ((UniformCrossover(0.7), X), (PackedCrossover(0.7), packed))
-    ]
-    np.testing.assert_array_equal(unpack_rows(children[1].get("X"), n_bits), children[0].get("X"))
-    before = children[1].get("X")
-    rows = [individual.X for individual in children[1]]
-    for mutation, individuals in zip((SparseBitFlip(0.2), PackedBitFlip(0.2)), children, strict=True):
-        mutation.do(problem, individuals, random_state=SEEDED(3))
-    np.testing.assert_array_equal(unpack_rows(children[1].get("X"), n_bits), children[0].get("X"))
-    assert (children[1].get("X") != before).any()
-    np.testing.assert_array_equal(rows, before)  # the rows that were given stay as they were
+    children = UniformCrossover(0.7).cross(problem, packed, parents, random_state=SEEDED(2))
+    individuals = UniformCrossover(0.7).do(problem, Population.new("X", X), parents, random_state=SEEDED(2))
+    np.testing.assert_array_equal(unpack_rows(children, n_bits), individuals.get("X"))
+    flipped = SparseBitFlip(0.2).mutate(problem, children.copy(), random_state=SEEDED(3))
+    SparseBitFlip(0.2).do(problem, individuals, random_state=SEEDED(3))
+    np.testing.assert_array_equal(unpack_rows(flipped, n_bits), individuals.get("X"))
+    assert (flipped != children).any()
 
 
 @pytest.mark.usefixtures("pymoo_sorts_stably")
 @pytest.mark.parametrize("unit", ["pair", "document", "query"])
-def test_a_packed_search_goes_the_same_way(tmp_path, unit):
+def test_arrays_go_the_way_of_pymoos_individuals(unit):
     data = make_planted(n_queries=9, n_documents=12, seed=1).data
-    runs, journals = [], []
-    for packed in (False, True):
-        stage = InstanceSelection(data, RankRLS(0.01), NDCG(5), unit=unit, workers=2)
-        problem, operators = (PackedProblem(stage), stage.packed_operators()) if packed else (stage, stage.operators())
-        algorithm = make_algorithm("nsga2", 20, operators) if packed else NSGA2(20, **operators)
-        journal = Journal(tmp_path / f"{packed}", {})
-        runs.append(search(problem, algorithm, 6, seed=4, journal=journal))
-        again = Journal(tmp_path / f"{packed}", {})
-        resumed = search(problem, algorithm, 6, seed=4, journal=again)
-        assert again.resumed
-        np.testing.assert_array_equal(resumed.pop.get("F"), runs[-1].pop.get("F"))
-        journals.append(list(stage._known))
-    plain, found = runs
-    np.testing.assert_array_equal(unpack_rows(found.pop.get("X"), stage.n_var), plain.pop.get("X"))
-    np.testing.assert_array_equal(found.pop.get("F"), plain.pop.get("F"))
-    np.testing.assert_array_equal(unpack_rows(found.archive.X, stage.n_var), plain.archive.X)
-    np.testing.assert_array_equal(found.archive.F, plain.archive.F)
-    assert set(journals[0]) == set(journals[1])
+    plain, arrays = (
+        search(stage, made(20, **stage.operators()), 6, seed=4)
+        for made in (nsga2.NSGA2, NSGA2)
+        for stage in [InstanceSelection(data, RankRLS(0.01), NDCG(5), unit=unit, workers=2)]
+    )
+    for name in "XF":
+        np.testing.assert_array_equal(arrays.pop.get(name), plain.pop.get(name))
+        np.testing.assert_array_equal(getattr(arrays.archive, name), getattr(plain.archive, name))
 
 
 N_BITS, N_REALS = 6, 4
@@ -287,6 +210,14 @@ def assert_mixed(X):
     assert ((X >= 0) & (X <= 1)).all()
 
 
+def mixed_children(parents, seed):
+    """The children (2, n, n_var) of parents (2, n, n_var), of which every pair mates."""
+    n = parents.shape[1]
+    pairs = np.arange(2 * n).reshape(2, n).T
+    rows = parents.reshape(2 * n, -1)
+    return MixedCrossover(N_BITS, 1.0).cross(PROBLEM, rows, pairs, random_state=SEEDED(seed)).reshape(parents.shape)
+
+
 def test_sampling_has_bits_of_all_densities_and_uniform_reals():
     X = sample(20_000)
     assert_mixed(X)
@@ -297,7 +228,7 @@ def test_sampling_has_bits_of_all_densities_and_uniform_reals():
 
 def test_crossover_exchanges_each_bit_with_probability_one_half():
     parents = np.stack([np.zeros((3000, N_VAR)), np.ones((3000, N_VAR))])
-    children = MixedCrossover(N_BITS)._do(PROBLEM, parents, random_state=np.random.default_rng(1))
+    children = mixed_children(parents, 1)
     assert_mixed(children)
     first, second = children[..., :N_BITS]
     np.testing.assert_array_equal(first, 1.0 - second)
@@ -311,7 +242,7 @@ def changes_of(parents, children):
 
 def test_crossover_treats_the_reals_as_pymoo_does():
     parents = np.stack([sample(8000, 1), sample(8000, 2)])
-    ours = MixedCrossover(N_BITS)._do(PROBLEM, parents, random_state=np.random.default_rng(3))[..., N_BITS:]
+    ours = mixed_children(parents, 3)[..., N_BITS:]
     reals = parents[..., N_BITS:]
     theirs = SBX(eta=20)._do(Problem(n_var=N_REALS, xl=0.0, xu=1.0), reals, random_state=np.random.default_rng(4))
     assert stats.ks_2samp(changes_of(reals, ours), changes_of(reals, theirs)).pvalue > 1e-3
@@ -320,7 +251,7 @@ def test_crossover_treats_the_reals_as_pymoo_does():
 
 def test_mutation_changes_each_entry_with_the_same_probability():
     X = sample(20_000)
-    mutated = MixedMutation(N_BITS)._do(PROBLEM, X, random_state=np.random.default_rng(5))
+    mutated = MixedMutation(N_BITS).mutate(PROBLEM, X, random_state=np.random.default_rng(5))
     assert_mixed(mutated)
     # Four standard errors of a share of 20,000 at 1/10 are 0.0085.
     np.testing.assert_allclose((mutated != X).mean(axis=0), 1 / N_VAR, atol=0.0085)

@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 from helpers.toy_search import ALGORITHMS, POP_SIZE, SPARSE, WeighedBits, operators
@@ -109,16 +107,6 @@ def test_search_ends_where_nothing_new_is_left():
     assert_same_population(result.pop, expected.pop)
     assert len(result.history) == expected.algorithm.n_gen - 1 < 50
     assert len(np.unique(result.pop.get("X"), axis=0)) == 4
-
-
-def test_a_clock_that_goes_backwards_changes_nothing(monkeypatch):
-    clock = time.time()
-    monkeypatch.setattr(time, "time", lambda: clock - 1e6 * time.monotonic())
-    result = search(WeighedBits(), ALGORITHMS["NSGA2"](), ("time", 0.1), seed=1)
-    elapsed = [generation.elapsed for generation in result.history]
-    assert np.all(np.diff(elapsed) > 0)
-    assert max(elapsed[:-1], default=0.0) < 0.1 <= elapsed[-1] < 20
-    assert result.algorithm.result().exec_time == elapsed[-1]
 
 
 def test_an_algorithm_in_use_is_refused():

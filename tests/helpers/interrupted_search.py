@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.toy_search import WeighedBits
-from moerank.evolution import Journal, search
+from moerank.evolution import Memo, search
 
 GENERATIONS = 12
 
@@ -39,4 +39,4 @@ def assert_same_result(here, there):
 def interrupted(path, algorithm, last=7, termination=GENERATIONS, error=KeyboardInterrupt):
     """Search, and raise in the evaluation of the given batch."""
     with pytest.raises(error):
-        search(Counting(last, error), algorithm, termination, seed=3, journal=Journal(path, {}))
+        search(Counting(last, error), algorithm, termination, seed=3, memo=Memo(path))

@@ -40,7 +40,7 @@ def finished(study):
 
 def test_a_scheduler_without_workers_is_told(scheduler, tiny_problem_file, tmp_path, monkeypatch):
     _, address = scheduler
-    monkeypatch.setattr("moerank.data.dask.CONNECT", 1)
+    monkeypatch.setattr("moerank.mofsrank.dask_slices.CONNECT", 1)
     with pytest.raises(OSError) as told:
         Study([tiny_problem_file], ["rankrls"], tmp_path).run(dask=address)
     assert f"{address} has no worker; start one: dask worker {address}" in str(told.value)
@@ -86,7 +86,7 @@ def test_a_scheduler_that_goes_away_ends_the_study_in_a_sentence(cluster, tiny_p
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense", "http://127.0.0.1:80"])
 def test_an_address_without_a_scheduler_is_told(tiny_problem_file, tmp_path, monkeypatch, address):
-    monkeypatch.setattr("moerank.data.dask.CONNECT", 1)
+    monkeypatch.setattr("moerank.mofsrank.dask_slices.CONNECT", 1)
     with pytest.raises(OSError, match=rf"no Dask scheduler answers at {address} \(.+\); give --dask its address"):
         Study([tiny_problem_file], ["rankrls"], tmp_path).run(dask=address)
 

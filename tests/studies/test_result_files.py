@@ -99,8 +99,8 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
-def test_journals_tell_an_unfinished_run(tmp_path):
-    (tmp_path / "journal.txt").write_text("of the user's own")
+def test_memos_tell_an_unfinished_run(tmp_path):
+    (tmp_path / "memo.txt").write_text("of the user's own")
     assert unfinished(tmp_path) == []
-    (tmp_path / "search.journal.ensemble").write_bytes(b"")
-    assert [path.name for path in unfinished(tmp_path)] == ["search.journal.ensemble"]
+    (tmp_path / "search.memo.ensemble").write_bytes(b"")
+    assert [path.name for path in unfinished(tmp_path)] == ["search.memo.ensemble"]

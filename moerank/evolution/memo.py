@@ -1,0 +1,260 @@
+"""Memos of searches: append-only files of the values of all evaluated individuals. Reading one runs no code.
+
+The first line is JSON: format, versions of the writers, and the configuration of the search. Each further line is a
+batch: JSON ``[seconds, {digest: values}]`` and a check sum. The seconds are those of the search so far, without
+interruptions; the digests (`row_digests`) name the individuals; the values are their F, G and H. The check sum is
+blake2b with a key made from the first line, so that records of another memo are refused. Check sums are no secret:
+`Memo.check` finds wrong values on purpose, because it measures the front again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pymoo.core.algorithm import Algorithm
+from pymoo.core.evaluator import Evaluator
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem
+
+from moerank.arrays import Array, Integers, Matrix, Vector
+from moerank.evolution.archive import row_digests
+from moerank.evolution.rows import RowEvaluator, Rows
+from moerank.files import cannot_write, open_regular
+from moerank.version import VERSION
+
+FORMAT = "moerank memo 1"
+"""Name and version of the file format."""
+
+
+class Memo(RowEvaluator):
+    """pymoo evaluator that writes down what it evaluates, and evaluates nothing that stands in its file.
+
+    To resume a search is to run it again from its seed with the same memo: what was evaluated before the interruption
+    is looked up. It works for every pymoo algorithm, in `search` and in ``pymoo.optimize.minimize``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; its folder must exist. The caller removes the file.
+    configuration : dict, optional
+        Settings that determine the values (problem, data, parameters), as JSON values. Class and seed of the algorithm,
+        the number of variables and of objectives join it. A memo of another configuration is refused.
+
+    Attributes
+    ----------
+    resumed : bool
+        Whether the file held values when the search began.
+    repeating : bool
+        Whether the search is not yet where it was interrupted.
+    elapsed : float
+        Seconds from the beginning of the search to the last evaluation, without interruptions.
+
+    Raises
+    ------
+    ValueError
+        When the search begins, if the file is damaged, no memo, or a memo of other versions or another configuration.
+        An incomplete last line, as a killed process leaves it, is cut off.
+    OSError
+        If the file cannot be read or written.
+
+    Notes
+    -----
+    A batch is given to the operating system as soon as it is evaluated: a killed process loses the batch under way.
+    While a search is repeated, its time is that of the records, so that seconds before an interruption count towards
+    a limit in seconds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pymoo.algorithms.moo.nsga2 import NSGA2
+    >>> from pymoo.optimize import minimize
+    >>> from pymoo.problems import get_problem
+    >>> problem = get_problem("zdt1", n_var=5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for n_gen in (3, 5):  # the second search goes on where the first one ended
+    ...         memo = Memo(Path(folder, "zdt1.memo"), {"problem": "zdt1"})
+    ...         result = minimize(problem, NSGA2(pop_size=20), ("n_gen", n_gen), seed=1, evaluator=memo)
+    ...         print(f"{memo.n_eval} evaluations, resumed: {memo.resumed}")
+    60 evaluations, resumed: False
+    100 evaluations, resumed: True
+    >>> memo.check(problem, result.X, result.F)
+    """
+
+    def __init__(self, path: str | Path, configuration: dict[str, object] | None = None) -> None:
+        super().__init__()
+        self.path = Path(path)
+        # Through JSON and back: a tuple becomes a list in the file.
+        self.configuration = json.loads(json.dumps(configuration or {}))
+        self.resumed = self.repeating = False
+        self._values: dict[bytes, tuple[float, Vector]] | None = None
+
+    def remove(self) -> None:
+        """Delete the file."""
+        self.path.unlink(missing_ok=True)
+
+    def check(self, problem: Problem, X: Array, F: Array) -> None:
+        """Measure individuals again, and raise a ValueError if they have other objectives than `F`.
+
+        Without this check of the front whoever may write to the file could deceive a resumed search. The objectives of
+        a stage must be the same to the bit, those of other problems to nine digits, as they may depend on the batch.
+        """
+        X, F = np.atleast_2d(X), np.atleast_2d(F)
+        again = Evaluator().eval(problem, Population.new("X", X))
+        tolerance = 0.0 if hasattr(problem, "evaluate_rows") else 1e-9
+        right = np.isclose(again.get("F"), F, rtol=tolerance, atol=tolerance / 1000).all(axis=1)
+        right &= again.get("feas").ravel()
+        if not right.all():
+            raise ValueError(
+                f"memo {self.path} holds wrong values: measured again, the member of the front with "
+                f"{F[right.argmin()].tolist()} has others; remove the memo to begin anew (if the problem itself gives "
+                "one individual changing values, it cannot be resumed)"
+            )
+
+    def _eval_rows(self, problem: Problem, rows: Rows, algorithm: Algorithm | None) -> Matrix:
+        def measure(new: Integers) -> Matrix:
+            part = rows if len(new) == len(rows) else rows.take(new)
+            return super(Memo, self)._eval_rows(problem, part, algorithm)
+
+        return self._looked_up(rows.digests, measure, problem, algorithm)
+
+    def _eval(
+        self, problem: Problem, pop: Population, names: Iterable[str], algorithm: Algorithm | None = None, **kw: object
+    ) -> None:
+        def measure(new: Integers) -> Matrix:
+            super(Memo, self)._eval(problem, pop[new], list("FGH"), algorithm=algorithm, **kw)
+            return np.column_stack(pop[new].get("F", "G", "H")).astype(np.float64)
+
+        digests = row_digests(individual.X for individual in pop)
+        values = self._looked_up(digests, measure, problem, algorithm)
+        ends = np.cumsum(_sizes(problem))[:2]
+        for name, part in zip("FGH", np.split(values, ends, axis=1), strict=True):
+            pop.set(name, part)
+        pop.apply(lambda individual: individual.evaluated.update("FGH"))
+
+    def _looked_up(
+        self,
+        digests: list[bytes],
+        measure: Callable[[Integers], Matrix],
+        problem: Problem,
+        algorithm: Algorithm | None,
+    ) -> Matrix:
+        """Return the values of a batch, of which ``measure(numbers)`` evaluates the individuals that are new."""
+        if self._values is None or (algorithm is not None and not algorithm.is_initialized):
+            self._values = self._opened(problem, algorithm)
+        values = self._values
+        first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in values}
+        if first:
+            self.repeating = False
+            new = np.array(sorted(first.values()))
+            measured = measure(new)
+            named = {digests[i]: row for i, row in zip(new, measured, strict=True)}
+            record = [self.elapsed, {digest.hex(): row.tolist() for digest, row in named.items()}]
+            self._write(self._with_check(json.dumps(record).encode()))
+            values |= {digest: (self.elapsed, row) for digest, row in named.items()}
+        elif self.repeating:
+            self.elapsed = max(self.elapsed, *(values[digest][0] for digest in digests))
+            if algorithm is not None:
+                algorithm.start_time = time.time() - self.elapsed
+        return np.array([values[digest][1] for digest in digests])
+
+    def _opened(self, problem: Problem, algorithm: Algorithm | None) -> dict[bytes, tuple[float, Vector]]:
+        """Return the values in the file, which is begun if there is none, and cut after its last complete line."""
+        self.n_eval, self.elapsed = 0, 0.0
+        about: dict[str, object] = {"variables": problem.n_var, "objectives, inequalities, equalities": _sizes(problem)}
+        if algorithm is not None:
+            about |= {"algorithm class": type(algorithm).__name__, "seed of the search": algorithm.seed}
+        content = {"format": FORMAT, "versions": _versions(), "configuration": about | self.configuration}
+        header = json.dumps(content, sort_keys=True).encode() + b"\n"
+        self._key = blake2b(header).digest()
+        values: dict[bytes, tuple[float, Vector]] = {}
+        end = 0
+        if self.path.exists():
+            with open_regular(self.path) as file:
+                for number, line in enumerate(file):
+                    if number == 0:
+                        self._check_header(line, header)
+                    if not line.endswith(b"\n"):
+                        break
+                    if number:
+                        values |= self._read(line, f"record {number} of memo {self.path}", end, sum(_sizes(problem)))
+                    end += len(line)
+            os.truncate(self.path, end)
+        if end == 0:
+            self._write(header)
+        self.resumed = self.repeating = bool(values)
+        return values
+
+    def _read(self, line: bytes, name: str, begin: int, width: int) -> dict[bytes, tuple[float, Vector]]:
+        """Return the values of a record, or refuse it."""
+        body = line.rpartition(b" ")[0]
+        try:
+            if line != self._with_check(body):
+                raise ValueError
+            seconds, named = json.loads(body)
+            rows = {bytes.fromhex(digest): np.array(row, np.float64).reshape(width) for digest, row in named.items()}
+            return {digest: (float(seconds), row) for digest, row in rows.items()}
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise ValueError(
+                f"{name} is damaged; cut the file off at byte {begin} to go on from what is before, or remove it to "
+                "begin anew"
+            ) from None
+
+    def _check_header(self, line: bytes, header: bytes) -> None:
+        """Refuse a first line other than the header, unless it was not written to its end."""
+        if line == header or (not line.endswith(b"\n") and header.startswith(line.rstrip(b"\0"))):
+            return
+        try:
+            here, there = json.loads(header), json.loads(line)
+            if there["format"] != FORMAT:
+                raise ValueError
+            versions, settings = (_differences(there[key], here[key]) for key in ("versions", "configuration"))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise ValueError(f"{self.path} is not a memo of this version of moerank; choose another path") from None
+        what = "was written by other versions" if versions else "belongs to another configuration"
+        raise ValueError(
+            f"memo {self.path} {what}: {versions or settings or 'its first line was changed'}; resume it with those it "
+            "was written with, or remove it to begin anew"
+        )
+
+    def _with_check(self, body: bytes) -> bytes:
+        """Return a record with its check sum."""
+        return body + b" " + blake2b(body, key=self._key, digest_size=16).hexdigest().encode() + b"\n"
+
+    def _write(self, line: bytes) -> None:
+        try:
+            with self.path.open("ab") as file:
+                file.write(line)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+
+
+def _sizes(problem: Problem) -> list[int]:
+    """Return the numbers of objectives, inequalities and equalities."""
+    return [problem.n_obj, problem.n_ieq_constr, problem.n_eq_constr]
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "moerank": VERSION,
+        "pymoo": version("pymoo"),
+        "numpy": np.__version__,
+        "python": ".".join(platform.python_version_tuple()[:2]),
+    }
+
+
+def _differences(there: dict[str, Any], here: dict[str, Any]) -> str:
+    """Say which values differ."""
+    return ", ".join(
+        f"{key[:200]} is {repr(there.get(key, 'missing'))[:200]} there and {repr(here.get(key, 'missing'))[:200]} here"
+        for key in sorted(there.keys() | here.keys())
+        if there.get(key) != here.get(key)
+    )

@@ -1,0 +1,211 @@
+"""Slices of a batch on the workers of a Dask scheduler, and the connection to it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import platform
+from concurrent.futures import CancelledError
+from functools import cache
+from itertools import cycle, islice
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from moerank.arrays import Array, Matrix
+from moerank.evolution import pack_rows, unpack_rows
+from moerank.kernels.blas import one_blas_thread
+from moerank.version import VERSION
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from moerank.mofsrank.stage import Stage
+
+CONNECT = 5
+"""Seconds that a scheduler has to answer, and to show a worker."""
+
+PATIENCE = 30
+"""Seconds that a cluster may be without workers before a search ends."""
+
+MOST_TRIES = 10
+"""Times that a slice is sent anew because its workers died."""
+
+
+class Slices:
+    """Measures the batches of a stage on the workers of a Dask scheduler, a slice on each thread of them.
+
+    Each worker gets the stage with its data once. No value depends on its batch, so the objectives are the same to the
+    bit for any number of workers. The slice of a worker that dies is measured elsewhere; a worker of another version or
+    processor is refused by its address.
+    """
+
+    def __init__(self, client: Client, stage: Stage) -> None:
+        self._client, self._stage = client, stage
+        self._sent: Future[Stage] | None = None
+        self._holders: set[str] = set()
+
+    def measure(self, X: Array) -> Matrix:
+        """Return the objectives (n, n_objectives) of non-empty individuals.
+
+        Raises an OSError if the scheduler is gone, or its workers are gone for half a minute or unlike this process.
+        """
+        parts: list[Array] = []
+        measured: dict[int, Matrix] = {}
+        for _ in range(MOST_TRIES):
+            threads = self._threads()
+            parts = parts or np.array_split(pack_rows(X), min(len(X), sum(threads.values())))
+            if not self._send(set(threads)):
+                continue
+            futures = {
+                i: self._client.submit(
+                    _measured,
+                    self._sent,
+                    parts[i],
+                    environment(),
+                    pure=False,
+                    workers=[worker],
+                    allow_other_workers=True,
+                )
+                for i, worker in enumerate(islice(cycle(threads), len(parts)))
+                if i not in measured
+            }
+            try:
+                self._wait(list(futures.values()))
+                results = {i: self._result(future) for i, future in futures.items()}
+            finally:
+                for future in futures.values():
+                    future.release()
+            measured |= {i: F for i, F in results.items() if F is not None}
+            if len(measured) == len(parts):
+                return np.concatenate([measured[i] for i in range(len(parts))])
+        raise OSError(f"the Dask workers at {self._address} died again and again; see whether their memory is enough")
+
+    @property
+    def _address(self) -> str:
+        scheduler: Any = self._client.scheduler
+        return str(scheduler.address)
+
+    def _threads(self) -> dict[str, int]:
+        """Return the number of threads of each worker; wait for one if there is none."""
+        end = monotonic() + PATIENCE
+        while True:
+            try:
+                threads: dict[str, int] = self._client.nthreads()
+                if threads:
+                    return threads
+                self._client.wait_for_workers(1, timeout=max(0.1, end - monotonic()))
+            except TimeoutError:
+                raise OSError(
+                    f"the Dask scheduler at {self._address} has no worker any more; start one: dask worker "
+                    f"{self._address}, and resume the search"
+                ) from None
+            except (OSError, CancelledError):
+                raise gone(self._address, "resume the search") from None
+
+    def _send(self, workers: set[str]) -> bool:
+        """Send the stage to all workers, if one of them does not have it; return whether they have it now."""
+        if self._sent is not None and workers <= self._holders:
+            return True
+        try:
+            [self._sent] = self._client.scatter([self._stage], broadcast=True, hash=False)
+            self._holders = workers
+        except (OSError, TimeoutError, KeyError, CancelledError):  # a worker died meanwhile
+            self._sent = None
+        return self._sent is not None
+
+    def _wait(self, futures: list[Future[Matrix]]) -> None:
+        """Wait until all futures are done or cancelled, as long as there are workers."""
+        from distributed import wait
+
+        while any(future.status == "pending" for future in futures):
+            try:
+                with self._client.as_current():
+                    wait(futures, timeout=1)
+            except TimeoutError:
+                self._threads()
+            except CancelledError:
+                return
+
+    def _result(self, future: Future[Matrix]) -> Matrix | None:
+        """Return the objectives of a slice, or None if its workers or the stage were lost."""
+        from distributed import KilledWorker
+
+        try:
+            F: Matrix = future.result()
+            return F
+        except KilledWorker:
+            return None
+        except CancelledError:
+            self._sent = None
+            return None
+        except (ImportError, AttributeError) as error:
+            raise OSError(
+                f"the Dask workers at {self._address} cannot measure ({error}); they need the same moerank"
+            ) from None
+
+
+def _measured(stage: Stage, rows: Array, expected: dict[str, str]) -> Matrix:
+    """Measure a slice on a worker."""
+    from distributed import get_worker
+
+    for name, value in environment().items():
+        if value != expected[name]:
+            raise OSError(
+                f"the Dask worker at {get_worker().address} has {name} {value}, and this process has {name} "
+                f"{expected[name]}; results need the same everywhere, so stop this worker"
+            )
+    with one_blas_thread():
+        return stage.measure(unpack_rows(rows, stage.n_var))
+
+
+def connect(address: str) -> Client:
+    """Return a client of the scheduler at an address; an OSError if it has no worker or does not answer."""
+    try:
+        from distributed import Client
+        from distributed.comm.core import connect as reach
+    except ImportError:
+        raise OSError("--dask needs the package distributed: pip install 'moerank[distributed]'") from None
+
+    async def handshake() -> None:
+        comm = await reach(address, timeout=CONNECT)
+        await comm.close()
+
+    try:  # a client that does not get this far takes half a minute to give up
+        asyncio.run(handshake())
+    except Exception as error:  # whatever answers there
+        reason = str(error) or type(error).__name__
+        raise OSError(f"no Dask scheduler answers at {address} ({reason}); give --dask its address") from None
+    client = Client(address, set_as_default=False, timeout=CONNECT)
+    try:
+        client.wait_for_workers(1, timeout=CONNECT)
+    except TimeoutError:
+        client.close()
+        raise OSError(f"the Dask scheduler at {address} has no worker; start one: dask worker {address}") from None
+    return client
+
+
+def gone(address: str, remedy: str) -> OSError:
+    """Return the exception to raise where a scheduler is gone, with the remedy once it is back."""
+    for name in ("distributed", "distributed.client"):  # they say the same in pages of traceback
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return OSError(f"the Dask scheduler at {address} is gone; start it, and {remedy}")
+
+
+@cache
+def environment() -> dict[str, str]:
+    """Return the versions and the processor of this process, on which code and the last bits of sums depend."""
+    import numba
+    from llvmlite import binding
+
+    features = ",".join(sorted(name for name, there in binding.get_host_cpu_features().items() if there))
+    kind = f"{binding.get_host_cpu_name()} {hashlib.blake2b(features.encode(), digest_size=3).hexdigest()}"
+    return {
+        "moerank": VERSION,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "processor": f"{platform.machine()} {kind}",
+    }

@@ -1,0 +1,249 @@
+"""What stands in a memo, what is cut off, and what is refused."""
+
+import ast
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.interrupted_search import GENERATIONS, Counting, assert_same_result, interrupted
+from helpers.small_disk import small_disk as small_disk
+from helpers.toy_search import ALGORITHMS, WeighedBits
+from pymoo.core.evaluator import Evaluator
+from pymoo.core.population import Population
+
+import moerank
+from moerank.evolution import Memo, search
+
+CONFIGURATION = {"problem": "toy", "seed": 3, "grid": (1, 2)}
+
+
+def searched(path, algorithm, problem=None, configuration=CONFIGURATION, seed=3, generations=GENERATIONS):
+    memo = Memo(path, configuration)
+    return search(problem or WeighedBits(), algorithm, generations, seed=seed, memo=memo)
+
+
+@pytest.fixture
+def written(path, nsga2):
+    """The lines of the memo of a search of twelve generations."""
+    searched(path, nsga2)
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_a_batch_is_in_the_file_as_soon_as_it_is_evaluated(path, nsga2):
+    sizes = []
+
+    class Looking(WeighedBits):
+        def _evaluate(self, X, out, *args, **kwargs):
+            sizes.append(len(path.read_bytes().splitlines()))
+            super()._evaluate(X, out)
+
+    searched(path, nsga2, Looking())
+    assert sizes == list(range(1, GENERATIONS + 1))
+
+
+def test_every_value_is_read_as_it_was_written(path):
+    values = np.array([[np.inf, -0.0], [5e-324, 1 / 3], [1e300, -7.0]])
+    X = np.eye(3, 5, dtype=bool)
+
+    class Odd(WeighedBits):
+        def _evaluate(self, X, out, *args, **kwargs):
+            out["F"] = values[X.argmax(axis=1)]
+
+    class Silent(WeighedBits):
+        def _evaluate(self, X, out, *args, **kwargs):
+            raise AssertionError("what is known was evaluated again")
+
+    for problem in (Odd(5), Silent(5)):
+        F = Memo(path).eval(problem, Population.new("X", X)).get("F")
+        assert F.tobytes() == values.tobytes()
+
+
+def test_a_torn_last_line_is_cut_off(path, nsga2, written):
+    undisturbed = searched(path, nsga2)
+    content = b"".join(written)
+    last = len(content) - len(written[-1])
+    for end in (1, len(written[0]) - 1, len(written[0]), last + 1, last + 40, len(content) - 1):
+        path.write_bytes(content[:end])
+        assert_same_result(searched(path, nsga2), undisturbed)
+        assert len(path.read_bytes().splitlines()) == len(written)
+    path.write_bytes(content[:last] + bytes(4096))  # as a power cut may leave it
+    assert_same_result(searched(path, nsga2), undisturbed)
+
+
+def test_every_flipped_bit_before_the_last_line_is_refused_with_its_place(path, nsga2, written):
+    rng = np.random.default_rng(0)
+    begins = np.cumsum([0, *map(len, written)])
+    for number in (1, 2, len(written) - 2):
+        for position in rng.integers(begins[number], begins[number + 1] - 1, 25):
+            content = bytearray(b"".join(written))
+            content[position] ^= 1 << rng.integers(8)
+            path.write_bytes(content)
+            with pytest.raises(ValueError, match=r"record \d+ of memo .*run.memo is damaged; cut the file off at byte"):
+                searched(path, nsga2)
+            assert path.read_bytes() == content
+
+
+def test_a_record_of_another_memo_is_refused(path, nsga2, written):
+    other = path.with_name("other")
+    searched(other, nsga2, configuration={})
+    path.write_bytes(b"".join(written[:2]) + other.read_bytes().splitlines(keepends=True)[2])
+    with pytest.raises(ValueError, match=r"record 2 of memo .* is damaged"):
+        searched(path, nsga2)
+
+
+def test_records_that_are_lost_or_moved_cost_their_evaluation_alone(path, nsga2, written):
+    undisturbed = searched(path, nsga2)
+    path.write_bytes(b"".join([*written[:3], *written[:5:-1]]))
+    assert_same_result(searched(path, nsga2, problem := Counting()), undisturbed)
+    assert problem.calls == 4  # three records, and the front
+
+
+FORGED = ["[]", "[0, 1]", '[0, {"00": 1}]', '[0, {"zz": [1, 2]}]', '[0, {"00": [1, 2, 3]}]', '["x", {"00": [1, 2]}]']
+
+
+@pytest.mark.parametrize("body", [*FORGED, "[" * 100_000, '[0, {"00": [1, "y"]}]'])
+def test_a_record_without_values_is_refused(path, nsga2, body):
+    memo = Memo(path)
+    search(WeighedBits(), nsga2, 1, seed=3, memo=memo)
+    with path.open("ab") as file:
+        file.write(memo._with_check(body.encode()))
+    with pytest.raises(ValueError, match=r"record 2 of memo .* is damaged"):
+        searched(path, nsga2, configuration={})
+
+
+def test_a_forged_front_is_refused(path, nsga2):
+    interrupted(path, nsga2)
+    memo = Memo(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    search(WeighedBits(), nsga2, 1, seed=3, memo=memo)  # takes the key
+    seconds, values = json.loads(lines[-1].rpartition(b" ")[0])
+    values[next(iter(values))] = [1.0, 0.0]
+    lines[-1] = memo._with_check(json.dumps([seconds, values]).encode())
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(ValueError, match=r"wrong values: measured again, the member of the front with \[1.0, 0.0\]"):
+        search(WeighedBits(), nsga2, GENERATIONS, seed=3, memo=Memo(path))
+
+
+def test_another_problem_is_noticed(path, nsga2):
+    class Other(WeighedBits):
+        def _evaluate(self, X, out, *args, **kwargs):
+            super()._evaluate(X, out)
+            out["F"][:, 1] += 1e-6
+
+    interrupted(path, nsga2)
+    with pytest.raises(ValueError, match=r"holds wrong values: .*; remove the memo to begin anew"):
+        search(Other(), nsga2, GENERATIONS, seed=3, memo=Memo(path))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (dict(seed=4), "seed of the search is 3 there and 4 here"),
+        (dict(problem=WeighedBits(61)), "variables is 60 there and 61 here"),
+        (dict(algorithm=ALGORITHMS["SPEA2"]()), "algorithm class is 'NSGA2' there and 'SPEA2' here"),
+        (dict(configuration={"problem": "toy", "seed": 4, "grid": [1, 2]}), "seed is 3 there and 4 here; resume"),
+        (dict(configuration={"problem": "toy", "fold": 1}), "fold is 'missing' there and 1 here, grid is"),
+    ],
+)
+def test_another_search_is_refused_by_name(settings, sentence, path, nsga2, written):
+    with pytest.raises(ValueError, match=f"belongs to another configuration: .*{sentence}"):
+        searched(**dict(path=path, algorithm=nsga2) | settings)
+    assert path.read_bytes() == b"".join(written)
+
+
+def test_a_seed_that_was_drawn_stands_in_the_memo(path, nsga2):
+    drawn = searched(path, nsga2, seed=None)
+    assert_same_result(searched(path, nsga2, seed=drawn.algorithm.seed), drawn)
+    with pytest.raises(ValueError, match=f"seed of the search is {drawn.algorithm.seed} there"):
+        searched(path, nsga2, seed=None)
+
+
+@pytest.mark.parametrize("key", ["moerank", "pymoo", "numpy", "python"])
+def test_other_versions_are_refused(key, path, nsga2, written):
+    header = json.loads(written[0])
+    header["versions"][key] = "0.0"
+    path.write_bytes(json.dumps(header).encode() + b"\n" + b"".join(written[1:]))
+    with pytest.raises(ValueError, match=rf"other versions: {key} is '0.0' there and .* here; .* remove it"):
+        searched(path, nsga2)
+
+
+OTHER_FILES = {
+    "no json": b"no json\n",
+    "list": b"[1, 2]\n",
+    "pickle": b"\x80\x05\xff\n",
+    "no newline": b"precious",
+    "no configuration": b'{"format": "moerank memo 1", "versions": {}}\n',
+    "wrong types": b'{"format": "moerank memo 1", "versions": [], "configuration": 3}\n',
+    "other format": b'{"format": "other", "versions": {}, "configuration": {}}\n',
+    "nested": b"[" * 200_000,
+    "long number": b'{"format": ' + b"9" * 100_000 + b"}\n",
+}
+
+
+@pytest.mark.parametrize("content", OTHER_FILES.values(), ids=OTHER_FILES)
+def test_other_files_are_refused_and_stay_as_they_are(content, path, nsga2):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is not a memo of this version of moerank"):
+        searched(path, nsga2)
+    assert path.read_bytes() == content
+
+
+def test_a_sentence_about_a_strange_header_is_short(path, nsga2, written):
+    header = json.loads(written[0])
+    header["configuration"]["\x1b[2J" + "x" * 5000] = "y" * 100_000
+    path.write_bytes(json.dumps(header).encode() + b"\n")
+    with pytest.raises(ValueError, match="another configuration") as error:
+        searched(path, nsga2)
+    assert len(str(error.value)) < 1500
+
+
+def test_what_is_no_file_is_refused_without_waiting(path, nsga2):
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="is a FIFO, not a file"):
+        searched(path, nsga2)
+
+
+def test_a_configuration_that_cannot_be_written_is_refused_at_once(path):
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        Memo(path, {"seed": np.int64(3)})
+
+
+def test_a_full_disk_is_named_and_what_was_written_stays(small_disk, nsga2):
+    disk = small_disk("size=8k")
+    path = disk.folder / "run.memo"
+    with pytest.raises(OSError, match=r"cannot write .*run.memo: No space left on device; make room"):
+        searched(path, nsga2)
+    disk.remount("size=1m")
+    resumed = searched(path, nsga2, problem := Counting())
+    assert_same_result(resumed, search(WeighedBits(), nsga2, GENERATIONS, seed=3))
+    assert problem.calls < GENERATIONS
+
+
+def test_an_evaluator_of_the_user_is_not_replaced_without_a_word():
+    class Own(Evaluator):
+        pass
+
+    algorithm = ALGORITHMS["NSGA2"]()
+    algorithm.evaluator = Own()
+    with pytest.raises(ValueError, match="has an evaluator of its own"):
+        search(WeighedBits(), algorithm, 2, seed=1)
+
+
+def test_nothing_in_the_package_can_read_a_pickle_but_the_cache_of_kernels():
+    found = []
+    for path in Path(moerank.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [entry.name for entry in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif isinstance(node, ast.Call):
+                allowed = [word.value for word in node.keywords if word.arg == "allow_pickle"]
+                names = ["allow_pickle"] if any(not isinstance(v, ast.Constant) or v.value for v in allowed) else []
+            else:
+                continue
+            readers = {"pickle", "cloudpickle", "dill", "marshal", "shelve", "allow_pickle"}
+            found += [(path.name, name) for name in names if name.partition(".")[0] in readers]
+    assert found == [("compiled.py", "pickle")]

@@ -1,0 +1,109 @@
+"""One search on the workers of a Dask scheduler: real processes on the loopback."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from helpers.dask_processes import SCHEDULER, WORKER, dask_process
+
+from moerank.data import make_planted
+from moerank.mofsrank import MOFSRank, dask_slices
+from moerank.rankers import RankRLS
+
+distributed = pytest.importorskip("distributed")
+
+BUDGET = {"population": 12, "generations": 5}
+STAGES = {"instance_selection": BUDGET, "feature_selection": BUDGET, "ensemble": BUDGET}
+
+
+@pytest.fixture(scope="module")
+def train():
+    return make_planted(n_queries=12, n_documents=12, seed=1).data
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    with dask_process(*SCHEDULER) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(scheduler):
+    with distributed.Client(scheduler[1], set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def alone(train):
+    return MOFSRank(**STAGES, random_state=0).fit(train)
+
+
+def assert_same(solver, alone):
+    for stage, F in alone.fronts_.items():
+        assert solver.fronts_[stage].tobytes() == F.tobytes()
+    assert solver.front_coefs_.tobytes() == alone.front_coefs_.tobytes()
+
+
+def test_any_number_of_workers_gives_the_same_bits_and_a_dead_one_changes_nothing(train, client, alone, tmp_path):
+    address = client.scheduler.address
+    with dask_process("worker", address, *WORKER) as (first, _):
+        client.wait_for_workers(1, timeout=60)
+        with distributed.get_task_stream(client) as stream:
+            assert_same(MOFSRank(**STAGES, random_state=0, workers=client).fit(train), alone)
+        assert len(stream.data) >= 15
+        with dask_process("worker", address, *WORKER), dask_process("worker", address, *WORKER):
+            client.wait_for_workers(3, timeout=60)
+            generations = []
+
+            def kill(stage, fraction, generation, n_eval):
+                generations.append((stage, generation))
+                if (stage, generation) == ("feature_selection", 2):
+                    os.kill(first.pid, signal.SIGKILL)
+
+            with distributed.get_task_stream(client) as stream:
+                solver = MOFSRank(
+                    **STAGES, random_state=0, workers=client, progress=kill, memo=tmp_path / "memo", resume=True
+                ).fit(train)
+            assert_same(solver, alone)
+            assert len({task["worker"] for task in stream.data}) == 3
+            assert len(generations) == 15
+            # Every value is known, and the workers measure the fronts again.
+            again = MOFSRank(**STAGES, random_state=0, workers=client, memo=tmp_path / "memo", resume=True).fit(train)
+            assert_same(again, alone)
+
+
+def test_a_worker_unlike_this_process_is_refused_by_its_address(train, client, monkeypatch):
+    own = dask_slices.environment()
+    monkeypatch.setattr(dask_slices, "environment", lambda: own | {"numpy": "1.0"})
+    with dask_process("worker", client.scheduler.address, *WORKER):
+        client.wait_for_workers(1, timeout=60)
+        with pytest.raises(OSError, match=rf"worker at tcp://.* has numpy {np.__version__}, and this process has"):
+            MOFSRank(**STAGES, random_state=0, workers=client).fit(train)
+
+
+def test_a_cluster_without_workers_ends_the_search_in_a_sentence(train, client, monkeypatch):
+    monkeypatch.setattr(dask_slices, "PATIENCE", 1)
+    with pytest.raises(OSError, match=r"has no worker any more; start one: dask worker tcp://.*, and resume"):
+        MOFSRank(**STAGES, random_state=0, workers=client).fit(train)
+
+
+def test_an_error_of_a_backend_is_that_of_the_worker(train, client):
+    class Failing(RankRLS):
+        def fit_population(self, train, *, pair_mask=None, feature_mask=None, start=None):
+            if feature_mask is not None:
+                raise ZeroDivisionError("of the backend's own")
+            return np.ones((1, train.n_features))
+
+    with dask_process("worker", client.scheduler.address, *WORKER):
+        client.wait_for_workers(1, timeout=60)
+        solver = MOFSRank(Failing(), instance_selection=False, ensemble=False, random_state=0, workers=client)
+        with pytest.raises(ZeroDivisionError, match="of the backend's own"):
+            solver.fit(train)
+
+
+def test_a_scheduler_that_is_gone_ends_the_search_in_a_sentence(train, scheduler, client):
+    scheduler[0].kill()
+    scheduler[0].wait()
+    with pytest.raises(OSError, match=r"the Dask scheduler at tcp://.* is gone; start it, and resume the search"):
+        MOFSRank(**STAGES, random_state=0, workers=client).fit(train)
