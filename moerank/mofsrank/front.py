@@ -48,19 +48,10 @@ class Front:
         feature_mask[:, columns] = self.feature_mask
         return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, columns))
 
-    def by_size(self, errors: Vector) -> Integers:
-        """Return the members by size, error (n_members,), then objectives."""
-        return np.lexsort((*self.F.T[::-1], errors, self.sizes))
-
     def take(self, members: Integers) -> Front:
         """Return some members."""
         trained_on = None if self.trained_on is None else self.trained_on[members]
         return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on)
-
-    def non_dominated(self, objectives: Sequence[Objective], errors: Vector) -> Integers:
-        """Return the members that no other dominates if these errors, shape (n_members,), take the place of theirs."""
-        is_error = np.array([objective.name == "error" for objective in objectives])
-        return np.flatnonzero(is_nondominated(np.where(is_error, errors[:, None], self.F)))
 
     def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> pd.DataFrame:
         """Return a row for each member, as in `MOFSRank.front_`."""
@@ -100,9 +91,10 @@ def by_size(
     names, training = [objective.name for objective in objectives], 1.0 - means["training"]
     errors = front.F[:, names.index("error")] if "error" in names else training
     quality = -training if chosen_by == "training" else means[chosen_by]
-    order = front.by_size(errors)
+    order = np.lexsort((*front.F.T[::-1], errors, front.sizes))
     if retrained:
-        order = order[front.take(order).non_dominated(objectives, -quality[order])]
+        is_error = np.array([name == "error" for name in names])
+        order = order[is_nondominated(np.where(is_error, -quality[order, None], front.F[order]))]
     front, validation = front.take(order), means.get("validation", np.full(len(errors), np.nan))
     values = {name: part._replace(members=part.members[:, order]) for name, part in values.items()}
     return front, values, quality[order], front.table(objectives, errors[order], validation[order])
