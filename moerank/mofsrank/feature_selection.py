@@ -141,7 +141,7 @@ class FeatureSelection(Stage):
             vtype=bool,
         )
         self.pair_masks = pair_masks
-        self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]
+        self._subsets = [None] if pair_masks is None else list(pair_masks)
         self.unit = unit
         self.adaptive = adaptive
         self.form = form
@@ -250,10 +250,3 @@ class FeatureSelection(Stage):
             populations = [population for part in parts for population in part]
         order = np.arange(len(populations) * len(masks)).reshape(len(populations), -1).T.ravel()
         return side_by_side(populations).take(order)
-
-
-def _frozen(mask: Mask) -> Mask:
-    """Return a read-only copy, so that values remembered for the mask are found without reading it."""
-    copy = mask.copy()
-    copy.setflags(write=False)
-    return copy

@@ -144,7 +144,7 @@ def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: V
     """Return advice if the chosen member is worse than all features by more than a paired standard error, else "".
 
     `per_query` (n_queries, n_members) and `reference` (n_queries,) are the metric of the members and of the ranker on
-    all features, which `all_allowed` tells to be within the limits.
+    all features. `all_allowed` tells whether the limits allow all features together.
     """
     gains, errors = np.transpose([mean_and_error(values - reference) for values in per_query.T])
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
@@ -168,7 +168,7 @@ class Guarantee(NamedTuple):
     Attributes
     ----------
     chosen : int
-        Its number; of no member with a guarantee, the number of the first one that was tested.
+        Its number; without a guaranteed member, the number of the first one that was tested.
     shown : bool
         Whether it is shown to lose less than the margin.
     smaller : bool

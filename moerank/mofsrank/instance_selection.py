@@ -163,7 +163,7 @@ def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
 
 
 def evenly_spaced(n: int, most: int) -> Integers:
-    """Return at most `most` of the places 0 to n − 1, evenly spaced from the first to the last.
+    """Return at most `most` of the numbers 0 to n − 1, evenly spaced from the first to the last.
 
     >>> evenly_spaced(10, 4).tolist()
     [0, 3, 6, 9]
