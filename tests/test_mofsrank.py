@@ -101,16 +101,6 @@ def test_the_logger_tells_of_each_stage_and_is_silent_by_default(fold, caplog, c
     assert [message.partition(":")[0] for message in caplog.messages] == list(solver.fronts_)
 
 
-def test_predict_transform_and_support_belong_to_the_chosen_member(fold):
-    _, _, test = fold
-    solver = fitted(fold)
-    chosen = solver.front_.iloc[solver.chosen_]
-    assert solver.get_support(indices=True).tolist() == list(chosen["features"])
-    np.testing.assert_array_equal(solver.transform(test.X), test.X[:, list(chosen["features"])])
-    np.testing.assert_array_equal(solver.predict(test.X), linear_scores(test.X, solver.coef_[None])[:, 0])
-    assert solver.get_feature_names_out().tolist() == [f"x{f}" for f in chosen["features"]]
-
-
 def test_the_front_never_goes_backwards_unless_the_members_may_go(fold):
     kept = fitted(fold)
     left = fitted(fold, ensemble={**BUDGET, "keep_members": False})

@@ -24,14 +24,7 @@ from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import (
-    AnyRanker,
-    FitnessBackend,
-    Population,
-    as_backend,
-    side_by_side,
-    train_population,
-)
+from moerank.rankers import AnyRanker, FitnessBackend, Population, as_backend, side_by_side, train_population
 from moerank.training.masks import Unit
 
 MOST_PAIRS = 1_000_000

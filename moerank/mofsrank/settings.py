@@ -31,12 +31,7 @@ from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
 from sklearn.base import clone
 
-from moerank.checks import (
-    check_at_least,
-    check_switch,
-    most_workers,
-    unknown,
-)
+from moerank.checks import check_at_least, check_switch, most_workers, unknown
 from moerank.data import FeatureCosts
 from moerank.data.inputs import listed
 from moerank.evolution import (
