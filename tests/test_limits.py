@@ -101,7 +101,7 @@ def test_an_included_feature_counts_at_weight_0(fold):
     [
         ({"include": [1], "exclude": ["relevant 3"]}, "feature 'relevant 3' is both in include and in exclude"),
         ({"include": ["relevant 4"]}, "include: unknown feature 'relevant 4'; did you mean"),
-        ({"include": 1.5}, "include: features are named by column or by name, not by 1.5"),
+        ({"include": 1.5}, "include: there is no column 1.5; give a column from 0"),
         ({"exclude": range(8)}, "exclude leaves none of the 8 features"),
         ({"max_feature": 3}, "unknown limit 'max_feature'; did you mean 'max_features'"),
         ({"max_features": 2.5}, "max_features must be an integer, not 2.5"),

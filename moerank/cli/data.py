@@ -236,11 +236,11 @@ def convert(
     moerank data convert Fold1/train.txt --out Fold1/train.parquet
     """
     from moerank.data.read.letor import read_letor
-    from moerank.data.read.table import reader_of, write_table
+    from moerank.data.read.table import reader_of, write_documents
 
     if reader_of(file) is not None:
         raise ValueError(f"{file} is a table already; data convert reads LETOR text")
     documents = read_letor(file, nulls=True)
-    write_table(out, documents)
+    write_documents(out, documents)
     n_documents, n_features = documents.X.shape
     say(f"{n_documents:,} documents with {n_features:,} features in {out}")

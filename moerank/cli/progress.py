@@ -23,7 +23,7 @@ from rich.progress import (
 )
 
 from moerank.cli.messages import is_quiet, printable, remark
-from moerank.data.read.stream import reading_progress
+from moerank.data.read import reading_progress
 from moerank.studies.study import Cell
 
 PATIENCE = 2.0

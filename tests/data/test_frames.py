@@ -302,10 +302,9 @@ def test_labels_of_every_type_of_number(y):
     assert RankingData(VALUES, y, QUERIES).y.tolist() == LABELS
 
 
-@pytest.mark.parametrize("values", [["bad", "good", "fair"], ["0", "2", "1"]])
-def test_labels_of_categories_that_are_no_numbers_are_refused(values):
-    for y in (pd.Categorical(values), pd.Series(values, dtype="category")):
-        with pytest.raises(ValueError, match=r"y must hold one relevance label per document \(.*no numbers.* y\.map"):
+def test_labels_of_categories_that_are_no_numbers_are_refused():
+    for y in (pd.Categorical(["bad", "good", "fair"]), pd.Series(["bad", "good", "fair"], dtype="category")):
+        with pytest.raises(ValueError, match=r"y must hold one relevance label per document \(.*bad"):
             RankingData(VALUES, y, QUERIES)
 
 

@@ -127,7 +127,7 @@ def test_groups_are_repaired_as_a_whole():
         (Limits(max_cost=0.5), r"the smallest feature alone costs 1, and max_cost is 0\.5"),
         (Limits(max_features=1, include=["tf", 1]), "include alone has 2 features, and max_features is 1"),
         (Limits(max_cost=6, include=["tf"]), "include alone costs 7, and max_cost is 6"),
-        (Limits(include=[5]), "include: there is no column 5; columns go from 0 to 4"),
+        (Limits(include=[5]), "include: there is no column 5; give a column from 0 to 4"),
     ],
 )
 def test_limits_that_no_selection_can_keep_are_refused(limits, message):
