@@ -10,6 +10,7 @@ import os
 import secrets
 import stat
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -124,6 +125,17 @@ def read_text(path: Path, limit: int) -> str:
 
 Json: TypeAlias = dict[str, Any]
 """An object of JSON."""
+
+
+def read_toml(path: Path, limit: int) -> Json:
+    """Return the values of a TOML file of at most `limit` bytes; a ValueError names the file."""
+    text = read_text(path, limit)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"{path}: not a TOML file: nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
 
 
 def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
 
 from moerank.arrays import Vector
-from moerank.statistics import mean_and_error, mean_interval, p_differs, p_not_within
+from moerank.statistics import FEWEST_QUERIES, LEVEL, mean_and_error, mean_interval, p_differs, p_not_within
 
 Part: TypeAlias = Literal["test", "validation", "new"]
 
@@ -19,12 +19,6 @@ Finding: TypeAlias = Literal["loss", "gain", "none"]
 
 MARGIN = 0.005
 """Default of the largest difference of a metric that does not matter in practice."""
-
-LEVEL = 0.05
-"""Level of the tests."""
-
-FEWEST_QUERIES = 30
-"""Fewer queries that can differ show nothing."""
 
 STANDARD_ERRORS_FOR_80_PERCENT_POWER = 2.8
 """Standard errors that a difference must have to be detected in four draws of five."""
