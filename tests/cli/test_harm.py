@@ -70,7 +70,6 @@ def test_a_full_disk_names_what_was_written_and_the_remedy(command, monkeypatch)
     [
         (["data.n_queries=1000000000000"], "1,000,000,000,000 queries of 12 documents with 20 features would take "),
         (["data.n_noise=100000000000"], "15 queries of 12 documents with 100,000,000,015 features would take "),
-        (["ensemble.population=1000000000"], "a population of 1,000,000,000 individuals would take 953 GiB, and the "),
         (["data.n_labels=1000000000"], "n_labels must be at most 1,000, not 1,000,000,000"),
         (["data.n_queries=true"], "[data] n_queries must be an integer, not True"),
         (["data.n_queries='5'"], "[data] n_queries must be an integer, not '5'"),
