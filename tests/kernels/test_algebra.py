@@ -37,11 +37,11 @@ def test_the_square_is_summed_document_after_document():
 
 
 def test_rankers_have_the_same_bits_with_the_linear_algebra_of_an_older_processor():
-    found = {
+    weights = {
         subprocess.check_output([sys.executable, "-c", OF_PROCESSOR], env={**os.environ, "OPENBLAS_CORETYPE": core})
         for core in ("Haswell", "Nehalem")
     }
-    assert len(found) == 1
+    assert len(weights) == 1
 
 
 def system(n=9, seed=0):
