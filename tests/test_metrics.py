@@ -286,7 +286,7 @@ def test_single_features_score_as_letors_scripts_say(folds, name, metric, publis
         (np.zeros((2, 3)), r"shape \(2, 3\)"),
         (np.zeros((3, 1, 1)), r"shape \(3, 1, 1\)"),
         (["a", "b", "c"], "must be numbers"),
-        ([0.0, np.nan, 0.0], "row 1 is nan; .* check the weights"),
+        ([0.0, np.nan, 0.0], "row 1 is nan; .* check the ranker's weights"),
         ([[0, 0], [0, 0], [0, -np.inf]], "row 2, individual 1 is -inf"),
     ],
 )
