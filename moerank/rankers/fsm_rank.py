@@ -23,10 +23,9 @@ from moerank.rankers.importance import (
     key_of,
 )
 from moerank.rankers.selection import LargestWeightsPath
-from moerank.training.listed import ListedPairs
 from moerank.training.masks import Masks, read_masks
 from moerank.training.pair_loss import SQUARED_HINGE, Penalties
-from moerank.training.pairs import pairs_for
+from moerank.training.pairs import ListedPairs, pairs_for
 
 
 @dataclass(eq=False, repr=False)
@@ -131,8 +130,7 @@ class FSMRank(LargestWeightsPath, Backend):
         """
         u, v = np.split(np.asarray(variables, dtype=float), 2)
         problem = ListedPairs.of(train)
-        w = u - v
-        loss = problem.expand(w, 1.0, SQUARED_HINGE).value - 0.5 * w @ w
+        loss = problem.residuals(u - v, SQUARED_HINGE)[0] / len(problem)
         (s, A), size = self._measures(train), u + v
         used = size > 0
         with np.errstate(divide="ignore"):

@@ -14,10 +14,9 @@ from moerank.checks import NotNegative, Positive
 from moerank.data import RankingData
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Backend, Grid, LinearRanker
-from moerank.training.counted import CountedPairs
 from moerank.training.masks import Masks, read_masks
 from moerank.training.pair_loss import SQUARED_HINGE
-from moerank.training.pairs import LONGEST_LIST, pairs_for
+from moerank.training.pairs import LONGEST_LIST, CountedPairs, pairs_for
 from moerank.training.smooth import EXACT_STEPS
 from moerank.training.sorted import PairedDocuments, no_convergence, solve_with_features
 

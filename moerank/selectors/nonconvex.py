@@ -14,9 +14,9 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid
 from moerank.rankers.selection import LargestWeightsPath
-from moerank.training.listed import ListedPairs
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import Penalties
+from moerank.training.pairs import ListedPairs
 
 Penalty = Literal["lp", "log", "mcp"]
 # The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.

@@ -26,8 +26,8 @@ from scipy.sparse import csr_array
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM, RankSVMTRON
-from moerank.training.listed import ListedPairs as PairProblem
 from moerank.training.pair_loss import SQUARED_HINGE
+from moerank.training.pairs import ListedPairs as PairProblem
 from moerank.training.smooth import trust_region_newton
 
 GAMMA = 2.0**-5

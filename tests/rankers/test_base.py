@@ -20,7 +20,7 @@ from moerank.rankers import (
 )
 from moerank.selectors import GreedyRankRLS
 from moerank.solvers import make_solver
-from moerank.training.listed import ListedPairs
+from moerank.training.pairs import ListedPairs
 
 
 class Prefix(LinearRanker):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moerank.rankers import FSMRank
-from moerank.training.counted import CountedPairs
+from moerank.training.pairs import CountedPairs
 
 SETTINGS = [(1e-3, 1e-3), (1.0, 1e-2), (0.0, 0.1), (1e-5, 1e-6)]
 

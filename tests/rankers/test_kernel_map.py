@@ -17,8 +17,8 @@ from moerank.rankers import (
     RankSVMTRON,
 )
 from moerank.training import smooth
-from moerank.training.listed import ListedPairs
 from moerank.training.pair_loss import SQUARED_HINGE
+from moerank.training.pairs import ListedPairs
 
 # OHSUMED with 500 components, C = 2⁻⁶ and gamma = 2⁻⁶: NDCG@10 and MAP of the five test folds, and their means.
 PUBLISHED = {"N@10": [0.3955, 0.4576, 0.4356, 0.4593, 0.5047], "MAP": [0.3529, 0.4461, 0.4491, 0.5160, 0.4725]}

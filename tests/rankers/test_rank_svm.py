@@ -68,7 +68,7 @@ def test_the_common_start_gives_the_bits_of_an_own_one(noisy_data):
 
 
 def test_a_minimum_that_is_not_reached_is_told_with_its_remedy(noisy_data, monkeypatch):
-    monkeypatch.setattr("moerank.training.counted.EXACT_STEPS", 1)
+    monkeypatch.setattr("moerank.training.pairs.EXACT_STEPS", 1)
     with pytest.warns(
         ConvergenceWarning, match=r"stopped at \d+ Newton steps before the minimum for C=5e\+06; lower C"
     ):

@@ -3,8 +3,8 @@ from helpers.pair_problems import differences, minimum, pair_objective
 
 from moerank.data import load_fold
 from moerank.rankers import RankSVM, RankSVMTRON
-from moerank.training.listed import ListedPairs
 from moerank.training.pair_loss import SQUARED_HINGE
+from moerank.training.pairs import ListedPairs
 
 GRID = [0.005, 0.05, 0.5, 5.0, 50.0]
 

@@ -5,11 +5,9 @@ import pytest
 from helpers.pair_problems import differences, minimum, pair_objective
 
 from moerank.data import RankingData
-from moerank.training.counted import CountedPairs
-from moerank.training.listed import ListedPairs
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
-from moerank.training.pairs import solve_pairs
+from moerank.training.pairs import CountedPairs, ListedPairs, solve_pairs
 
 CASES = [(SQUARED_HINGE, UNIT), (SQUARED, UNIT), (SQUARED, DIFFERENCE)]
 

@@ -3,9 +3,9 @@ import pytest
 from helpers.pair_problems import minimum, pair_objective
 
 from moerank.data import RankingData, make_planted
-from moerank.training.listed import ListedPairs
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
+from moerank.training.pairs import ListedPairs
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 LOSSES = {"squared": SQUARED, "hinge": SQUARED_HINGE}
