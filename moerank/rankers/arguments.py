@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ from moerank.data.ranking_data import labels_alone
 from moerank.data.scaling import fill_missing
 
 Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
-"""Data to look at without training on them; X and y without qid are one query, as they must be in training, too."""
+"""Validation data: a RankingData, (X, y) of one query, or (X, y, qid)."""
 
 
 def as_ranking_data(
@@ -40,7 +40,7 @@ def as_ranking_data(
     """
     data: RankingData
     if isinstance(X, RankingData):
-        _refuse_beside(y, qid)
+        _refuse_labels(y, qid)
         data = X
     elif y is None:
         raise ValueError(
@@ -70,7 +70,7 @@ def one_validation(
 def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
     """Return test data for a metric: X if it is a RankingData, else labels and queries beside a feature that is 0."""
     if isinstance(X, RankingData):
-        _refuse_beside(y, qid)
+        _refuse_labels(y, qid)
         return X
     if y is None:
         raise ValueError("test data: y is missing: give the relevance labels, one per row of X")
@@ -114,7 +114,6 @@ def as_feature_table(
     X: RankingData | ArrayLike,
     n_features: int,
     names: Sequence[str] | NDArray[np.object_] | None = None,
-    *,
     scaling: Scaling = UNSCALED,
     missing: MissingRule | None = None,
     estimator: str = "ranker",
@@ -137,18 +136,14 @@ def as_feature_table(
         table = as_table(X, expected)
         _check_width(table, n_features, estimator)
         refuse_infinite_values(table, expected)
-        if isinstance(missing, str):
-            remedy = (
-                f"the rule of the training data, missing={missing!r}, looks at the whole query: give a RankingData "
-                f"with this rule and the queries"
-            )
-        elif missing is None:
-            remedy = (
-                f"no rule is known, since nothing was missing in the training data; give a RankingData with {RULES}"
-            )
-        else:
-            remedy = ""
+        if missing is not None and not isinstance(missing, str):
             table, _ = fill_missing(table, np.array([0, len(table)]), missing)
+        remedy = (
+            f"no rule is known, since nothing was missing in the training data; give a RankingData with {RULES}"
+            if missing is None
+            else f"the rule of the training data, missing={missing!r}, looks at the whole query: give a RankingData "
+            "with this rule and the queries"
+        )
         refuse_missing_values(table, expected, remedy=remedy)
         if isinstance(scaling, FittedScaling):
             table = scaling.table(table)
@@ -190,8 +185,8 @@ def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | No
     )
 
 
-def _refuse_beside(y: ArrayLike | None, qid: ArrayLike | None) -> None:
-    """Raise a ValueError for labels or queries that are given beside a RankingData."""
+def _refuse_labels(y: ArrayLike | None, qid: ArrayLike | None) -> None:
+    """Raise a ValueError for labels or queries that are given in addition to a RankingData."""
     for argument, value in (("y", y), ("qid", qid)):
         if value is not None:
             raise ValueError(f"{argument} must not be given beside a RankingData, which has its own")
@@ -220,27 +215,13 @@ LARGEST_RATIO = 1e4
 """Ratio of two standard deviations up to which no warning is given."""
 
 
-class Apart(NamedTuple):
-    """The features with the largest and the smallest standard deviation within queries: columns, and the values."""
-
-    large: int
-    small: int
-    largest: float
-    smallest: float
-
-    @property
-    def ratio(self) -> float:
-        """The ratio of the two, infinity if it is too large to be a number."""
-        return self.largest / self.smallest if self.smallest > self.largest / 1e300 else float("inf")
-
-
 def varying_in_queries(train: RankingData) -> Mask:
     """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
     return _spread(train)[0] > 0.0
 
 
-def features_apart(train: RankingData) -> Apart | None:
-    """Return the features that differ most in scale, or None if their ratio is at most 10,000.
+def features_apart(train: RankingData) -> tuple[int, int] | None:
+    """Return the features of the largest and the smallest scale, or None if their ratio is at most 10,000.
 
     The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
     that vary in some query count.
@@ -249,9 +230,7 @@ def features_apart(train: RankingData) -> Apart | None:
     if len(varies) == 0:
         return None
     large, small = int(varies[deviation[varies].argmax()]), int(varies[deviation[varies].argmin()])
-    if deviation[large] <= LARGEST_RATIO * deviation[small]:
-        return None
-    return Apart(large, small, float(deviation[large]), float(deviation[small]))
+    return None if deviation[large] <= LARGEST_RATIO * deviation[small] else (large, small)
 
 
 def _spread(train: RankingData) -> tuple[Vector, Vector]:
@@ -306,10 +285,13 @@ def warn_of_scales(train: RankingData) -> None:
     """
     if train.scaling != UNSCALED or (apart := features_apart(train)) is None:
         return
+    deviations, names = _spread(train)[1][list(apart)], [train.feature_names[f] for f in apart]
+    with np.errstate(over="ignore", divide="ignore"):
+        ratio = deviations[0] / deviations[1]
     message = (
-        f"{train.name}: the scales of the features differ by a factor of {apart.ratio:.0e}: within queries, feature "
-        f"{train.feature_names[apart.large]!r} has a standard deviation of {apart.largest:.2g}, and feature "
-        f"{train.feature_names[apart.small]!r} one of {apart.smallest:.2g}, so that it hardly counts; scale them: "
+        f"{train.name}: the scales of the features differ by a factor of {ratio:.0e}: within queries, feature "
+        f"{names[0]!r} has a standard deviation of {deviations[0]:.2g}, and feature "
+        f"{names[1]!r} one of {deviations[1]:.2g}, so that it hardly counts; scale them: "
         "query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file normalize = \"query\" or "
         '"standard"'
     )
@@ -317,10 +299,10 @@ def warn_of_scales(train: RankingData) -> None:
 
 
 def warn_of_other_scales(train: RankingData, validation: RankingData) -> None:
-    """Say if validation data look raw beside training data that look scaled, or the other way round.
+    """Say if validation data look raw where training data look scaled, or the other way round.
 
     So they are behind the scaler of a pipeline, which transforms nothing but X. For half of the features, a standard
-    deviation or the place of the mean differs by a factor of more than 3. The warning points at the caller of `fit`.
+    deviation or the position of the mean differs by a factor of more than 3. The warning points at the caller of `fit`.
     """
     if min(train.n_documents, validation.n_documents) < LEAST_ROWS:
         return

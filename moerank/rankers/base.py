@@ -112,8 +112,8 @@ class RankingEstimator(_Estimator):
 
     support_: Mask
     varying_: Mask
-    scaling_: Scaling
-    missing_: MissingRule | None
+    scaling_: Scaling = UNSCALED  # what is trained inside another estimator is given tables that are scaled
+    missing_: MissingRule | None = None
     negative_: Mask
     n_features_in_: int
     n_queries_: int
@@ -187,8 +187,8 @@ class RankingEstimator(_Estimator):
         if held_out is not None and train is not X:
             warn_of_other_scales(train, held_out)
         self._fit(train, held_out)
-        for reservation in self._reservations():
-            warnings.warn(f"{type(self).__name__} {reservation}", ConvergenceWarning, stacklevel=2)
+        for warning in self._fit_warnings():
+            warnings.warn(f"{type(self).__name__} {warning}", ConvergenceWarning, stacklevel=2)
         return self
 
     def predict(self, X: RankingData | ArrayLike) -> Vector:
@@ -255,7 +255,7 @@ class RankingEstimator(_Estimator):
         They are completed and scaled as `predict` does.
         """
         check_is_fitted(self, "support_")
-        as_given = not isinstance(self._scaling, FittedScaling) and self._missing is None
+        as_given = not isinstance(self.scaling_, FittedScaling) and self.missing_ is None
         if not isinstance(X, RankingData) and as_given:
             return super().transform(X)
         return self._table(X)[:, self.support_]
@@ -264,23 +264,14 @@ class RankingEstimator(_Estimator):
         """Return X as training saw its data."""
         check_is_fitted(self, "support_")
         names = getattr(self, "feature_names_in_", None)
-        rules: Parameters = {"scaling": self._scaling, "missing": self._missing, "estimator": type(self).__name__}
-        return as_feature_table(X, self.n_features_in_, names, **rules)
+        rules = self.scaling_, self.missing_, type(self).__name__
+        return as_feature_table(X, self.n_features_in_, names, *rules)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    @property
-    def _scaling(self) -> Scaling:
-        """The scaling of what was given to `fit`; what was trained inside another estimator is given scaled tables."""
-        return getattr(self, "scaling_", UNSCALED)
-
-    @property
-    def _missing(self) -> MissingRule | None:
-        return getattr(self, "missing_", None)
 
     @classmethod
     @cache
@@ -321,8 +312,8 @@ class RankingEstimator(_Estimator):
         if is_dataclass(self):
             check_fields(self)
 
-    def _reservations(self) -> Iterator[str]:
-        """Yield what a user has to know of the training that was, each to follow the name of the estimator."""
+    def _fit_warnings(self) -> Iterator[str]:
+        """Yield warnings about the fit; each continues the name of the estimator."""
         if not self.support_.any():
             yield f"found no feature to rank by, and scores all documents alike; {self._remedy}"
 
@@ -517,7 +508,7 @@ class Backend(LinearRanker):
         raise TypeError(f"{type(self).__name__} does not implement _train")
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._set_weights(self.fit_population(train)[0])
+        self._set_weights(self._train(train, read_masks(train), None)[0])
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, self._fit_candidates(train, candidates))

@@ -106,8 +106,8 @@ class FSMRank(LargestWeightsPath, Backend):
         self.objectives_ = history[: self.n_iter_ + 1, 0].copy()
         self._set_weights(weights_of(variables)[0])
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         before, last = self.objectives_[-2:] if self.n_iter_ else (0.0, 0.0)
         if self.n_iter_ == self.max_iter and abs(last - before) > self.tol * abs(before):
             yield (

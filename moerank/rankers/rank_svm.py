@@ -142,8 +142,8 @@ class RankSVMTRON(LinearRanker):
     C: Positive = 1.0
     tol: Positive = 1e-4
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if not self._converged:
             yield no_convergence(self.tol, self.n_iter_)
 

@@ -129,8 +129,8 @@ class NonconvexRanker(LargestWeightsPath):
         self._bound = courses[0].bound
         return W[0]
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if self._bound:
             yield f"stopped at {self._bound}"
 

@@ -149,7 +149,7 @@ def test_catboosts_interface_is_known_and_open_threads_are_one(noisy_data, given
 )
 def test_a_pipeline_uses_the_features_that_its_selectors_leave(steps, size):
     data = make_planted(n_queries=6, n_documents=10, seed=1).data
-    ranker = ForeignRanker(Pipeline([(str(place), step) for place, step in enumerate(steps)])).fit(data)
+    ranker = ForeignRanker(Pipeline([(str(position), step) for position, step in enumerate(steps)])).fit(data)
     assert ranker.support_.sum() == (size or data.n_features)
     moved = np.where(ranker.support_, data.X, 7.0)
     np.testing.assert_allclose(ranker.predict(moved), ranker.predict(data.X), rtol=1e-9)  # the others do not matter
