@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,9 @@ from moerank.data.inputs import (
 )
 from moerank.data.ranking_data import labels_alone
 from moerank.data.scaling import fill_missing
+
+if TYPE_CHECKING:
+    from moerank.rankers.base import RankingEstimator
 
 Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
 """Validation data: a RankingData, (X, y) of one query, or (X, y, qid)."""
@@ -110,14 +113,7 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
     return validation
 
 
-def as_feature_table(
-    X: RankingData | ArrayLike,
-    n_features: int,
-    names: Sequence[str] | NDArray[np.object_] | None = None,
-    scaling: Scaling = UNSCALED,
-    missing: MissingRule | None = None,
-    estimator: str = "ranker",
-) -> Matrix:
+def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Matrix:
     """Check the argument of a `predict`, and return it as the table that the fit has seen: complete and scaled.
 
     The table is C-contiguous, float64 or float32. Raw values are scaled by fitted values; unscaled RankingData are
@@ -126,15 +122,16 @@ def as_feature_table(
     rule that can be followed, data that are scaled in another way, and with a TypeError tables of objects that no
     number can be made of.
     """
+    names, scaling, missing = getattr(ranker, "feature_names_in_", None), ranker.scaling_, ranker.missing_
     expected = None if names is None else list(names)
     if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")
-        _check_width(X.X, n_features, estimator)
+        _check_width(X.X, ranker)
         table = _scaled_alike(X, scaling, missing).X
     else:
         _check_names(column_names(X), names, "the columns of X", "the fit")
         table = as_table(X, expected)
-        _check_width(table, n_features, estimator)
+        _check_width(table, ranker)
         refuse_infinite_values(table, expected)
         if missing is not None and not isinstance(missing, str):
             table, _ = fill_missing(table, np.array([0, len(table)]), missing)
@@ -152,7 +149,8 @@ def as_feature_table(
     return table
 
 
-def _check_width(table: Array, n_features: int, estimator: str) -> None:
+def _check_width(table: Array, ranker: RankingEstimator) -> None:
+    n_features = ranker.n_features_in_
     if table.ndim != 2:
         raise ValueError(
             f"X must have shape (n_documents, {n_features}), not {table.shape}. Reshape your data: one document is "
@@ -160,8 +158,8 @@ def _check_width(table: Array, n_features: int, estimator: str) -> None:
         )
     if table.shape[1] != n_features:
         raise ValueError(
-            f"X has {table.shape[1]} features, but {estimator} is expecting {n_features} features as input, those of "
-            f"the fit: shape (n_documents, {n_features})"
+            f"X has {table.shape[1]} features, but {type(ranker).__name__} is expecting {n_features} features as "
+            f"input, those of the fit: shape (n_documents, {n_features})"
         )
 
 

@@ -263,9 +263,7 @@ class RankingEstimator(_Estimator):
     def _table(self, X: RankingData | ArrayLike) -> Matrix:
         """Return X as training saw its data."""
         check_is_fitted(self, "support_")
-        names = getattr(self, "feature_names_in_", None)
-        rules = self.scaling_, self.missing_, type(self).__name__
-        return as_feature_table(X, self.n_features_in_, names, *rules)
+        return as_feature_table(X, self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

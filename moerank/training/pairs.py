@@ -26,9 +26,18 @@ from moerank.kernels.products import product
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
 from moerank.kernels.tiles import places_of
 from moerank.training.masks import Masks
-from moerank.training.pair_loss import EXACT_TOLERANCE, SQUARED, SQUARED_HINGE, UNIT, PairLoss, Penalties, Target
+from moerank.training.pair_loss import (
+    EXACT_TOLERANCE,
+    SQUARED,
+    SQUARED_HINGE,
+    UNIT,
+    PairLoss,
+    PairModel,
+    Penalties,
+    Target,
+)
 from moerank.training.pair_moments import PairMoments
-from moerank.training.smooth import EXACT_STEPS, Expanded, QuadraticModel, dense_newton, solve_positive_definite
+from moerank.training.smooth import EXACT_STEPS, Expanded, dense_newton, solve_positive_definite
 
 Element = TypeVar("Element", bound=np.generic)
 
@@ -87,8 +96,8 @@ class ListedPairs:
         self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first, winner)
         # Only differences inside a query matter, so centring per query changes nothing but the rounding.
         self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
-        self._models: dict[tuple[PairLoss, float], QuadraticModel] = {}
-        self._scores: dict[QuadraticModel, NDArray[np.float32]] = {}
+        self._models: dict[tuple[PairLoss, float], PairModel] = {}
+        self._scores: dict[PairModel, NDArray[np.float32]] = {}
         self.shift: Matrix = target.per_label * data.y[rows]
 
     @classmethod
@@ -120,7 +129,7 @@ class ListedPairs:
         """Mean of tₖ (xᵢ − xⱼ) over the pairs, shape (n_features,)."""
         return self.residuals(np.zeros(self.X.shape[1]), SQUARED)[1] / len(self)
 
-    def model(self, loss: PairLoss, C: float) -> QuadraticModel:
+    def model(self, loss: PairLoss, C: float) -> PairModel:
         """Return the model of the objective at its minimum with all features, remembered.
 
         With the squared loss the problem is its own model: normal equations, O(n_features³) beside the Gram matrix.
@@ -130,15 +139,15 @@ class ListedPairs:
             self._models[loss, C] = self._model(loss, C)
         return self._models[loss, C]
 
-    def _model(self, loss: PairLoss, C: float) -> QuadraticModel:
+    def _model(self, loss: PairLoss, C: float) -> PairModel:
         B: Matrix = np.eye(len(self.gram)) + 2.0 * C * self.gram
         rhs = 2.0 * C * self.moment
-        squared = QuadraticModel(B, rhs, solve_positive_definite(B, rhs))
+        squared = PairModel(loss, C, B, rhs, solve_positive_definite(B, rhs))
         if not loss.one_sided:
             return squared
         end = dense_newton(lambda w: self.expand(w, C, loss), squared.w, 2.0 * EXACT_TOLERANCE)
         hessian = end.at.hessian
-        return QuadraticModel(hessian, product(hessian, end.w) - end.at.gradient, end.w)
+        return PairModel(loss, C, hessian, product(hessian, end.w) - end.at.gradient, end.w)
 
     def expand(self, w: Matrix, C: float, loss: PairLoss) -> Expanded:
         """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`, with its gradient and its Hessian."""
@@ -148,14 +157,7 @@ class ListedPairs:
         return Expanded(float(0.5 * product(w, w) + scale * total), w - 2.0 * scale * pull, hessian)
 
     def solve_population(
-        self,
-        loss: PairLoss,
-        C: float,
-        model: QuadraticModel,
-        masks: Masks,
-        *,
-        tolerance: float,
-        start: Matrix | None = None,
+        self, model: PairModel, masks: Masks, *, tolerance: float, start: Matrix | None = None
     ) -> tuple[Matrix, Mask]:
         """Return the minima as `solve_pairs` does, from a `model` close to all individuals."""
         W: Matrix = np.empty(masks.features.shape)
@@ -168,8 +170,8 @@ class ListedPairs:
             origin = np.zeros((0, W.shape[1])) if start is None else group.fill_up(start)
             weights, finished = newton.newton_lanes(
                 self.X_lanes, self.pairs.first, self.pairs.winner, self.pairs.worse, words, counts,
-                group.fill_up(feature_mask), model.B, model.rhs, origin, start_scores, C, self.target.margin, shift,
-                loss.one_sided, tolerance,
+                group.fill_up(feature_mask), model.B, model.rhs, origin, start_scores, model.C, self.target.margin,
+                shift, model.loss.one_sided, tolerance,
             )  # fmt: skip
             W[group.rows], converged[group.rows] = weights[: len(group)], finished[: len(group)]
         return W, converged
@@ -212,7 +214,7 @@ class ListedPairs:
                 pack_lanes(own, words)
             yield group, words, counts
 
-    def _start_scores(self, model: QuadraticModel) -> NDArray[np.float32]:
+    def _start_scores(self, model: PairModel) -> NDArray[np.float32]:
         """Return the scores (n_documents,) of the model's minimum with all features, as a population's pass does."""
         if model not in self._scores:
             w = np.empty(len(self._varies))
@@ -281,7 +283,7 @@ class CountedPairs:
     def __init__(self, data: RankingData, target: Target = UNIT) -> None:
         self.data, self.target = data, target
         self._minima: dict[tuple[PairLoss, float], tuple[Matrix, np.bool_]] = {}
-        self._models: dict[tuple[PairLoss, float], QuadraticModel] = {}
+        self._models: dict[tuple[PairLoss, float], PairModel] = {}
 
     @classmethod
     def of(cls, data: RankingData, target: Target = UNIT) -> CountedPairs:
@@ -306,9 +308,9 @@ class CountedPairs:
             factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[0]
             solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
         scale = np.array(Cs, np.float64) / self.data.n_pairs
-        return W, self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE, EXACT_STEPS)
+        return W, self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
 
-    def model(self, loss: PairLoss, C: float) -> QuadraticModel:
+    def model(self, loss: PairLoss, C: float) -> PairModel:
         """Return the model of the objective at its minimum for all features; remembered.
 
         It takes a product with the second derivative for each feature, in single precision, as neighbouring problems
@@ -323,18 +325,11 @@ class CountedPairs:
             pulled = self._sums(loss, np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
             scale = 2.0 * C / self.data.n_pairs
             B = np.eye(n_features) + scale * 0.5 * (products + products.T)
-            self._models[loss, C] = QuadraticModel(B, product(B, w) - (w - scale * pulled), w)
+            self._models[loss, C] = PairModel(loss, C, B, product(B, w) - (w - scale * pulled), w)
         return self._models[loss, C]
 
     def solve_population(
-        self,
-        loss: PairLoss,
-        C: float,
-        model: QuadraticModel,
-        masks: Masks,
-        *,
-        tolerance: float,
-        start: Matrix | None = None,
+        self, model: PairModel, masks: Masks, *, tolerance: float, start: Matrix | None = None
     ) -> tuple[Matrix, Mask]:
         """Return the minima as `solve_pairs` does, from the `model` of all pairs."""
         features = masks.features
@@ -344,8 +339,8 @@ class CountedPairs:
         if start is None:
             for factor, chosen, w in zip(factors, features, W, strict=True):
                 solve(factor, chosen, model.rhs, w)
-        scale = C / self.counts(masks)
-        return W, self._newton(loss, np.float32, masks, factors, W, scale, tolerance, newton.MAX_STEPS)
+        scale = model.C / self.counts(masks)
+        return W, self._newton(model.loss, np.float32, masks, factors, W, scale, tolerance)
 
     def counts(self, masks: Masks) -> Matrix:
         """Return the number of pairs of each individual, shape (n_individuals,); a row without any is a ValueError."""
@@ -366,15 +361,15 @@ class CountedPairs:
         factors: Matrix,
         W: Matrix,
         scale: Matrix,
-        tolerance: float,
-        most_steps: int,
+        error: float,
     ) -> Mask:
-        """Bring W to the minima in place, and return whether each was reached."""
+        """Bring W to the minima in place, each within a relative `error`, and return whether it was reached."""
+        most_steps = EXACT_STEPS if precision is np.float64 else newton.MAX_STEPS
         state = newton.begin_newton(W)
         while (going := state.task != IDLE).any():
             sums = self._sums(loss, precision, state.task, masks, W, state.direction)
             newton.advance_newton(
-                state, going, *sums, masks.features, factors, scale, loss.one_sided, True, tolerance,
+                state, going, *sums, masks.features, factors, scale, loss.one_sided, True, error,
                 PASS_ROUNDING[precision], most_steps,
             )  # fmt: skip
         return state.n_steps <= most_steps
@@ -457,4 +452,4 @@ def solve_pairs(
     """
     counted = loss.one_sided and pairs.everything
     model = (CountedPairs.of(pairs.data, pairs.target) if counted else pairs).model(loss, C)
-    return pairs.solve_population(loss, C, model, masks, tolerance=tolerance, start=start)
+    return pairs.solve_population(model, masks, tolerance=tolerance, start=start)

@@ -25,18 +25,6 @@ class Expanded(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticModel:
-    """½ wᵀBw − rhsᵀw, a function's second-order model around a point `w`.
-
-    Shapes: B (n_features, n_features) positive definite, rhs and w (n_features,).
-    """
-
-    B: Matrix
-    rhs: Matrix
-    w: Matrix
-
-
-@dataclass(frozen=True, eq=False)
 class NewtonEnd:
     """The end of Newton's method: the point w (n,), the function there, and the next step (n,), not taken.
 

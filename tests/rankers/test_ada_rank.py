@@ -144,16 +144,6 @@ def test_a_perfect_feature_has_a_finite_weight():
     assert MAP().score(data, ranker.predict(data.X)) == 1.0
 
 
-def test_features_that_are_better_turned_round_are_turned_only_if_allowed():
-    rng = np.random.default_rng(2)
-    y = np.tile([2, 1, 0, 0, 0], 6)
-    data = RankingData(np.column_stack([-y + 0.1 * rng.random(30), rng.random(30)]), y, np.repeat(np.arange(6), 5))
-    turned = fit(AdaRank(both_directions=True), data)
-    assert turned.coef_[0] < 0
-    assert turned.train_scores_[-1] == 1.0
-    assert (fit(AdaRank(n_rounds=20, reweighting="cumulative"), data).coef_ >= 0).all()
-
-
 def test_any_metric_can_be_the_measure(data):
     ranker = fit(AdaRank(MeanNDCG(), n_rounds=4), data)
     assert ranker.train_scores_[-1] == pytest.approx(MeanNDCG().score(data, ranker.predict(data.X)))

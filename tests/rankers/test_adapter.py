@@ -40,12 +40,6 @@ def test_linear_rankers_give_the_weights_of_a_direct_fit(noisy_data, features, r
     assert not W[~features].any()
 
 
-def test_the_ranker_itself_is_not_fitted(noisy_data):
-    ranker = Ridge()
-    RankerAdapter(ranker).fit_population(noisy_data)
-    assert not hasattr(ranker, "coef_")
-
-
 def test_a_ranker_that_takes_qid_is_given_it(noisy_data):
     W = RankerAdapter(RankSVM(C=2.0)).fit_population(noisy_data)
     np.testing.assert_array_equal(W, RankSVM(C=2.0).fit_population(noisy_data))
@@ -110,11 +104,6 @@ def test_a_pair_mask_is_refused_with_a_reason(noisy_data):
     pair_mask = np.ones((1, len(noisy_data.pairs)), bool)
     with pytest.raises(ValueError, match=r"Ridge is trained on documents.*without instance selection"):
         RankerAdapter(Ridge()).fit_population(noisy_data, pair_mask=pair_mask)
-
-
-def test_an_empty_feature_set_is_refused(noisy_data):
-    with pytest.raises(ValueError, match="row 0 selects no feature"):
-        RankerAdapter(Ridge()).fit_population(noisy_data, feature_mask=np.zeros((1, noisy_data.n_features), bool))
 
 
 class OneThread(Ridge):

@@ -1,6 +1,3 @@
-import gc
-import weakref
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +16,6 @@ from moerank.rankers import (
     RankSVM,
 )
 from moerank.selectors import GreedyRankRLS
-from moerank.solvers import make_solver
 from moerank.training.pairs import ListedPairs
 
 
@@ -88,12 +84,6 @@ def test_predictions_are_the_staged_scores_of_every_size(noisy_data, ranker):
         assert ranker.support_.tolist() == [f in ranker.features_ for f in range(12)]
 
 
-def test_tuning_reports_the_share_of_the_grid(data):
-    seen = []
-    Prefix().tune(data, data, progress=seen.append)
-    assert seen == [0.5, 1.0]
-
-
 def test_scores_that_are_all_equal_are_chosen_last(data):
     perfect = RankingData(data.X, np.tile(np.arange(10)[::-1], 6), data.qid)  # the order of the rows
     assert MAP().score(perfect, np.zeros(60)) == 1.0
@@ -113,11 +103,6 @@ def test_features_that_cannot_move_a_document_are_left_out_and_named(data):
 def test_data_in_which_nothing_varies_are_refused():
     with pytest.raises(ValueError, match="every feature is constant in every query: there is nothing to rank by"):
         RankSVM().fit(np.repeat([[0.1], [0.7]], 3, axis=0), [0, 1, 2, 0, 1, 2], qid=[1, 1, 1, 2, 2, 2])
-
-
-def test_validation_data_of_other_features_are_refused(data):
-    with pytest.raises(ValueError, match="the training data have 6 features but"):
-        make_solver("rankrls").fit(data.X, data.y, qid=data.qid, validation=(data.X[:, 1:], data.y, data.qid))
 
 
 def test_names_come_with_the_data_and_are_known_everywhere(data):
@@ -154,15 +139,6 @@ def test_a_refit_finds_what_was_computed(data, monkeypatch):
     for ranker in (RankSVM(C=0.05), RankRLS(alpha=0.3), RankSVM(C=5.0)):
         ranker.fit(data)
     assert ListedPairs.of(data) is problem
-
-
-def test_the_memory_of_training_data_keeps_no_validation_data(data):
-    held_out = RankingData(data.X, data.y, data.qid)
-    seen = weakref.ref(held_out)
-    make_solver("fs-ed").fit(data, validation=held_out)
-    del held_out
-    gc.collect()
-    assert seen() is None
 
 
 def test_a_part_of_the_features_shares_the_pairs(data):

@@ -178,11 +178,6 @@ def test_a_table_without_the_features_or_with_others_is_refused(data):
         model.scores(frame.rename(columns={"feature 3": "other"}))
 
 
-def test_names_must_be_those_of_the_columns(data):
-    with pytest.raises(ValueError, match="feature_names must have 14 entries, not 13"):
-        Model.of(fitted(RankSVM(), data), NAMES[:13])
-
-
 def test_a_model_is_a_value(data):
     model = model_of(fitted(LambdaMART(3), data))
     assert pickle.loads(pickle.dumps(model)) == model
@@ -329,11 +324,6 @@ def test_whatever_stands_somewhere_a_model_that_is_read_can_score(drawn):
         assert np.isfinite(model.scores(np.ones((3, 1000)))).all()
 
 
-def test_a_scaling_of_other_features_is_refused():
-    with pytest.raises(ValueError, match="offset must have one entry per column, 0 in all, not 1"):
-        Model(names=(), columns=(), scaling=FittedScaling("minmax", (0.0,), (1.0,)))
-
-
 @pytest.mark.parametrize("ranker", [RankSVM(), LambdaMART(20), SingleFeatures(n_features_to_select=3)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_fitted_scaling_goes_with_the_model_and_is_applied_to_raw_values(data, ranker, dtype):
@@ -351,16 +341,6 @@ def test_a_fitted_scaling_goes_with_the_model_and_is_applied_to_raw_values(data,
     others = raw.X.copy()
     others[:, ~ranker.support_] = np.nan  # no feature of the model
     np.testing.assert_array_equal(again.scores(others), ranker.predict(raw.X))
-
-
-def test_the_text_of_a_scaled_model():
-    stored = stored_scaled()
-    assert stored["scaling"] == {"kind": "standard", "offset": [0.5, -1.0], "scale": [2.0, 1e-3]}
-    assert stored["missing"] == 0.0
-    model = Model.from_json(json.dumps(stored))
-    X = np.zeros((2, 6))
-    X[:, [2, 5]] = [[2.5, -1.0], [0.5, -0.998]]
-    np.testing.assert_allclose(model.scores(X), [0.5, -2.0], rtol=1e-12)
 
 
 def test_missing_values_follow_the_rule_of_the_training_data():

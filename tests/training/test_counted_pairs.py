@@ -60,7 +60,7 @@ def test_each_individual_reaches_its_minimum(data, loss, target, own):
     units = {"document": rng.random((9, data.n_documents)) < 0.6, "query": rng.random((9, data.n_queries)) < 0.5}
     problem = CountedPairs(data, target)
     model = problem.model(loss, 5.0)
-    W, reached = problem.solve_population(loss, 5.0, model, Masks(features, own, None, units.get(own)), tolerance=1e-9)
+    W, reached = problem.solve_population(model, Masks(features, own, None, units.get(own)), tolerance=1e-9)
     assert reached.all()
     assert not W[~features].any()
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
@@ -73,7 +73,7 @@ def test_each_individual_reaches_its_minimum(data, loss, target, own):
         best, objective = least(data, kept, features[i], 5.0, loss, target)
         assert objective(w) <= best * (1 + 1e-7)
         alone = Masks(features[[i]], own, None, units[own][[i]] if own in units else None)
-        np.testing.assert_array_equal(problem.solve_population(loss, 5.0, model, alone, tolerance=1e-9)[0][0], w)
+        np.testing.assert_array_equal(problem.solve_population(model, alone, tolerance=1e-9)[0][0], w)
 
 
 def test_a_bad_start_ends_at_the_same_minimum(data):
