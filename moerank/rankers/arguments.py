@@ -38,7 +38,7 @@ def as_ranking_data(
     A RankingData is returned as it is, with its names and all that is remembered there. The columns of a DataFrame
     keep their names.
 
-    Raises a ValueError if y is missing, or given beside a RankingData, for malformed data, and for values too large to
+    Raises a ValueError if y is missing, or given with a RankingData, for malformed data, and for values too large to
     train on.
     """
     data: RankingData
@@ -71,7 +71,7 @@ def one_validation(
 
 
 def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
-    """Return test data for a metric: X if it is a RankingData, else labels and queries beside a feature that is 0."""
+    """Return test data for a metric: X if it is a RankingData, else labels and queries with one feature that is 0."""
     if isinstance(X, RankingData):
         _refuse_labels(y, qid)
         return X
@@ -187,7 +187,7 @@ def _refuse_labels(y: ArrayLike | None, qid: ArrayLike | None) -> None:
     """Raise a ValueError for labels or queries that are given in addition to a RankingData."""
     for argument, value in (("y", y), ("qid", qid)):
         if value is not None:
-            raise ValueError(f"{argument} must not be given beside a RankingData, which has its own")
+            raise ValueError(f"{argument} must not be given with a RankingData, which has its own")
 
 
 def _check_names(

@@ -240,8 +240,8 @@ class RankingEstimator(_Estimator):
         scores = self.predict(X)
         if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
             raise ValueError(
-                f"score needs qid, for the training data had {self.n_queries_} queries; scikit-learn's searches hand "
-                "it on after sklearn.set_config(enable_metadata_routing=True)"
+                f"score needs qid, because the training data had {self.n_queries_} queries; scikit-learn's searches "
+                "hand it on after sklearn.set_config(enable_metadata_routing=True)"
             )
         return self._scored_by.score(labelled(X, y, qid), scores)
 
@@ -311,7 +311,7 @@ class RankingEstimator(_Estimator):
             check_fields(self)
 
     def _fit_warnings(self) -> Iterator[str]:
-        """Yield warnings about the fit; each continues the name of the estimator."""
+        """Yield warnings about the fit; each continues the class name."""
         if not self.support_.any():
             yield f"found no feature to rank by, and scores all documents alike; {self._remedy}"
 
@@ -348,7 +348,7 @@ class Ranker(RankingEstimator):
 
     _size: ClassVar[str | None] = None
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
-    """Parameters, beside the size, in which entries of a grid may differ and yet be trained together; None for all."""
+    """Parameters, apart from the size, in which entries that are trained together may differ; None for all."""
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the published grid of hyper-parameters for these training data, the simplest ranker first."""
@@ -396,13 +396,10 @@ class Ranker(RankingEstimator):
         """Return the entries of a grid that are trained together, by their numbers."""
         if self._trained_together is None:
             return [list(range(len(candidates)))]
+        open_ones = {self._size, *self._trained_together}
         groups: dict[str, list[int]] = {}
         for i, candidate in enumerate(candidates):
-            setting = {
-                name: repr(value)
-                for name, value in candidate.get_params().items()
-                if name != self._size and name not in self._trained_together
-            }
+            setting = {name: repr(v) for name, v in candidate.get_params().items() if name not in open_ones}
             groups.setdefault(repr(setting), []).append(i)
         return list(groups.values())
 

@@ -168,9 +168,8 @@ class FSMRank(LargestWeightsPath, Backend):
 
     def _measures(self, train: RankingData) -> tuple[Vector, Matrix]:
         """Return the importance and the similarity of the features."""
-        return feature_importance(train, self.importance), feature_similarity(
-            train, self.similarity, convex=self.convex
-        )
+        importance = feature_importance(train, self.importance)
+        return importance, feature_similarity(train, self.similarity, convex=self.convex)
 
 
 def weights_of(variables: Matrix) -> Matrix:

@@ -1,4 +1,4 @@
-"""What leaving features out costs: a selection beside the ranker that uses all of them."""
+"""What leaving features out costs: a selection is compared with the ranker that uses all of them."""
 
 from __future__ import annotations
 

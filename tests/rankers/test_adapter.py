@@ -38,6 +38,7 @@ def test_linear_rankers_give_the_weights_of_a_direct_fit(noisy_data, features, r
     for w, mask in zip(W, features, strict=True):
         np.testing.assert_array_equal(w[mask], clone(ranker).fit(noisy_data.X[:, mask], noisy_data.y).coef_)
     assert not W[~features].any()
+    assert not hasattr(ranker, "coef_"), "the ranker itself is not fitted"
 
 
 def test_a_ranker_that_takes_qid_is_given_it(noisy_data):

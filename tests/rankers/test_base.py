@@ -52,8 +52,9 @@ def data():
 
 def test_tuning_trains_the_largest_size_of_each_setting_once(data):
     Prefix.trained = 0
-    tuned = Prefix().tune(data, data, metric=NDCG(5))
-    assert Prefix.trained == 2
+    shares = []
+    tuned = Prefix().tune(data, data, metric=NDCG(5), progress=shares.append)
+    assert (Prefix.trained, shares) == (2, [0.5, 1.0])
     scores = {
         (entry["size"], entry["scale"]): NDCG(5).score(
             data, entry["scale"] * data.X[:, [0, 2, 3, 4, 5]][:, : entry["size"]].sum(axis=1)
@@ -124,6 +125,8 @@ def test_names_come_with_the_data_and_are_known_everywhere(data):
 def test_validation_data_of_another_kind_are_refused(data, validation):
     with pytest.raises(ValueError, match=r"validation must be a RankingData or \(X, y, qid\), not "):
         RankSVM().fit(data, validation=validation)
+    with pytest.raises(ValueError, match="the training data have 6 features but"):
+        RankSVM().fit(data, validation=(data.X[:, 1:], data.y, data.qid))
 
 
 def test_a_refit_finds_what_was_computed(data, monkeypatch):
