@@ -56,16 +56,16 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Algorith
     from pymoo.algorithms.moo.moead import ParallelMOEAD
 
     # MOEA/D replaces neighbours one by one and has no elimination of duplicates.
-    kept = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
-    algorithm = ParallelMOEAD(_directions(population, n_objectives), n_neighbors=min(20, population), **kept)
+    given = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
+    algorithm = ParallelMOEAD(_directions(population, n_objectives), n_neighbors=min(20, population), **given)
     # Adaptive mutation needs the algorithm, which only MOEA/D does not pass to its operators.
     algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
     return algorithm
 
 
 def _bit_search(name: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
-    kept = {key: operators[key] for key in ("sampling", "repair") if key in operators}
-    return BIT_SEARCHES[name](population, **kept)
+    given = {key: operators[key] for key in ("sampling", "repair") if key in operators}
+    return BIT_SEARCHES[name](population, **given)
 
 
 def _imported(path: str) -> Any:

@@ -78,12 +78,12 @@ class Archive:
         n_old = len(self)
         merged = np.concatenate((self.F.reshape(n_old, F.shape[1]), F))
         # Of equal vectors moocore keeps the first, so members stay.
-        kept = np.flatnonzero(moocore.is_nondominated(merged))
-        if len(kept) == n_old and (kept < n_old).all():
+        chosen = np.flatnonzero(moocore.is_nondominated(merged))
+        if len(chosen) == n_old and (chosen < n_old).all():
             return
         # A new list and array, because a history may hold the old ones.
-        self._rows = [self._rows[i] if i < n_old else self._stored(X[i - n_old]) for i in kept.tolist()]
-        self.F = merged[kept]
+        self._rows = [self._rows[i] if i < n_old else self._stored(X[i - n_old]) for i in chosen.tolist()]
+        self.F = merged[chosen]
         self.F.setflags(write=False)
 
     def _stored(self, row: Array) -> Array:

@@ -224,8 +224,8 @@ def select_by_crowding(F: Matrix, n: int) -> tuple[Integers, Integers]:
     """
     front = front_numbers(F)
     standing = standings(front, crowding_distances(F, front))
-    kept = np.sort(np.argsort(standing, kind="stable")[:n])
-    return kept, standing[kept]
+    chosen = np.sort(np.argsort(standing, kind="stable")[:n])
+    return chosen, standing[chosen]
 
 
 def front_numbers(F: Matrix) -> Integers:
@@ -301,16 +301,16 @@ def random_subsets(strings: Mask, sizes: Integers, random_state: np.random.Gener
     >>> random_subsets(strings, np.array([2, 1]), np.random.default_rng(0)).astype(int).tolist()
     [[0, 1, 0, 1], [0, 0, 1, 0]]
     """
-    lots = np.where(strings, random_state.random(strings.shape), 2.0)
-    last = np.sort(lots, axis=1)[np.arange(len(strings)), sizes - 1]
-    return lots <= np.where(sizes > 0, last, -1.0)[:, None]
+    draws = np.where(strings, random_state.random(strings.shape), 2.0)
+    last = np.sort(draws, axis=1)[np.arange(len(strings)), sizes - 1]
+    return draws <= np.where(sizes > 0, last, -1.0)[:, None]
 
 
 def random_members(strings: Mask, n: int, random_state: np.random.Generator) -> Integers:
     """Return `n` random ones of each non-empty string, drawn with replacement, shape (n, n_strings)."""
     counts = strings.cumsum(axis=1, dtype=np.int32)
-    places = (random_state.random((n, len(strings))) * counts[:, -1]).astype(np.int64)
-    return (counts > places[:, :, None]).argmax(axis=2)
+    ranks = (random_state.random((n, len(strings))) * counts[:, -1]).astype(np.int64)
+    return (counts > ranks[:, :, None]).argmax(axis=2)
 
 
 def beside_size(X: Mask, F: Matrix) -> Integers:

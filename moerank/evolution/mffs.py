@@ -125,17 +125,17 @@ class MFFS(BitSearch):
             if self._is_stale(f):
                 self._weigh_anew(f)
                 self.refilling = True
-        kept = np.unique(np.concatenate((self.front_rows, *self.sum_rows)))
-        self.front_rows = np.searchsorted(kept, self.front_rows)
-        self.sum_rows = [np.searchsorted(kept, rows) for rows in self.sum_rows]
-        return kept
+        survivors = np.unique(np.concatenate((self.front_rows, *self.sum_rows)))
+        self.front_rows = np.searchsorted(survivors, self.front_rows)
+        self.sum_rows = [np.searchsorted(survivors, rows) for rows in self.sum_rows]
+        return survivors
 
     def _select_front(self, X: Mask, F: Matrix, rows: Integers) -> None:
         parents = X[self.front_rows] if len(self.front_rows) else X
         rows = rows[first_of_equals(X[rows])]
         candidates = rows[_unlike(X[rows], F[rows], self.sizes[0], _mean_distance(parents))]
-        kept, self.standing = select_by_crowding(F[candidates], self.sizes[0])
-        self.front_rows = candidates[kept]
+        survivors, self.standing = select_by_crowding(F[candidates], self.sizes[0])
+        self.front_rows = candidates[survivors]
 
     def _select_sums(self, f: Matrix, candidates: list[Integers]) -> None:
         """Keep the least sums of each; the point z changes no order, and is left out."""

@@ -91,15 +91,17 @@ class NSGA2(RowAlgorithm, nsga2.NSGA2):  # type: ignore[misc]
         n = min(n, len(F))
         rank = front_numbers(F)
         crowding = crowding_distances(F, rank)
-        kept = np.argsort(rank, kind="stable")
-        kept = kept[: np.searchsorted(rank[kept], rank[kept[n - 1]], side="right")]  # with all of the last front
-        if len(kept) > n:
-            front = np.flatnonzero(rank == rank[kept[n - 1]])
+        survivors = np.argsort(rank, kind="stable")
+        survivors = survivors[
+            : np.searchsorted(rank[survivors], rank[survivors[n - 1]], side="right")
+        ]  # with all of the last front
+        if len(survivors) > n:
+            front = np.flatnonzero(rank == rank[survivors[n - 1]])
             drawn = front[self.random_state.permutation(len(front))]
-            last = drawn[np.argsort(crowding[drawn], kind="stable")[len(kept) - n :]][::-1]
-            kept = np.concatenate((kept[: n - len(last)], last))
-        self.rows = self.pop = rows.take(kept) if others is None else rows.take_with(others, kept)
-        self.rows.data |= {"rank": rank[kept], "crowding": crowding[kept]}
+            last = drawn[np.argsort(crowding[drawn], kind="stable")[len(survivors) - n :]][::-1]
+            survivors = np.concatenate((survivors[: n - len(last)], last))
+        self.rows = self.pop = rows.take(survivors) if others is None else rows.take_with(others, survivors)
+        self.rows.data |= {"rank": rank[survivors], "crowding": crowding[survivors]}
 
     def _set_optimum(self) -> None:
         self.opt = self.rows.take(self.rows.data["rank"] == 0)

@@ -277,11 +277,11 @@ def _subsets(n: int, sizes: Integers, random_state: Generator) -> Integers:
     most = n + np.arange(sizes.sum()) - np.repeat(ends, sizes)
     drawn = random_state.integers(most + 1)
     for begin, end in zip(ends - sizes, ends, strict=True):
-        known: set[int] = set()
+        earlier: set[int] = set()
         for k in range(begin, end):
-            if int(drawn[k]) in known:
+            if int(drawn[k]) in earlier:
                 drawn[k] = most[k]
-            known.add(int(drawn[k]))
+            earlier.add(int(drawn[k]))
     return drawn
 
 

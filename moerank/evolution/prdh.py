@@ -73,11 +73,11 @@ class PRDH(BitSearch):
         smallest = np.lexsort((*errors.T[::-1], np.count_nonzero(X, axis=1)))
         feasible = np.flatnonzero((errors <= errors[smallest[0]]).any(axis=1))
         if len(feasible) < self.pop_size:
-            kept = smallest[: self.pop_size]
-            self.standing = np.arange(len(kept))
-            return distinct[kept]
-        kept, self.standing = select_by_crowding(F[feasible], self.pop_size)
-        return distinct[feasible[kept]]
+            survivors = smallest[: self.pop_size]
+            self.standing = np.arange(len(survivors))
+            return distinct[survivors]
+        survivors, self.standing = select_by_crowding(F[feasible], self.pop_size)
+        return distinct[feasible[survivors]]
 
 
 def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
@@ -88,11 +88,11 @@ def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
     if not len(crowd):
         return np.arange(len(X))
     unlikeness = np.column_stack(_unlikeness(X, errors, crowd, first))
-    kept = np.ones(len(X), np.bool_)
+    survivors = np.ones(len(X), np.bool_)
     for number in np.unique(groups[crowd]):
         members = groups[crowd] == number
-        kept[crowd[members]] = front_numbers(-unlikeness[members]) == 0
-    return np.flatnonzero(kept)
+        survivors[crowd[members]] = front_numbers(-unlikeness[members]) == 0
+    return np.flatnonzero(survivors)
 
 
 def _unlikeness(X: Mask, errors: Matrix, rows: Integers, first: Mask) -> tuple[Vector, Vector]:

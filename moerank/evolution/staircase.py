@@ -111,7 +111,7 @@ class Staircase(BitSearch):
         self.pop_size = self._size_now()
         self.used, self.survived = np.zeros((2, len(OPERATORS)))
         self.aside: Rows | None = None
-        self.known: set[bytes] = set()
+        self.met: set[bytes] = set()
         self.best = self.rows
         self._forget()
 
@@ -165,8 +165,8 @@ class Staircase(BitSearch):
         """Whether all strings have been sent, in this population or an earlier one."""
         if self.problem.n_var > FEW_BITS:
             return False
-        self.known |= self.sent
-        return len(self.known) == 2**self.problem.n_var
+        self.met |= self.sent
+        return len(self.met) == 2**self.problem.n_var
 
     def _operators(self, n: int) -> Integers:
         """Draw an operator for each of `n` children."""
@@ -180,9 +180,9 @@ class Staircase(BitSearch):
         n, rng = len(operators), self.random_state
         parents = tournament(self.gap, n, rng)
         by_size = self.X.sum(axis=1).argsort(kind="stable")
-        place = by_size.argsort()[parents]
+        rank = by_size.argsort()[parents]
         away = rng.integers(1, FARTHEST_PLACE, n, endpoint=True) * np.where(rng.integers(2, size=n), 1, -1)
-        near = by_size.take(place + away, mode="clip")
+        near = by_size.take(rank + away, mode="clip")
         is_near = (operators == NEAR) | ((operators == MOVED) & (rng.random(n) < 0.5))
         mates = np.where(is_near, near, tournament(self.gap, n, rng))
         children = self.X[parents]
@@ -221,12 +221,15 @@ class Staircase(BitSearch):
             )
         climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))[n_old:].any()
         self.stale = 0 if climbed else self.stale + 1
-        kept, self.gap = select_by_gap(sizes, values, self.pop_size)
+        survivors, self.gap = select_by_gap(sizes, values, self.pop_size)
         operators = np.array([self.made_by.get(key, -1) for key in _keys(X[n_old:])], np.int64)
-        for sums, counted in ((self.used, operators), (self.survived, operators[kept[kept >= n_old] - n_old])):
+        for sums, counted in (
+            (self.used, operators),
+            (self.survived, operators[survivors[survivors >= n_old] - n_old]),
+        ):
             sums *= MEMORY
             sums += np.bincount(counted[counted >= 0], minlength=len(OPERATORS))
-        return kept
+        return survivors
 
     def _begin_anew(self) -> Mask:
         """Put the population aside and return the first strings of another one."""
@@ -240,15 +243,15 @@ class Staircase(BitSearch):
         assert self.aside is not None
         both = self.rows + self.aside
         sizes = np.count_nonzero(both.X, axis=1)
-        kept, self.gap = select_by_gap(sizes, _values_beside_size(both.X, both.F), self.pop_size)
-        self.rows = self.pop = both.take(kept)
+        survivors, self.gap = select_by_gap(sizes, _values_beside_size(both.X, both.F), self.pop_size)
+        self.rows = self.pop = both.take(survivors)
         self.aside = None
 
     def _set_optimum(self) -> None:
-        known = self.best + self.rows if len(self.best) else self.rows
-        is_single = known.F.shape[1] == 1
-        best = known.F.argmin(axis=0) if is_single else moocore.is_nondominated(known.F)
-        self.best = self.opt = known.take(best)
+        candidates = self.best + self.rows if len(self.best) else self.rows
+        is_single = candidates.F.shape[1] == 1
+        best = candidates.F.argmin(axis=0) if is_single else moocore.is_nondominated(candidates.F)
+        self.best = self.opt = candidates.take(best)
 
 
 def gaps(sizes: Integers, values: Matrix) -> Vector:
@@ -280,11 +283,11 @@ def select_by_gap(sizes: Integers, values: Matrix, n: int) -> tuple[Integers, Ve
     order = np.lexsort((-crowding_distances(values, sizes), sizes, gap))
     grouped = np.argsort(sizes[order], kind="stable")
     first = np.searchsorted(sizes[order][grouped], sizes[order][grouped])
-    place = np.empty(len(order), np.int64)
-    place[grouped] = np.arange(len(order)) - first
-    kept = order[place < MOST_OF_A_SIZE]
-    kept = kept[: max(n, np.count_nonzero(gap[kept] <= 0))]
-    return distinct[kept], gap[kept]
+    rank = np.empty(len(order), np.int64)
+    rank[grouped] = np.arange(len(order)) - first
+    survivors = order[rank < MOST_OF_A_SIZE]
+    survivors = survivors[: max(n, np.count_nonzero(gap[survivors] <= 0))]
+    return distinct[survivors], gap[survivors]
 
 
 def _values_beside_size(X: Mask, F: Matrix) -> Vector:

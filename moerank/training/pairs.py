@@ -19,12 +19,11 @@ from moerank.checks import check_square
 from moerank.data import PreferencePairs, RankingData, centre_in_queries
 from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
 from moerank.kernels import newton, proximal
-from moerank.kernels.cholesky import factorise, solve
+from moerank.kernels.algebra import factorise, product, solve
 from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
-from moerank.kernels.products import product
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
-from moerank.kernels.tiles import places_of
+from moerank.kernels.tiles import own_features
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import (
     EXACT_TOLERANCE,
@@ -169,7 +168,7 @@ class ListedPairs:
         for group, words, counts in self._groups(masks, np.float32):
             origin = np.zeros((0, W.shape[1])) if start is None else group.fill_up(start)
             weights, finished = newton.newton_lanes(
-                self.X_lanes, self.pairs.first, self.pairs.winner, self.pairs.worse, words, counts,
+                self.X_lanes, self.pairs.groups, words, counts,
                 group.fill_up(feature_mask), model.B, model.rhs, origin, start_scores, model.C, self.target.margin,
                 shift, model.loss.one_sided, tolerance,
             )  # fmt: skip
@@ -189,7 +188,7 @@ class ListedPairs:
         for group, words, counts in self._groups(masks, np.float64):
             of_group = np.empty((max_iter + 1, group.n_lanes))
             result, steps = proximal.proximal_lanes(
-                self.X, self.pairs.first, self.pairs.winner, self.pairs.worse, words, counts,
+                self.X, self.pairs.groups, words, counts,
                 group.fill_up(masks.features), penalties.similarity, group.fill_up(penalties.costs),
                 group.fill_up(penalties.lambda1), group.fill_up(penalties.lambda2), group.fill_up(start),
                 max_iter, tol, of_group,
@@ -236,8 +235,7 @@ class ListedPairs:
         project(self.X, weights, np.arange(len(w)), scores)
         scores -= self.shift[:, None]
         every = np.full(len(self), 255, np.uint8)
-        first, winner, worse = self.pairs.first, self.pairs.winner, self.pairs.worse
-        hinge_pass(first, winner, worse, every, scores, self.target.margin, loss.one_sided, active, documents, slack)
+        hinge_pass(self.pairs.groups, every, scores, self.target.margin, loss.one_sided, active, documents, slack)
         pull_back(self.X, documents, np.arange(len(w)), np.empty_like(weights), sums)
         total = self.target.margin * slack[0] - product(scores[:, 0], documents[:, 0])
         return float(total), sums[:, 0].copy(), active
@@ -253,7 +251,7 @@ class ListedPairs:
         for begin in range(0, n_features, _DOUBLE):
             size = min(_DOUBLE, n_features - begin)
             columns[:, :size] = self.X[:, begin : begin + size]
-            curvature_pass(self.pairs.first, self.pairs.winner, self.pairs.worse, active, columns, documents)
+            curvature_pass(self.pairs.groups, active, columns, documents)
             pull_back(self.X, documents, np.arange(n_features), np.empty_like(sums), sums)
             result[:, begin : begin + size] = sums[:, :size]
         return 0.5 * (result + result.T)
@@ -408,20 +406,20 @@ class CountedPairs:
         """
         data, features = self.data, masks.features
         queries_with_pairs, row, run_start, means = _pass_order(data)
-        used = np.flatnonzero(features.any(axis=0))
-        first, position = places_of(features[:, used])
+        order = queries_with_pairs, data.label_runs.first, run_start, row
+        own = own_features(features)
         width = lanes(precision)
         prefix = np.array([2**lane - 1 for lane in range(width)], word_type(width))
-        pulled, slack = np.zeros(len(position)), np.zeros(len(features))
+        pulled, slack = np.zeros(np.count_nonzero(features)), np.zeros(len(features))
         shift = np.asarray(self.target.per_label * data.y, np.float64) if self.target.per_label else np.empty(0)
         documents, queries = (
             NOBODY_CHOOSES if (chosen := masks.of_unit(unit)) is None else chosen for unit in ("document", "query")
         )
         if len(queries_with_pairs):
             run_pass(
-                data.columns, means, data.offsets, queries_with_pairs, data.label_runs.first, run_start, row,
-                used, first, position, W[features].astype(precision), V[features].astype(precision), task,
-                documents, queries, self.target.margin, shift, loss.one_sided, prefix, pulled, slack,
+                data.columns, means, data.offsets, order, own, W[features].astype(precision),
+                V[features].astype(precision), task, (documents, queries), self.target.margin, shift, loss.one_sided,
+                prefix, pulled, slack,
             )  # fmt: skip
         sums = np.zeros(W.shape)
         sums[features] = pulled
