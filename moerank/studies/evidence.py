@@ -406,6 +406,8 @@ def stability(
     counted = np.flatnonzero(varying_in_queries(queries) & ~included)
     if len(counted) < 2:
         raise ValueError(f"{queries.name}: {len(counted)} features vary within queries and can be left out; give two")
+    if queries.n_queries < 2:
+        raise ValueError(f"{queries.name}: one training query has no halves; give two or more")
     size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))
     cell = Cell(problem, fold, solver, seed)
     with TemporaryDirectory() as folder:

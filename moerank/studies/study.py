@@ -387,9 +387,13 @@ class Study:
             # Else they are needed only if a cell is open, or read where they are to be held.
             if problem.data.is_held:
                 problem.load_fold(1, self.data)
+
+        def check(grids: list[Json]) -> None:
+            check_names(self.out, read_grids(self.out, grids), self.problems, self.solvers)
+
         with Store(self.out) as store:
             for grid in self._grids:
-                store.add_grid(grid.model_dump(mode="json"), self._check_names)
+                store.add_grid(grid.model_dump(mode="json"), check)
             cells = self.cells()
             if retry_failed:
                 for cell in cells:
@@ -450,10 +454,6 @@ class Study:
     def frame(self, *, members: bool = False) -> pd.DataFrame:
         """Return one row a finished cell, or one a member of its front, with every metric; see `results_frame`."""
         return results_frame(self.results(), members=members)
-
-    def _check_names(self, grids: list[Json]) -> None:
-        """Refuse the folder where a problem or a solver of the same name is another one."""
-        check_names(self.out, read_grids(self.out, grids), self.problems, self.solvers)
 
 
 def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> None:

@@ -167,7 +167,7 @@ def test_what_cannot_be_said_is_refused(parts):
     with pytest.raises(ValueError, match="1 features vary within queries"):
         stability(solver, *single)
     few = train.with_rows(rows_of(train, [0]))
-    with pytest.raises(ValueError, match=r"half 0: ValueError: .*"):
+    with pytest.raises(ValueError, match="one training query has no halves"):
         stability(solver, few, vali)
     everything = stability(mr.RankSVM(), train, vali, pairs=1)
     assert "the solver has no member of at most 3 features" in everything.sentences()[0]
