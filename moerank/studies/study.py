@@ -208,7 +208,7 @@ def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
     try:
         return [Grid.model_validate(grid) for grid in grids]
     except ValidationError as error:
-        raise ValueError(f"{folder / STUDY}: not a study of this version of moerank ({first_mistake(error)})") from None
+        raise ValueError(f"{folder / STUDY}: not written by this version of moerank ({first_mistake(error)})") from None
 
 
 def _problem(given: Any, settings: Mapping[str, object], name: str | None = None) -> Problem:
