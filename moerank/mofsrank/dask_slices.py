@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from moerank.arrays import Array, Matrix
-from moerank.evolution import pack_rows, unpack_rows
 from moerank.kernels.blas import one_blas_thread
 from moerank.version import VERSION
 
@@ -52,11 +51,12 @@ class Slices:
 
         Raises an OSError if the scheduler is gone, or its workers are gone for half a minute or unlike this process.
         """
+        packed = np.packbits(X, axis=1) if X.dtype == np.bool_ else X
         parts: list[Array] = []
         measured: dict[int, Matrix] = {}
         for _ in range(MOST_TRIES):
             threads = self._threads()
-            parts = parts or np.array_split(pack_rows(X), min(len(X), sum(threads.values())))
+            parts = parts or np.array_split(packed, min(len(X), sum(threads.values())))
             if not self._send(set(threads)):
                 continue
             futures = {
@@ -157,8 +157,9 @@ def _measured(stage: Stage, rows: Array, expected: dict[str, str]) -> Matrix:
                 f"the Dask worker at {get_worker().address} has {name} {value}, and this process has {name} "
                 f"{expected[name]}; results need the same everywhere, so stop this worker"
             )
+    X = np.unpackbits(rows, axis=1, count=stage.n_var).view(np.bool_) if rows.dtype == np.uint8 else rows
     with one_blas_thread():
-        return stage.measure(unpack_rows(rows, stage.n_var))
+        return stage.measure(X)
 
 
 def connect(address: str) -> Client:

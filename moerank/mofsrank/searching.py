@@ -58,8 +58,8 @@ class StagedSearch:
             workers=settings.workers,
             **chosen.model_dump(include={"density", "crossover", "mutation"}),
         )
-        found = self._search("instance_selection", stage, chosen)
-        return spread_along_front(found.X, found.F, chosen.max_subsets, include_all=chosen.include_all)
+        archive = self._search("instance_selection", stage, chosen)
+        return spread_along_front(archive.X, archive.F, chosen.max_subsets, include_all=chosen.include_all)
 
     def select_features(self, pair_masks: Mask | None) -> Front:
         """Run the second stage, and return its front; without masks all rankers train on all pairs."""
@@ -74,10 +74,10 @@ class StagedSearch:
             **self._shared(),
             **chosen.model_dump(include={"form", "decay", "importance", "redundancy", "crossover", "mutation"}),
         )
-        found = self._search("feature_selection", stage, chosen)
-        rankers, subsets, _ = stage.most_accurate(found.X)
+        archive = self._search("feature_selection", stage, chosen)
+        rankers, subsets, _ = stage.most_accurate(archive.X)
         trained_on = None if pair_masks is None else subsets[:, None] == np.arange(len(pair_masks))
-        return Front(found.F, stage.feature_mask(found.X), rankers, trained_on)
+        return Front(archive.F, stage.feature_mask(archive.X), rankers, trained_on)
 
     def combine(self, front: Front) -> Front:
         """Run the third stage on the members of a front, and return its front."""
@@ -94,9 +94,9 @@ class StagedSearch:
         archive = Archive()
         if chosen.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
-        found = self._search("ensemble", stage, chosen, archive=archive)
-        trained_on = None if front.trained_on is None else stage.summed(found.X) @ front.trained_on
-        return Front(found.F, stage.feature_mask(found.X), LinearPopulation(stage.weights(found.X)), trained_on)
+        archive = self._search("ensemble", stage, chosen, archive=archive)
+        trained_on = None if front.trained_on is None else stage.summed(archive.X) @ front.trained_on
+        return Front(archive.F, stage.feature_mask(archive.X), LinearPopulation(stage.weights(archive.X)), trained_on)
 
     def _shared(self) -> Parameters:
         """Return the arguments that the second and the third stage share."""
