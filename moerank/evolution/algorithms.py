@@ -42,10 +42,13 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     def __init__(self, pop_size: int = 100, **settings: object) -> None:
         selection = TournamentSelection(func_comp=_tournament_winners)
-        super().__init__(pop_size, selection=selection, survival=_RankAndCrowding(), **settings)
+        super().__init__(pop_size, selection=selection, survival=_RankAndCrowding(filter_infeasible=False), **settings)
 
     def _setup(self, problem: Problem, **settings: object) -> None:
         refuse_constraints(self, problem)
+
+    def _set_optimum(self) -> None:
+        self.opt = self.pop[self.pop.get("rank") == 0]
 
 
 def _tournament_winners(
@@ -77,9 +80,8 @@ class _RankAndCrowding(Survival):  # type: ignore[misc]
         rank = front_numbers(F := pop.get("F"))
         crowding = crowding_distances(F, rank)
         rows = np.argsort(rank, kind="stable")
-        rows = rows[
-            : np.searchsorted(rank[rows], rank[rows[n_survive - 1]], side="right")
-        ]  # with all of the last front
+        # All of the last front at first.
+        rows = rows[: np.searchsorted(rank[rows], rank[rows[n_survive - 1]], side="right")]
         if len(rows) > n_survive:
             front = np.flatnonzero(rank == rank[rows[-1]])
             drawn = front[random_state.permutation(len(front))]
