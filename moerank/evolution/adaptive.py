@@ -185,12 +185,12 @@ class AdaptiveBitFlip(BitFlip):
         switch_on, switch_off = (_FORMS[self.form](pm, alpha, degree) for degree in (self.importance, redundancy))
         return np.minimum(1.0, np.where(X, switch_off, switch_on))
 
-    def flips(self, problem: Problem, X: Mask, random_state: np.random.Generator, algorithm: Algorithm | None) -> Mask:
-        """Return the bits that flip. `algorithm` knows how far the search is."""
+    def flip(self, problem: Problem, X: Mask, random_state: np.random.Generator, algorithm: Algorithm | None) -> None:
+        """Flip bits of `X` in place. `algorithm` knows how far the search is."""
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
             raise TypeError(
                 "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not tell its operators; "
                 'take make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
             )
-        return random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
+        X ^= random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)

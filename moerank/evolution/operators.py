@@ -134,13 +134,14 @@ class UniformCrossover(Crossover):
     ) -> Population:
         """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
         pairs = pop if parents is None else [pop[pair] for pair in parents]
-        a, b = (_bool_strings([pair[i] for pair in pairs], self) for i in (0, 1))
-        n_bytes = -(-problem.n_var // 8)
-        exchanged = np.zeros((len(pairs), n_bytes), np.uint8)
-        for i in np.flatnonzero(random_state.random(len(pairs)) < self.prob.get()):
-            exchanged[i] = np.frombuffer(random_state.bytes(n_bytes), np.uint8)
-        differences = (a ^ b) & np.unpackbits(exchanged, axis=1, count=problem.n_var).view(np.bool_)
-        return Population.new("X", np.concatenate((a ^ differences, b ^ differences)))
+        children = np.array([_bool_strings([pair[i] for pair in pairs], self) for i in (0, 1)])
+        for k in np.flatnonzero(random_state.random(len(pairs)) < self.prob.get()):
+            first, second = children[:, k]
+            drawn = np.frombuffer(random_state.bytes(-(-problem.n_var // 8)), np.uint8)
+            exchanged = (first ^ second) & np.unpackbits(drawn, count=problem.n_var).view(np.bool_)
+            first ^= exchanged
+            second ^= exchanged
+        return Population.new("X", children.reshape(-1, problem.n_var))
 
 
 class BitFlip(Mutation):
@@ -154,8 +155,8 @@ class BitFlip(Mutation):
         super().__init__(prob=1.0, prob_var=prob_var)
 
     @abstractmethod
-    def flips(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> Mask:
-        """Return the bits of `X` (n, n_var) that flip."""
+    def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
+        """Flip bits of `X` (n, n_var) in place."""
 
     def do(
         self,
@@ -170,8 +171,8 @@ class BitFlip(Mutation):
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
         pop = pop if inplace else deepcopy(pop)
         X = _bool_strings(pop, self)
-        stream = np.random.default_rng(random_state.integers(2**63))
-        pop.set("X", X ^ self.flips(problem, X, stream, algorithm))
+        self.flip(problem, X, np.random.default_rng(random_state.integers(2**63)), algorithm)
+        pop.set("X", X)
         return pop
 
 
@@ -194,14 +195,11 @@ class SparseBitFlip(BitFlip):
     [5, 15, 7, 14]
     """
 
-    def flips(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> Mask:
-        """Return the bits that flip."""
-        flipped = np.zeros_like(X)
-        for row, count in zip(
-            flipped, random_state.binomial(problem.n_var, self.get_prob_var(problem), len(X)), strict=True
-        ):
-            row[_distinct(problem.n_var, count, random_state)] = True
-        return flipped
+    def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
+        """Flip bits of `X` in place."""
+        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(X))
+        for i in np.flatnonzero(counts):
+            X[i, _distinct(problem.n_var, counts[i], random_state)] ^= True
 
 
 def _bool_strings(individuals: Sequence[Individual], operator: Operator) -> Mask:
@@ -234,12 +232,20 @@ class DigestDuplicates(DuplicateElimination):
     """
 
     def _do(self, pop: Population, other: Population | None, is_duplicate: Mask) -> Mask:
-        seen = set() if other is None else set(row_digests(individual.X for individual in other))
-        for i, digest in enumerate(row_digests(individual.X for individual in pop)):
-            is_duplicate[i] = digest in seen
+        seen = set() if other is None else set(map(_digest, other))
+        for i, individual in enumerate(pop):
+            is_duplicate[i] = _digest(individual) in seen
             if other is None:
-                seen.add(digest)
+                seen.add(_digest(individual))
         return is_duplicate
+
+
+def _digest(individual: Individual) -> bytes:
+    """Return the digest of an individual, which is remembered with its row."""
+    if individual.data.get("digested") is not individual.X:
+        individual.data |= {"digested": individual.X, "digest": row_digests([individual.X])[0]}
+    digest: bytes = individual.data["digest"]
+    return digest
 
 
 def row_digests(X: Iterable[Array]) -> list[bytes]:

@@ -33,7 +33,7 @@ class Archive:
     Attributes
     ----------
     X : ndarray, shape (n_members, n_var)
-        The individuals in the order of addition; (0, 0) before the first one.
+        The individuals in the order of addition.
     F : ndarray of float64, shape (n_members, n_objectives)
         Their objective values; read-only.
 
@@ -51,11 +51,16 @@ class Archive:
     """
 
     def __init__(self) -> None:
-        self.X: Array = np.empty((0, 0))
         self.F: Matrix = np.empty((0, 0))
+        self._rows: list[Array] = []  # as a list, because long strings take long to copy
 
     def __len__(self) -> int:
-        return len(self.F)
+        return len(self._rows)
+
+    @property
+    def X(self) -> Array:
+        """The members' rows, shape (n_members, n_var)."""
+        return np.array(self._rows) if self._rows else np.empty((0, 0))
 
     def add(self, X: Sequence[Array] | Array, F: Array) -> None:
         """Add the individuals `X`, shape (n, n_var), with the objectives `F`, shape (n, n_objectives).
@@ -79,14 +84,13 @@ class Archive:
         n_old = len(self)
         merged = np.concatenate((self.F.reshape(n_old, F.shape[1]), F))
         # Of equal vectors moocore keeps the first, so members stay.
-        best = np.flatnonzero(moocore.is_nondominated(merged))
-        old, new = best[best < n_old], best[best >= n_old] - n_old
-        if len(new):
-            # New arrays, because a history may hold the old ones.
-            rows = np.array([X[i] for i in new])
-            self.X = np.concatenate((self.X[old], rows)) if len(old) else rows
-            self.F = merged[best]
-            self.F.setflags(write=False)
+        best = np.flatnonzero(moocore.is_nondominated(merged)).tolist()
+        if best == list(range(n_old)):
+            return
+        # A new list and array, because a history may hold the old ones.
+        self._rows = [self._rows[i] if i < n_old else X[i - n_old].copy() for i in best]
+        self.F = merged[best]
+        self.F.setflags(write=False)
 
 
 @dataclass(frozen=True)
@@ -207,7 +211,7 @@ def search(
     termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
     archive = Archive() if archive is None else archive
     evaluator = Evaluator() if memo is None else memo
-    evaluator.callback = partial(_collect, archive)
+    evaluator.callback = partial(_collect, archive, problem.has_constraints())
     algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose, evaluator=evaluator)
     history: list[Generation] = []
     while algorithm.has_next():
@@ -226,8 +230,8 @@ def search(
     return SearchResult(algorithm, archive, tuple(history))
 
 
-def _collect(archive: Archive, batch: Population) -> None:
+def _collect(archive: Archive, constrained: bool, batch: Population) -> None:
     """Add the feasible individuals of an evaluated batch to an archive."""
-    feasible = [individual for individual in batch if individual.feas]
+    feasible = [individual for individual in batch if not constrained or individual.feas]
     if feasible:
         archive.add([individual.X for individual in feasible], np.array([individual.F for individual in feasible]))

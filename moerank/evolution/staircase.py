@@ -119,9 +119,8 @@ class Staircase(BitSearch):
         return max(2, int(self.nominal_size * np.clip(growth, SMALLEST_SHARE, LARGEST_SHARE)))
 
     def _forget(self) -> None:
-        self.sent = set(
-            row_digests(np.zeros((1, self.problem.n_var), np.bool_))
-        )  # the empty string is never to be sent
+        empty = np.zeros((1, self.problem.n_var), np.bool_)  # which is never to be sent
+        self.sent = set(row_digests(empty))
         self.made_by: dict[bytes, int] = {}
 
     def _start(self, n: int) -> Mask:
@@ -224,10 +223,8 @@ class Staircase(BitSearch):
         self.stale = 0 if climbed else self.stale + 1
         survivors, self.gap = select_by_gap(sizes, values, self.pop_size)
         operators = np.array([self.made_by.get(key, -1) for key in row_digests(X[n_old:])], np.int64)
-        for sums, counted in (
-            (self.used, operators),
-            (self.survived, operators[survivors[survivors >= n_old] - n_old]),
-        ):
+        successful = operators[survivors[survivors >= n_old] - n_old]
+        for sums, counted in ((self.used, operators), (self.survived, successful)):
             sums *= MEMORY
             sums += np.bincount(counted[counted >= 0], minlength=len(OPERATORS))
         return survivors

@@ -101,15 +101,14 @@ class Stage(Problem):  # type: ignore[misc]
             self.check(rows)
             usable = ~self._is_empty(rows)
             F = np.tile(np.array(self.worst), (len(rows), 1))
-            F[usable] = (self.slices or self).measure(rows[usable])
+            if usable.any():
+                F[usable] = (self.slices or self).measure(rows[usable])
             self._cached |= {digests[i]: values for i, values in zip(new, F, strict=True)}
         out["F"] = np.array([self._cached[digest] for digest in digests])
 
     def measure(self, X: Array) -> Matrix:
         """Return the objectives (n, n_objectives) of non-empty individuals, without looking them up."""
         # The threads share the individuals in training, then the queries in measuring.
-        if len(X) == 0:
-            return np.empty((0, self.n_obj))
         candidates = self._candidates(X)
         return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
 
