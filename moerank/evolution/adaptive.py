@@ -186,11 +186,14 @@ class AdaptiveBitFlip(BitFlip):
         return np.minimum(1.0, np.where(X, switch_off, switch_on))
 
     def flip(self, problem: Problem, X: Mask, random_state: np.random.Generator, algorithm: Algorithm | None) -> None:
-        """Flip bits of `X` in place. `algorithm` knows how far the search is."""
+        """Flip bits of the rows in place. `algorithm` knows how far the search is."""
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
             raise TypeError(
                 "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not tell its operators; "
                 'take make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
             )
-        X ^= random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
+        X = np.array(rows)
+        flips = random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
+        for row, flipped in zip(rows, flips, strict=True):
+            row ^= flipped

@@ -8,7 +8,7 @@ randomness comes from the `random_state` that pymoo passes.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import deepcopy
 from hashlib import sha256
 from typing import Any
@@ -134,14 +134,14 @@ class UniformCrossover(Crossover):
     ) -> Population:
         """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
         pairs = pop if parents is None else [pop[pair] for pair in parents]
-        children = np.array([_bool_strings([pair[i] for pair in pairs], self) for i in (0, 1)])
-        for k in np.flatnonzero(random_state.random(len(pairs)) < self.prob.get()):
-            first, second = children[:, k]
+        mating = random_state.random(len(pairs)) < self.prob.get()
+        firsts, seconds = ([_bool_row(pair[i], self).copy() for pair in pairs] for i in (0, 1))
+        for k in np.flatnonzero(mating):
             drawn = np.frombuffer(random_state.bytes(-(-problem.n_var // 8)), np.uint8)
-            exchanged = (first ^ second) & np.unpackbits(drawn, count=problem.n_var).view(np.bool_)
-            first ^= exchanged
-            second ^= exchanged
-        return Population.new("X", children.reshape(-1, problem.n_var))
+            exchanged = (firsts[k] ^ seconds[k]) & np.unpackbits(drawn, count=problem.n_var).view(np.bool_)
+            firsts[k] ^= exchanged
+            seconds[k] ^= exchanged
+        return Population.new("X", firsts + seconds)
 
 
 class BitFlip(Mutation):
@@ -155,8 +155,8 @@ class BitFlip(Mutation):
         super().__init__(prob=1.0, prob_var=prob_var)
 
     @abstractmethod
-    def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
-        """Flip bits of `X` (n, n_var) in place."""
+    def flip(self, problem: Problem, rows: list[Mask], random_state: Generator, algorithm: Algorithm | None) -> None:
+        """Flip bits of the rows in place."""
 
     def do(
         self,
@@ -170,9 +170,9 @@ class BitFlip(Mutation):
     ) -> Population:
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
         pop = pop if inplace else deepcopy(pop)
-        X = _bool_strings(pop, self)
-        self.flip(problem, X, np.random.default_rng(random_state.integers(2**63)), algorithm)
-        pop.set("X", X)
+        rows = [_bool_row(individual, self).copy() for individual in pop]
+        self.flip(problem, rows, np.random.default_rng(random_state.integers(2**63)), algorithm)
+        pop.set("X", rows)
         return pop
 
 
@@ -195,21 +195,21 @@ class SparseBitFlip(BitFlip):
     [5, 15, 7, 14]
     """
 
-    def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
-        """Flip bits of `X` in place."""
-        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(X))
+    def flip(self, problem: Problem, rows: list[Mask], random_state: Generator, algorithm: Algorithm | None) -> None:
+        """Flip bits of the rows in place."""
+        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(rows))
         for i in np.flatnonzero(counts):
-            X[i, _distinct(problem.n_var, counts[i], random_state)] ^= True
+            rows[i][_distinct(problem.n_var, counts[i], random_state)] ^= True
 
 
-def _bool_strings(individuals: Sequence[Individual], operator: Operator) -> Mask:
-    X = np.array([individual.X for individual in individuals])
-    if X.dtype != np.bool_:
+def _bool_row(individual: Individual, operator: Operator) -> Mask:
+    row: Mask = individual.X
+    if row.dtype != np.bool_:
         raise TypeError(
-            f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
+            f"{operator.name} works on bool rows, but an individual holds {row.dtype}; "
             "give the algorithm a bool sampling such as DensitySampling()"
         )
-    return X
+    return row
 
 
 def _distinct(n: int, size: int, random_state: Generator) -> Integers:

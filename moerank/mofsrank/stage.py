@@ -97,12 +97,12 @@ class Stage(Problem):  # type: ignore[misc]
         first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in self._cached}
         if first:
             new = sorted(first.values())
-            rows = X[new]
+            rows = X if len(new) == len(X) else X[new]  # long strings are not copied
             self.check(rows)
             usable = ~self._is_empty(rows)
             F = np.tile(np.array(self.worst), (len(rows), 1))
             if usable.any():
-                F[usable] = (self.slices or self).measure(rows[usable])
+                F[usable] = (self.slices or self).measure(rows if usable.all() else rows[usable])
             self._cached |= {digests[i]: values for i, values in zip(new, F, strict=True)}
         out["F"] = np.array([self._cached[digest] for digest in digests])
 
