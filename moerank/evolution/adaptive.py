@@ -185,7 +185,9 @@ class AdaptiveBitFlip(BitFlip):
         switch_on, switch_off = (_FORMS[self.form](pm, alpha, degree) for degree in (self.importance, redundancy))
         return np.minimum(1.0, np.where(X, switch_off, switch_on))
 
-    def flip(self, problem: Problem, X: Mask, random_state: np.random.Generator, algorithm: Algorithm | None) -> None:
+    def flip(
+        self, problem: Problem, rows: list[Mask], random_state: np.random.Generator, algorithm: Algorithm | None
+    ) -> None:
         """Flip bits of the rows in place. `algorithm` knows how far the search is."""
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
