@@ -1,4 +1,4 @@
-"""Checks of arguments, which name the argument, the value that was found and the remedy."""
+"""Checks of arguments, which name the argument, its value and the remedy."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def check_at_least(least: int, most: int | None = None, *, or_none: bool = False
     suffix = ", or None" * or_none
     for name, value in _given(parameters, or_none):
         if not isinstance(value, Integral) or isinstance(value, bool):
-            raise ValueError(f"{name} must be an integer{suffix}, not {_shown(value)}")
+            raise ValueError(f"{name} must be an integer{suffix}, not {reprlib.repr(value)}")
         if value < least:
             raise ValueError(f"{name} must be at least {least}{suffix}, not {value}")
         if most is not None and int(value) > most:
-            raise ValueError(f"{name} must be at most {size(most)}{suffix}, not {size(int(value))}")
+            raise ValueError(f"{name} must be at most {most:,}{suffix}, not {int(value):,}")
 
 
 def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -> None:
@@ -94,7 +94,7 @@ def check_room(what: str, n_bytes: int) -> None:
     """
     limit = memory_limit()
     if n_bytes > limit:
-        needed = size(n_bytes >> 30) if n_bytes >= 10 * 2**30 else f"{n_bytes / 2**30:.3g}"
+        needed = f"{n_bytes >> 30:,}" if n_bytes >= 10 * 2**30 else f"{n_bytes / 2**30:.3g}"
         raise ValueError(
             f"{what} would take {needed} GiB, and the limit is {limit / 2**30:.4g} GiB; ask for less, or raise the "
             "limit with the environment variable MOERANK_MEMORY, in GiB"
@@ -121,16 +121,11 @@ def most_workers(workers: int) -> int:
 
 def memory_limit() -> int:
     """Return how many bytes one table may take: `ROOM` GiB, or as many as ``MOERANK_MEMORY`` says."""
-    return gibibytes("MOERANK_MEMORY", ROOM)
-
-
-def gibibytes(variable: str, default: float) -> int:
-    """Return the bytes of the number of GiB in an environment variable."""
-    given = os.environ.get(variable, "")
+    text = os.environ.get("MOERANK_MEMORY") or ROOM
     try:
-        return int(min((float(given) if given else default) * 2**30, 2.0**62))
-    except ValueError:
-        raise ValueError(f"the environment variable {variable} is a number of GiB, not {given!r}") from None
+        return int(float(text) * 2**30)
+    except (ValueError, OverflowError):
+        raise ValueError(f"the environment variable MOERANK_MEMORY is a number of GiB, not {text!r}") from None
 
 
 def check_switch(**parameters: object) -> None:
@@ -139,7 +134,7 @@ def check_switch(**parameters: object) -> None:
 
     for name, value in parameters.items():
         if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, not {_shown(value)}")
+            raise ValueError(f"{name} must be True or False, not {reprlib.repr(value)}")
 
 
 def check_choice(choices: Iterable[str], **parameters: object) -> None:
@@ -155,7 +150,9 @@ def check_choice(choices: Iterable[str], **parameters: object) -> None:
         if not isinstance(value, str) or value not in choices:
             nearest = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
             advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {_shown(value)}{advice}")
+            raise ValueError(
+                f"{name} must be one of {', '.join(map(repr, choices))}, not {reprlib.repr(value)}{advice}"
+            )
 
 
 Positive: TypeAlias = Annotated[float, check_positive]
@@ -257,26 +254,12 @@ def first_mistake(error: ValidationError) -> str:
     return f"{key}: {reason}" if key else reason
 
 
-def size(number: int) -> str:
-    """Return a number for a message; Python refuses to write out those of thousands of digits.
-
-    >>> size(1797), size(10**40)
-    ('1,797', 'about 2^132')
-    """
-    return f"{number:,}" if number.bit_length() < 128 else f"about 2^{number.bit_length() - 1}"
-
-
 def _given(parameters: Parameters, or_none: bool) -> Iterator[tuple[str, Any]]:
     """Yield the parameters to check: all but those that are None where that is allowed."""
     yield from ((name, value) for name, value in parameters.items() if not (or_none and value is None))
 
 
-def _shown(value: object) -> str:
-    """Return what a message shows of a value: tables and lists may have any size and depth."""
-    return reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value)
-
-
 def _number(name: str, value: object, suffix: str = "") -> float:
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise ValueError(f"{name} must be a number{suffix}, not {_shown(value)}")
+        raise ValueError(f"{name} must be a number{suffix}, not {reprlib.repr(value)}")
     return float(value)

@@ -10,23 +10,19 @@ import os
 import secrets
 import stat
 import tempfile
-import time
-from collections import Counter
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
-T = TypeVar("T")
+Value = TypeVar("Value")
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk and of a used up quota."""
 
 LONGEST_NAME = 60
 """Characters in the name of a file of a run or a study while it is written, at most."""
-
-OLD = 3600.0
-"""Seconds after which no process writes a temporary file any more."""
 
 
 def cannot_write(what: object, error: OSError) -> OSError:
@@ -47,10 +43,10 @@ def prepare_folder(folder: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write that takes the place of `path` when it is complete and flushed to the disk.
+    """Yield a file to write that replaces `path` when it is complete and flushed to the disk.
 
-    The file has a random name beside `path` until then, so several processes may write at once. `remains_of` finds the
-    files that killed processes have left.
+    The file has a random name next to `path` until then, so several processes may write at once. `remains_of` returns
+    the files that killed processes have left.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -81,16 +77,8 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def remains_of(path: Path) -> list[Path]:
-    """Return the temporary files that processes left beside `path` when they were killed while they wrote it."""
+    """Return the temporary files of `path` that killed processes have left."""
     return sorted(path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 16}.tmp"))
-
-
-def remove_old_remains(path: Path) -> None:
-    """Remove temporary files of `path` that are more than an hour old, where no lock says whether a process lives."""
-    for left in remains_of(path):
-        with suppress(OSError):
-            if time.time() - left.lstat().st_mtime > OLD:
-                left.unlink()
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -102,7 +90,7 @@ def open_regular(path: Path) -> BinaryIO:
     return file
 
 
-def harmless(value: T) -> T | str:
+def harmless(value: Value) -> Value | str:
     """Return a text that a spreadsheet would take for a formula with ' in front, and all other values as they are.
 
     Examples
@@ -113,15 +101,11 @@ def harmless(value: T) -> T | str:
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
 
 
-def is_own(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to the user of this process, or to root, who may write everywhere."""
-    return status.st_uid in (0, os.geteuid())
-
-
 def is_private(folder: Path) -> bool:
     """Whether a path is a folder and no link that belongs to the user or to root, and nobody else may write in it."""
     status = folder.lstat()
-    return stat.S_ISDIR(status.st_mode) and is_own(status) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    owned = status.st_uid in (0, os.geteuid())  # root may write everywhere
+    return stat.S_ISDIR(status.st_mode) and owned and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def read_text(path: Path, limit: int) -> str:
@@ -141,6 +125,17 @@ def read_text(path: Path, limit: int) -> str:
 
 Json: TypeAlias = dict[str, Any]
 """An object of JSON."""
+
+
+def read_toml(path: Path, limit: int) -> Json:
+    """Return the values of a TOML file of at most `limit` bytes; a ValueError names the file."""
+    text = read_text(path, limit)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"{path}: not a TOML file: nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
 
 
 def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any:
@@ -166,8 +161,9 @@ def _finite(digits: str) -> float:
 
 
 def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise ValueError(f"the key {twice!r} is given twice")
+    values: dict[str, object] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"the key {key!r} is given twice")
+        values[key] = value
     return values

@@ -60,9 +60,9 @@ class SolverEntry:
         settled = {**parameters}
         for name, value in self.fixed.items():
             given = settled.get(name)
-            left_out = given is False and isinstance(value, Mapping)
-            merged = isinstance(value, Mapping) and isinstance(given, Mapping)
-            settled[name] = False if left_out else {**given, **value} if merged else value  # type: ignore[dict-item]
+            if isinstance(value, Mapping) and isinstance(given, Mapping):
+                value = {**given, **value}
+            settled[name] = False if given is False and isinstance(value, Mapping) else value
         return settled
 
     @property
@@ -84,9 +84,9 @@ class SolverEntry:
     def make(self, **parameters: Any) -> Any:
         """Return the estimator, not fitted; of a mapping among the fixed arguments single keys are fixed."""
         parameters = self.settled(parameters)
-        for parameter, find in NESTED.items():
+        for parameter, find in NESTED_SOLVERS.items():
             if isinstance(text := parameters.get(parameter), str):
-                name, own = read_text(text)
+                name, own = read_solver(text)
                 parameters[parameter] = find(name, own).make(**own)
         return self.kind(**parameters)
 
@@ -110,8 +110,8 @@ def make_solver(name: str, **parameters: Any) -> Any:
     Raises
     ------
     ValueError
-        For a name or a parameter that does not exist, where the message suggests the nearest one, and for a text in
-        place of a number.
+        For a name or a parameter that does not exist (the message suggests the nearest one), and for a text where a
+        number is due.
 
     Examples
     --------
@@ -132,8 +132,8 @@ def find_solver(name: str, parameters: Mapping[str, object]) -> SolverEntry:
             raise ValueError(unknown(f"parameter of {name}", parameter, defaults))
         if isinstance(value, str) and isinstance(defaults[parameter], int | float):
             raise ValueError(f"{parameter} of {name} is a number or a switch, not {value!r}")
-        if isinstance(value, str) and parameter in NESTED:
-            NESTED[parameter](*read_text(value))
+        if isinstance(value, str) and parameter in NESTED_SOLVERS:
+            NESTED_SOLVERS[parameter](*read_solver(value))
     return entry
 
 
@@ -160,7 +160,7 @@ def find_backend(name: str, parameters: Mapping[str, object]) -> SolverEntry:
     return entry
 
 
-NESTED = {"ranker": find_solver, "backend": find_backend}
+NESTED_SOLVERS = {"ranker": find_solver, "backend": find_backend}
 """Parameters that take the text of another solver, with the functions that find its row."""
 
 
@@ -237,8 +237,8 @@ def allow_code(allowed: bool = True) -> Iterator[None]:
     """Let texts ``package.module:name`` name solvers, backends, metrics and objectives of one's own.
 
     Such a text, in a problem file or on the command line, imports the module and so runs its code. It is refused
-    outside of this context, which the option ``--allow-code`` of commands opens. Modules in the working directory are
-    found, too.
+    outside of this context, which the option ``--allow-code`` of commands opens. Modules may also lie in the working
+    directory.
 
     >>> with allow_code():
     ...     make_solver("sklearn.linear_model:Ridge", alpha=2.0)
@@ -308,14 +308,14 @@ def ablations(base: str = "mofsrank") -> dict[str, str]:
     return {f"{base}[{part.replace(' ', '_')}=false]": part for part in named}
 
 
-def read_text(text: str) -> tuple[str, Parameters]:
+def read_solver(text: str) -> tuple[str, Parameters]:
     """Read the text of a solver, NAME or NAME[key=value,…]; return its name and its parameters.
 
     JSON reads a value if it can; any other value is a text. Commas inside brackets and quotes do not separate.
 
     Raises a ValueError for text of another form.
 
-    >>> read_text("fs-ed[ranker=lambdamart[n_trees=200],n_features_to_select=5]")
+    >>> read_solver("fs-ed[ranker=lambdamart[n_trees=200],n_features_to_select=5]")
     ('fs-ed', {'ranker': 'lambdamart[n_trees=200]', 'n_features_to_select': 5})
     """
     match = re.fullmatch(r"([\w.:-]+)(?:\[(.*)\])?", text.strip(), re.DOTALL)
@@ -333,7 +333,7 @@ def read_text(text: str) -> tuple[str, Parameters]:
 
 
 def written(value: object) -> str:
-    """Return the text of a value of a parameter, which `read_text` reads as the same value.
+    """Return the text of a value of a parameter, which `read_solver` reads as the same value.
 
     Raises a TypeError if the value is not one of JSON.
     """
@@ -380,20 +380,11 @@ GENG = ("Geng, Liu, Qin, Li: Feature selection for ranking. SIGIR", 2007)
 GIGLI = ("Gigli, Lucchese, Nardini, Perego: Fast feature selection for learning to rank. ICTIR", 2016)
 GUPTA = ("Gupta, Rosso: Expected divergence based feature selection for learning to rank. COLING", 2012)
 GUYON = ("Guyon, Weston, Barnhill, Vapnik: Gene selection for cancer classification. Machine Learning", 2002)
-JIAO_MFFS = (
-    "Jiao, Xue, Zhang: Benefiting from single-objective feature selection: a multiform approach. IEEE Trans. Cybern.",
-    2023,
-)
-JIAO_PRDH = (
-    "Jiao, Xue, Zhang: Multiobjective feature selection via reformulation and duplication handling. IEEE TEVC",
-    2024,
-)
+JIAO_MFFS = ("Jiao et al.: Benefiting from single-objective feature selection: a multiform approach. IEEE TCyb", 2023)
+JIAO_PRDH = ("Jiao et al.: Multiobjective feature selection via reformulation and duplication. IEEE TEVC", 2024)
 JOACHIMS = ("Joachims: Training linear SVMs in linear time. KDD", 2006)
 KUO = ("Kuo, Lee, Lin: Large-scale kernel RankSVM. SIAM International Conference on Data Mining", 2014)
-LAI_FENCHEL = (
-    "Lai et al.: Sparse learning-to-rank via an efficient primal-dual algorithm. IEEE Trans. Computers",
-    2013,
-)
+LAI_FENCHEL = ("Lai et al.: Sparse learning-to-rank via an efficient primal-dual algorithm. IEEE TC", 2013)
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
 LAPORTE = ("Laporte et al.: Nonconvex regularizations for feature selection in ranking. IEEE TNNLS", 2014)
 LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)

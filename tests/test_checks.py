@@ -61,7 +61,6 @@ def test_what_is_in_range_passes(check, good):
         (lambda **given: check_at_least(2, **given), nan, "x must be an integer, not nan"),
         (lambda **given: check_at_least(1, 3, **given), 4, "x must be at most 3, not 4"),
         (lambda **given: check_at_least(1, 3, **given), 10**6, "x must be at most 3, not 1,000,000"),
-        (lambda **given: check_at_least(1, 3, **given), 2**200, "x must be at most 3, not about 2^200"),
         (lambda **given: check_at_least(2, or_none=True, **given), 1, "x must be at least 2, or None, not 1"),
         (lambda **given: check_at_least(2, or_none=True, **given), nan, "x must be an integer, or None, not nan"),
         (lambda **given: check_choice(("abc", "xyz"), **given), "abd", "did you mean 'abc'?"),
@@ -109,9 +108,9 @@ def test_what_is_shown_of_a_value_has_an_end():
     deep = []
     for _ in range(100_000):
         deep = [deep]
-    for check in (check_switch, check_positive):
+    for check, value in ((check_switch, deep), (check_positive, deep), (check_switch, "no" * 1000)):
         with pytest.raises(ValueError) as error:
-            check(x=deep)
+            check(x=value)
         assert len(str(error.value)) < 200
 
 
@@ -135,7 +134,7 @@ class Table(BaseModel):
         ("{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
     ],
 )
-def test_the_first_mistake_is_told_by_its_place(text, sentence):
+def test_the_first_mistake_is_named(text, sentence):
     with pytest.raises(ValidationError) as refused:
         Table.model_validate_json(text)
     assert first_mistake(refused.value) == sentence

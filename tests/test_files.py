@@ -11,19 +11,14 @@ import time
 import pytest
 
 import moerank
-from moerank.files import is_private, read_json, read_text, remains_of, remove_old_remains, replace_file
+from moerank.files import is_private, read_json, read_text, replace_file
 
 
-def test_a_text_is_read_as_it_stands(tmp_path):
+def test_a_text_is_read_as_it_stands_without_a_byte_order_mark(tmp_path):
     path = tmp_path / "text"
     path.write_bytes("ä\r\n".encode())
-    assert read_text(path, 4) == "ä\r\n"
     (tmp_path / "link").symlink_to(path)
-    assert read_text(tmp_path / "link", 4) == "ä\r\n"
-
-
-def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path):
-    path = tmp_path / "text"
+    assert read_text(path, 4) == read_text(tmp_path / "link", 4) == "ä\r\n"
     path.write_bytes(b'\xef\xbb\xbf{"a": 1}')
     assert read_json(read_text(path, 100)) == {"a": 1}
 
@@ -117,20 +112,6 @@ def test_a_fifo_in_the_place_of_a_file_is_replaced_and_a_folder_refused(tmp_path
     with pytest.raises(OSError, match=r"cannot write .*folder: Is a directory"):
         replace_file(tmp_path / "folder", b"new")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "folder"]
-
-
-def test_remains_are_removed_once_they_are_an_hour_old(tmp_path):
-    target = tmp_path / "result.json"
-    old, young, other = (
-        tmp_path / f".{name}.{sign * 16}.tmp" for name, sign in (("result.json", "a"), ("result.json", "b"), ("x", "a"))
-    )
-    for path in (old, young, other):
-        path.write_text("half")
-    for path in (old, other):
-        os.utime(path, (time.time() - 4000,) * 2)
-    assert remains_of(target) == [old, young]
-    remove_old_remains(target)
-    assert sorted(tmp_path.iterdir()) == sorted([young, other])
 
 
 def test_a_private_folder(tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ def test_every_key_of_a_problem_file_has_its_row(pages):
 
 def test_a_key_is_there_with_type_range_and_default(pages):
     text = "\n".join(page for name, page in pages.items() if name.startswith("problem_files/"))
-    assert rows(text, "## [feature_selection]")["population"][:2] == ["whole number from 2 to 10,000,000", "`100`"]
+    assert rows(text, "## [feature_selection]")["population"][:2] == ["whole number from 2", "`100`"]
     assert rows(text, "## [data] split")["folds"][0] == "whole number from 3 to 1,000"
     assert rows(text, "## [search]")["margin"][:2] == ["number above 0", "`0.005`"]
     assert rows(text, '## [data] with source = "digits"')["n_queries"][0] == "whole number from 5"
@@ -63,7 +63,9 @@ def test_every_public_name_has_its_page(pages):
 
 
 def test_every_solver_has_its_row(pages):
-    assert all(f"\n| `{name}`" in pages["solvers.md"] for name in solvers())
+    for name, entry in solvers().items():
+        assert f"\n| `{name}`" in pages[f"solvers/{entry.family}.md"]
+        assert f"`{name}`" in pages["solvers.md"]
 
 
 def test_every_key_of_a_result_has_its_row(pages):
@@ -71,9 +73,11 @@ def test_every_key_of_a_result_has_its_row(pages):
 
 
 def test_every_option_of_a_command_has_its_row(pages, command):
-    found = {page[2:].partition("\n")[0]: page for name, page in pages.items() if name.startswith("commands/")}
-    assert {f"moerank {name}" for name in ("run", "study", "report", "plot", "export", "data describe")} <= set(found)
-    for title, page in found.items():
+    commands = {page[2:].partition("\n")[0]: page for name, page in pages.items() if name.startswith("commands/")}
+    assert {f"moerank {name}" for name in ("run", "study", "report", "plot", "export", "data describe")} <= set(
+        commands
+    )
+    for title, page in commands.items():
         assert f"[`{title}`]" in pages["commands.md"]
         shown = re.findall(r"(?<![\w-])--[a-z-]+", command(*title.split()[1:], "--help").stdout)
         assert set(shown) - {"--help"} <= {name.split()[0] for name in rows(page, f"# {title}")}

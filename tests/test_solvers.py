@@ -44,22 +44,19 @@ def entry(name):
     return SolverEntry(name, "ranker", "Nobody: Nothing", 2000, RankRLS, selects=False)
 
 
-def test_what_an_ablation_leaves_out_stays_out():
-    assert make_solver("mofsrank-no-ensemble", ensemble=BUDGET).ensemble is False
-    assert make_solver("mofsrank-no-ensemble").instance_selection is True
-    assert make_solver("mofsrank-no-instance-selection").instance_selection is False
-    assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False
-
-
 def test_one_search_is_recommended():
     assert [row.name for row in solvers().values() if row.recommended] == ["mofsrank-staircase"]
 
 
 def test_what_a_row_fixes_is_joined_to_what_is_given():
     fixed = {"keep_members": False, "count": "bits"}
-    assert make_solver("mofsrank-paper", ensemble=BUDGET).ensemble == {**BUDGET, **fixed}
+    for given, expected in (({}, fixed), (BUDGET, {**BUDGET, **fixed}), (False, False), (True, fixed)):
+        assert make_solver("mofsrank-paper", ensemble=given).ensemble == expected
     assert make_solver("mofsrank-paper").ensemble == fixed
-    assert make_solver("mofsrank-paper", ensemble=False).ensemble is False
+    assert make_solver("mofsrank-no-ensemble", ensemble=BUDGET).ensemble is False
+    assert make_solver("mofsrank-no-ensemble").instance_selection is True
+    assert make_solver("mofsrank-no-instance-selection").instance_selection is False
+    assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False
 
 
 def test_unknown_names_suggest_the_nearest():

@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 from typer.models import ArgumentInfo
 
 from moerank.cli.app import app
-from moerank.cli.options import n_processors
+from moerank.cli.options import N_PROCESSORS
 
 TYPES = {str: "TEXT", int: "INTEGER", float: "NUMBER", Path: "PATH"}
 
@@ -74,7 +74,7 @@ def _default(parameter):
     value = parameter.default
     if value is inspect.Parameter.empty:
         return "required"
-    if parameter.name == "workers" and value == n_processors() != 1:
+    if parameter.name == "workers" and value == N_PROCESSORS != 1:
         return "all processors"
     return "" if value in (None, "") or value is False else f"`{value}`"
 

@@ -178,8 +178,9 @@ def _module_page(module):
     for name in ("FIGURES", "RUN_FIGURES"):
         if name in _public(loaded):
             lines += ["", f".. autodata:: {module}.{name}", "   :no-value:", ""]
-            figures = getattr(loaded, name)
-            lines += [f"* ``{figure}``: {summary(import_module(f'{module}.{figure}'))}" for figure in figures]
+            ending = module.rpartition(".")[2]  # figures lie in files such as front_of_run.py
+            files = {figure: import_module(f"{module}.{figure}_{ending}") for figure in getattr(loaded, name)}
+            lines += [f"* ``{figure}``: {summary(file)}" for figure, file in files.items()]
     return "\n".join(lines) + "\n"
 
 

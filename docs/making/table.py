@@ -10,7 +10,7 @@ INTRODUCTION = """\
 
 `mr.make_solver(NAME)` makes one, `moerank run PROBLEM --solver NAME` runs it, `NAME[key=value]` sets parameters.
 A *backend* can judge the individuals of a search. Installed packages add theirs through the entry points
-`moerank.rankers` and `moerank.solvers`. The [guide](../../guide/index.md) says which one to take.
+`moerank.backends` and `moerank.solvers`. The [guide](../../guide/index.md) says which one to take.
 
 | family | solvers |
 |---|---|

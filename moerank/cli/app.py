@@ -13,21 +13,21 @@ from typing import Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.certify import certify, judge
-from moerank.cli.data import convert, describe, ingest, init
+from moerank.cli.certify import certify_command, judge_command
+from moerank.cli.data import convert_command, describe_command, ingest_command, init_command
 from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
-from moerank.cli.report import export, plot, report
-from moerank.cli.run import run
-from moerank.cli.stability import stability
-from moerank.cli.study import merge, study
+from moerank.cli.report import export_command, plot_command, report_command
+from moerank.cli.run import run_command
+from moerank.cli.stability import stability_command
+from moerank.cli.study_commands import merge_command, study_command
 from moerank.version import VERSION
 
 
-def solvers(as_json: options.AsJson = False) -> None:
+def solvers_command(as_json: options.AsJson = False) -> None:
     """List the solvers with their families, requirements and papers; --json has the titles.
 
-    The asterisk marks the recommended solver: it finds good fronts soonest of
-    all searches, as measured by tests/benchmarks/fronts.py.
+    The asterisk marks the recommended solver: it needs the fewest evaluations
+    for a good front, as measured by tests/benchmarks/fronts.py.
     """
     from moerank.solvers import solvers as table
 
@@ -40,12 +40,12 @@ def solvers(as_json: options.AsJson = False) -> None:
     output().print(solver_table(table().values()))
 
 
-def compile_kernels(
+def compile_command(
     every: Annotated[bool, typer.Option("--all", help="Also the kernels of all other solvers.")] = False,
 ) -> None:
-    """Compile the kernels, which the first run of `moerank run` would do otherwise.
+    """Compile the kernels now, so that the first run starts at once.
 
-    It takes some twenty seconds on two processors. The code is kept beside
+    It takes some twenty seconds on two processors. The code is kept in
     the installed package if it can be written to there, else in the user's
     cache. Code that root has put into an image, or on a shared disk, serves
     all users and all workers of a cluster with the same processor.
@@ -70,36 +70,21 @@ data_app = typer.Typer(
 )
 
 
-def _add(to: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
-    """Add a command whose help is its docstring, with lines that terminals of any width break; errors are sentences."""
-    text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
-    lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
-    to.command(
-        name,
-        help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
-        epilog="\n\n".join(lines) if examples else None,
-    )(sentences()(command))
+def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
+    """Add functions NAME_command. Their docstrings are the help, which terminals of any width break."""
+    for command in commands:
+        text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
+        lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
+        group.command(
+            command.__name__.removesuffix("_command"),
+            help="\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n")),
+            epilog="\n\n".join(lines) if examples else None,
+        )(sentences()(command))
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (
-    init,
-    run,
-    study,
-    merge,
-    report,
-    plot,
-    export,
-    judge,
-    certify,
-    stability,
-    solvers,
-)
-DATA_COMMANDS: tuple[Callable[..., None], ...] = (describe, ingest, convert)
-for _command in COMMANDS:
-    _add(app, _command)
-_add(app, compile_kernels, "compile")
-for _command in DATA_COMMANDS:
-    _add(data_app, _command)
+_add(app, init_command, run_command, study_command, merge_command, report_command, plot_command, export_command)
+_add(app, judge_command, certify_command, stability_command, solvers_command, compile_command)
+_add(data_app, describe_command, ingest_command, convert_command)
 app.add_typer(data_app, name="data")
 
 

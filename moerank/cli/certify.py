@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moerank.studies.result import Certificate, Result
 
 
-def certify(
+def certify_command(
     result: options.Ran,
     data: options.Data = None,
     enumerate_: Annotated[
@@ -26,19 +26,17 @@ def certify(
     time_limit: Annotated[
         float | None, typer.Option(min=0.001, help="Seconds after which bounds take the place of proofs of the loss.")
     ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Number of threads; it does not change the certificate.")
-    ] = options.n_processors(),
+    workers: options.Workers = options.N_PROCESSORS,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Prove how much the members of a front give up, against the best features of their size.
+    """Prove how far each member of a front is from the best features of its size.
 
-    The backend must be RankRLS. For each member it says how much of the
-    reduction of the training loss it gives up against the proved optimum, or
-    against its bound. All subsets of up to three features are ranked by, so
-    that the metric itself is proved for small members. Nothing is said about
-    other queries. The certificate is added to result.json, and figures and
+    The backend must be RankRLS. For each member the command prints how much of
+    the reduction of the training loss it gives up against the proved optimum,
+    or against its bound. It also trains all subsets of up to three features,
+    which proves the metric itself for small members. A certificate says
+    nothing about other queries. It is added to result.json, and figures and
     reports show it. Ctrl-C keeps what is proved, first of the losses, then
     of the metric.
 
@@ -51,12 +49,12 @@ def certify(
     from moerank.cli.progress import StageProgress
     from moerank.figures.of_run import draw_run_figures
     from moerank.files import replace_file
-    from moerank.studies.evidence import certify as proved
+    from moerank.studies.evidence import certify as prove
     from moerank.studies.result import find_result, write_result
 
     stored = find_result(result)
     with StageProgress() as progress:
-        certificate = proved(
+        certificate = prove(
             stored, data, enumerate_to=enumerate_, time_limit=time_limit, workers=workers, progress=progress
         )
     stored = stored.model_copy(update={"certificate": certificate})
@@ -96,7 +94,7 @@ def _table(result: Result, certificate: Certificate) -> Table:
     return text_table(f"{result.solver} on fold {result.fold} of {result.problem}", rows, n_left=0)
 
 
-def judge(
+def judge_command(
     result: options.Ran,
     new: Annotated[Path, typer.Argument(help="LETOR, CSV or Parquet file with raw values of the features.")],
     against: Annotated[
@@ -133,6 +131,6 @@ def judge(
     for finding in fail_on or ():
         check_choice(get_args(Finding), **{"--fail-on": finding})
     judged = judge_on_new(result, new, against, label=label, query=query)
-    say(json.dumps(judged.as_dict(), ensure_ascii=False) if as_json else judged.sentence)
+    say(json.dumps(judged.as_dict()) if as_json else judged.sentence)
     if judged.verdict.finding in (fail_on or ()):
         raise typer.Exit(options.FAILED_BOUND)

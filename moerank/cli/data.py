@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from moerank.cli.messages import notice, printable, say
-from moerank.cli.options import (
-    AllowCode,
-    AsJson,
-    Data,
-    Exclude,
-    Label,
-    Missing,
-    Query,
-    as_rule,
-    names_of,
-    print_json,
-)
+from moerank.cli import options
+from moerank.cli.messages import notice, say
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
     from moerank.data.scaling import MissingRule
     from moerank.metrics import Metric
-    from moerank.studies.draft import Draft
     from moerank.studies.problem import Problem
 
 
-def init(
+def init_command(
     table: Annotated[
         Path, typer.Argument(help="A CSV or Parquet file, or a folder of a training, validation and test table.")
     ],
-    label: Label = None,
-    query: Query = None,
-    exclude: Exclude = "",
-    missing: Missing = None,
+    label: options.Label = None,
+    query: options.Query = None,
+    exclude: options.Exclude = "",
+    missing: options.Missing = None,
 ) -> None:
-    """Write a problem file for a table, and say what it guesses of the columns.
+    """Write a problem file for a table, and print what it assumes about each column.
 
     The file stands beside the table, as shop.toml beside shop.csv, and has
-    comments. On a terminal the command asks whether the guesses of label and
-    query are right. Correct the rest in the file.
+    comments. Correct a wrong guess there, or name the column by an option.
 
     Examples
     --------
@@ -54,44 +40,31 @@ def init(
     """
     from moerank.studies.draft import draft_problem
 
-    def draft(label: str | None, query: str | None) -> Draft:
-        rule = as_rule(missing)
-        return draft_problem(table, label=label, query=query, exclude=names_of(exclude), missing=rule)
-
-    result = draft(label, query)
-    if sys.stdin.isatty() and sys.stderr.isatty():
-        label = label or _asked("Column of relevance labels", result.label)
-        query = query or _asked("Column of query ids", draft(label, query).query)
-        result = draft(label, query)
-    for reason in result.reasons:
+    excluded, rule = options.names_of(exclude), options.as_rule(missing)
+    draft = draft_problem(table, label=label, query=query, exclude=excluded, missing=rule)
+    for reason in draft.reasons:
         notice(reason)
-    if result.path.exists():
-        raise ValueError(f"{result.path} exists; correct it, or remove it and begin again")
-    result.path.write_text(result.text, encoding="utf-8")
-    typer.echo(f"Wrote {result.path}. Next: moerank run {result.path}")
+    if draft.path.exists():
+        raise ValueError(f"{draft.path} exists; correct it, or remove it and begin again")
+    draft.path.write_text(draft.text, encoding="utf-8")
+    say(f"Wrote {draft.path}. Next: moerank run {draft.path}")
 
 
-def _asked(question: str, guess: str) -> str | None:
-    """Return the answer of the user; None if the guess is right."""
-    answer = typer.prompt(question, default=guess, err=True)
-    return None if answer == guess else str(answer)
-
-
-def describe(
+def describe_command(
     what: Annotated[
         str, typer.Argument(help="A LETOR, CSV or Parquet file, the folder of a fold, or a problem.", metavar="WHAT")
     ],
-    label: Label = None,
-    query: Query = None,
-    missing: Missing = None,
+    label: options.Label = None,
+    query: options.Query = None,
+    missing: options.Missing = None,
     features: Annotated[
         str, typer.Option(metavar="NAME,NAME", help="Columns of features; by default all others that hold numbers.")
     ] = "",
-    exclude: Exclude = "",
+    exclude: options.Exclude = "",
     fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder of folds.")] = 1,
-    data: Data = None,
-    allow_code: AllowCode = False,
-    as_json: AsJson = False,
+    data: options.Data = None,
+    allow_code: options.AllowCode = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Count documents, queries, labels and preference pairs, and point out oddities of the data.
 
@@ -107,24 +80,27 @@ def describe(
     from moerank.exports.deployable import obstacles_of_data
     from moerank.metrics import NDCG
 
+    metric: Metric = NDCG(10)
+    of_file = {"label": label, "query": query, "missing": missing, "features": features, "exclude": exclude}
     with StageProgress():
-        metric: Metric = NDCG(10)
         if what.endswith(".toml") or not Path(what).exists():
-            metric = _problem(what, {}).metric.make()
-        options = dict(label=label, query=query, missing=missing, features=features, exclude=exclude)
-        parts = _read(what, options, fold, data)
+            problem = _problem(what, of_file)
+            metric = problem.metric.make()
+            parts: Sequence[RankingData] = problem.load_fold(fold, data)
+        else:
+            parts = _read(Path(what), of_file, fold)
         descriptions = [describe_data(part) for part in parts]
     if as_json:
-        print_json([entry.as_dict() for entry in descriptions])
+        options.print_json([entry.as_dict() for entry in descriptions])
         return
     from moerank.cli.tables import description_table, output
 
     output().print(description_table(what, descriptions))
-    remarks = dict.fromkeys(remark for entry in descriptions for remark in entry.remarks())
-    remarks |= dict.fromkeys(f"{remark}." for part in parts if (remark := _differing(metric, part)))
+    remarks = [remark for entry in descriptions for remark in entry.remarks()]
+    remarks += [f"{remark}." for part in parts if (remark := _differing(metric, part))]
     rule = next((part.missing for part in parts if part.n_missing.any()), None)
-    remarks |= dict.fromkeys(f"No export: {reason}." for reason in obstacles_of_data(parts[0].scaling, rule))
-    typer.echo("\n".join(remarks))
+    remarks += [f"No export: {reason}." for reason in obstacles_of_data(parts[0].scaling, rule)]
+    say("\n".join(dict.fromkeys(remarks)))
 
 
 def _differing(metric: Metric, data: RankingData) -> str:
@@ -137,16 +113,14 @@ def _differing(metric: Metric, data: RankingData) -> str:
         return str(error)
 
 
-def _read(what: str, options: dict[str, str | None], fold: int, data: Path | None) -> Sequence[RankingData]:
+def _read(path: Path, of_file: dict[str, str | None], fold: int) -> Sequence[RankingData]:
     """Return the data of a file, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds, part_paths
     from moerank.data.read.table import find_part, reader_of
     from moerank.studies.draft import draft_problem
 
-    path, rule = Path(what), cast("MissingRule | None", as_rule(options["missing"]))  # the readers check its name
-    if path.suffix == ".toml" or not path.exists():
-        return _problem(what, options).load_fold(fold, data)
+    rule = cast("MissingRule | None", options.as_rule(of_file["missing"]))  # the readers check its name
     if path.is_dir() and (n_folds := count_folds(path)):
         if fold > n_folds:
             raise ValueError(f"--fold {fold}: {path} has folds 1 to {n_folds}")
@@ -160,12 +134,12 @@ def _read(what: str, options: dict[str, str | None], fold: int, data: Path | Non
         if len(part_paths(path, drawn=True)) == 2:
             notice("no validation part: a fifth of the training queries is drawn, as by split = {validation = 0.2}")
         return load_fold(path, missing=rule, validation=0.2)
-    features, exclude = names_of(options["features"] or ""), names_of(options["exclude"] or "")
-    draft = draft_problem(path, label=options["label"], query=options["query"], exclude=exclude, missing=rule)
+    features, exclude = (options.names_of(of_file[name] or "") for name in ("features", "exclude"))
+    draft = draft_problem(path, label=of_file["label"], query=of_file["query"], exclude=exclude, missing=rule)
     for reason in draft.reasons:
         notice(reason)
     load = load_table_fold if path.is_dir() else load_table
-    read = load(
+    table = load(
         path,
         label=draft.label,
         query=draft.query,
@@ -174,20 +148,20 @@ def _read(what: str, options: dict[str, str | None], fold: int, data: Path | Non
         document=draft.document,
         missing=cast("MissingRule", draft.missing),
     )
-    return read if isinstance(read, tuple) else [read]
+    return table if isinstance(table, tuple) else [table]
 
 
-def _problem(what: str, options: dict[str, str | None]) -> Problem:
+def _problem(name: str, of_file: dict[str, str | None]) -> Problem:
     """Return a problem; options of data files are a ValueError."""
     from moerank.studies.problem import load_problem
 
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise ValueError(f"--{given[0]} is for data files; in a problem, set it in the problem file")
-    return load_problem(what)
+    for option, value in of_file.items():
+        if value:
+            raise ValueError(f"--{option} is for data files; in a problem, set it in the problem file")
+    return load_problem(name)
 
 
-def ingest(
+def ingest_command(
     logs: Annotated[list[Path], typer.Argument(help="Files with a response on each line.", metavar="LOG")],
     judgments: Annotated[Path, typer.Option(help="Relevance judgments: CSV, TSV or qrels of TREC.")],
     out: Annotated[Path, typer.Option(help="The table to write, a Parquet file.")],
@@ -231,7 +205,7 @@ def ingest(
     from moerank.data.ingest import ingest as make_table
 
     with StageProgress():
-        done = make_table(
+        report = make_table(
             logs,
             out,
             judgments=judgments,
@@ -243,11 +217,11 @@ def ingest(
             definitions=definitions,
             force=force,
         )
-    for line in done.lines:
+    for line in report.lines:
         say(line)
 
 
-def convert(
+def convert_command(
     file: Annotated[Path, typer.Argument(help="A LETOR file: plain, .gz or .xz.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="Parquet file to write.")],
 ) -> None:
@@ -262,11 +236,11 @@ def convert(
     moerank data convert Fold1/train.txt --out Fold1/train.parquet
     """
     from moerank.data.read.letor import read_letor
-    from moerank.data.read.table import reader_of, write_table
+    from moerank.data.read.table import reader_of, write_documents
 
     if reader_of(file) is not None:
         raise ValueError(f"{file} is a table already; data convert reads LETOR text")
     documents = read_letor(file, nulls=True)
-    write_table(out, documents)
-    n, width = documents.X.shape
-    typer.echo(printable(f"{n:,} documents with {width:,} features in {out}"))
+    write_documents(out, documents)
+    n_documents, n_features = documents.X.shape
+    say(f"{n_documents:,} documents with {n_features:,} features in {out}")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import codecs
 import io
-import json
 import os
 import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from datetime import datetime
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from time import monotonic
-from typing import Any, TextIO
 from unicodedata import category
 
 import typer
@@ -36,49 +31,29 @@ REPEATED = 2.0
 SHOW_CURSOR = "\x1b[?25h"
 
 
-class _Speech:
-    """State of the running command: whether it is --quiet, and the open file of --log."""
+class _Quiet:
+    """Whether the running command has --quiet."""
 
-    quiet = False
-    log: TextIO | None = None
+    on = False
 
 
 @contextmanager
-def speaking(*, quiet: bool, log: Path | None, command: Sequence[str]) -> Iterator[None]:
-    """Apply --quiet and --log: print only errors, and append all messages with their time to a file.
-
-    It must enclose `sentences`, so that the file gets errors, too. A file that cannot be written ends the command.
-    """
+def quietly(quiet: bool) -> Iterator[None]:
+    """Print only errors and the last line of a command, if it has --quiet."""
+    _Quiet.on = quiet
     try:
-        file = nullcontext() if log is None else log.open("a", encoding="utf-8", buffering=1)
-    except OSError as error:
-        notice(f"error: cannot write --log {log}: {error.strerror}")
-        raise typer.Exit(2) from None
-    with file as opened:
-        _Speech.quiet, _Speech.log = quiet, opened
-        try:
-            keep(shlex.join(command))
-            yield
-        finally:
-            _Speech.quiet, _Speech.log = False, None
+        yield
+    finally:
+        _Quiet.on = False
 
 
 def is_quiet() -> bool:
-    """Whether --quiet is given."""
-    return _Speech.quiet
-
-
-def keep(text: str) -> None:
-    """Append lines with the time to the file of --log, if there is one; a full disk does not end the command."""
-    if _Speech.log is not None:
-        now = datetime.now().astimezone().isoformat(" ", "seconds")
-        with suppress(OSError):
-            _Speech.log.writelines(f"{now} {line}\n" for line in printable(text).splitlines())
+    """Whether the running command has --quiet."""
+    return _Quiet.on
 
 
 def notice(text: str) -> None:
     """Print a line on standard error, also with --quiet."""
-    keep(text)
     typer.echo(printable(text), err=True)
 
 
@@ -89,7 +64,8 @@ def say(text: str) -> None:
 
 def remark(text: str) -> None:
     """Print a line on standard error, but not with --quiet."""
-    keep(text) if is_quiet() else notice(text)
+    if not is_quiet():
+        notice(text)
 
 
 def printable(text: str) -> str:
@@ -186,11 +162,6 @@ def end(code: int) -> None:
 
 
 def escape_what_cannot_be_written() -> None:
-    r"""Write characters that the encoding of standard output lacks as JSON and Python do: α as \u03b1."""
-
-    def escaped(error: Any) -> tuple[str, int]:
-        return json.dumps(error.object[error.start : error.end])[1:-1], error.end
-
+    r"""Write characters that the encoding of standard output lacks as \u03b1; all JSON is ASCII."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        codecs.register_error("moerank.escape", escaped)
-        sys.stdout.reconfigure(errors="moerank.escape")
+        sys.stdout.reconfigure(errors="backslashreplace")

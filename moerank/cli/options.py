@@ -1,4 +1,4 @@
-"""Options of several commands, and their shell completion."""
+"""Options of several commands."""
 
 from __future__ import annotations
 
@@ -34,38 +34,12 @@ AllowCode = Annotated[
 ]
 
 
-def complete_problem(incomplete: str) -> list[str]:
-    """Return the shipped problems and the problem files that complete a word."""
-    from moerank.studies.problem import shipped_problems
-
-    folder, _, begin = incomplete.rpartition("/")
-    files = sorted(str(path) for path in Path(folder or ".").glob("*.toml") if path.name.startswith(begin))
-    return [name for name in [*shipped_problems(), *files] if name.startswith(incomplete)]
-
-
-def complete_solver(incomplete: str) -> list[str]:
-    """Return the solvers that complete a word."""
-    from moerank.solvers import solvers
-
-    return [name for name in solvers() if name.startswith(incomplete)]
-
-
-def complete_solvers(incomplete: str) -> list[str]:
-    """Return the lists of solvers whose last name completes that of `incomplete`."""
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in [*complete_solver(last), *(["all"] if "all".startswith(last) else [])]]
-
-
-ProblemName = Annotated[
-    str,
-    typer.Argument(help="A problem file, or a shipped problem such as digits.", autocompletion=complete_problem),
-]
+ProblemName = Annotated[str, typer.Argument(help="A problem file, or a shipped problem such as digits.")]
 
 SolverName = Annotated[
     str | None,
     typer.Option(
-        help="Name of a solver, as moerank solvers lists them; by default that of the problem file, else mofsrank.",
-        autocompletion=complete_solver,
+        help="Name of a solver, as moerank solvers lists them; by default that of the problem file, else mofsrank."
     ),
 ]
 
@@ -88,13 +62,25 @@ Data = Annotated[
     Path | None, typer.Option(help="Folder of the data of problems; by default $MOERANK_DATA, else ./data.")
 ]
 
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
+
+Workers = Annotated[
+    int, typer.Option(min=1, help="Number of processors to use (threads or processes); it does not change results.")
+]
+
+N_PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""Processors that this process may use."""
+
+Dask = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler, which need moerank and the data."),
+]
+
 Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
 
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print only errors and one line at the end: no progress, no tables.")
 ]
-
-Log = Annotated[Path | None, typer.Option(metavar="FILE", help="Append all messages with their times to this file.")]
 
 Settings = Annotated[
     list[str] | None,
@@ -103,8 +89,8 @@ Settings = Annotated[
 
 
 def print_json(values: object) -> None:
-    """Print JSON on standard output."""
-    typer.echo(json.dumps(values, indent=1, ensure_ascii=False))
+    """Print JSON on standard output, in ASCII, which every terminal can show."""
+    typer.echo(json.dumps(values, indent=1))
 
 
 def names_of(listed: str) -> list[str]:
@@ -118,11 +104,6 @@ def as_rule(missing: str | None) -> float | str | None:
         return None if missing is None else float(missing)
     except ValueError:
         return missing
-
-
-def n_processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def read_settings(changes: Sequence[str]) -> dict[str, object]:

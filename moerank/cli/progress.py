@@ -22,33 +22,38 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from moerank.cli.messages import is_quiet, keep, printable, remark
-from moerank.data.read.stream import reading_progress
+from moerank.cli.messages import is_quiet, printable, remark
+from moerank.data.read import reading_progress
 from moerank.studies.study import Cell
 
-PATIENCE = 2.0
+SLOW_READING = 2.0
 """Seconds that reading a file may take before its progress is shown."""
-
-
-def _bars(*columns: ProgressColumn) -> Progress:
-    """Return bars, which show nothing where standard error is no terminal."""
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    return Progress(*columns, console=console, disable=is_quiet() or not console.is_terminal)
 
 
 def _text(name: str) -> TextColumn:
     return TextColumn(f"{{task.{name}}}", markup=False)
 
 
-def _say(line: str, bars: Progress) -> None:
-    """Print a line where there are no bars, and append it to the file of --log."""
-    if bars.disable:
-        remark(line)
-    else:
-        keep(line)
+class _Bars:
+    """Bars on a terminal; elsewhere `_line` prints what they tell."""
+
+    def __init__(self, *columns: ProgressColumn) -> None:
+        console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._bars = Progress(*columns, console=console, disable=is_quiet() or not console.is_terminal)
+
+    def _line(self, text: str) -> None:
+        if self._bars.disable:
+            remark(text)
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bars.stop()
 
 
-class CellProgress:
+class CellProgress(_Bars):
     """Progress of a study, with the cells that run: a bar on a terminal, else a line per cell.
 
     Inside a ``with``, `started` is called when a cell begins, and ``progress(cell, succeeded)`` when it ends. `states`
@@ -56,12 +61,12 @@ class CellProgress:
     """
 
     def __init__(self, states: Mapping[Cell, str]) -> None:
+        columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), _text("description")
+        super().__init__(*columns)
         self._states, self._counts = states, Counter(states.values())
         self._done = len(states) - self._counts["open"]
         self._running: list[Cell] = []
         self._begin = monotonic()
-        columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), _text("description")
-        self._bars = _bars(*columns)
         self._task = self._bars.add_task("", total=len(states), completed=self._done)
 
     def started(self, cell: Cell) -> None:
@@ -75,9 +80,8 @@ class CellProgress:
         if self._states[cell] == "open":
             self._done += 1
             self._counts["failed"] += not succeeded
-            seconds = monotonic() - self._begin
             failed = "" if succeeded else ": failed"
-            _say(f"{self._done}/{len(self._states)} {cell.label}{failed} ({seconds:.1f} s)", self._bars)
+            self._line(f"{self._done}/{len(self._states)} {cell.label}{failed} ({monotonic() - self._begin:.1f} s)")
         self._update()
 
     def _update(self) -> None:
@@ -90,15 +94,11 @@ class CellProgress:
     def __enter__(self) -> Self:
         if self._done:
             failed = f", {self._counts['failed']} of them failed" if self._counts["failed"] else ""
-            _say(f"{self._done} of {len(self._states)} cells are done already{failed}", self._bars)
-        self._bars.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._bars.stop()
+            self._line(f"{self._done} of {len(self._states)} cells are done already{failed}")
+        return super().__enter__()
 
 
-class StageProgress:
+class StageProgress(_Bars):
     """Progress of the stages of a run: a bar each on a terminal, else a line at the end of each.
 
     It is called as ``progress(stage, fraction, text)`` inside a ``with``. Slow reading of a file is a stage, too.
@@ -106,38 +106,34 @@ class StageProgress:
 
     def __init__(self) -> None:
         columns = _text("description"), BarColumn(14), TimeElapsedColumn(), TimeRemainingColumn(), _text("fields[text]")
-        self._bars = _bars(*columns)
+        super().__init__(*columns)
         self._tasks: dict[str, TaskID] = {}
-        self._stage = self._text = ""
+        self._stage = self._shown = ""
         self._begin = monotonic()
         self._reading: dict[Path, float] = {}
         self._listening = reading_progress(self._read)
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
-        if stage != self._stage:
-            self._end_stage()
-        if stage == "verdict":  # at once, as baselines follow that are only looked at
-            if not is_quiet():
-                self._bars.console.print(printable(f"verdict: {text}"), soft_wrap=True)
+        if stage == "verdict":  # the command prints it at its end
             return
         if stage != self._stage:
+            self._end_stage()
             self._stage, self._begin = stage, monotonic()
-        self._text = text
+        self._shown = text
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(printable(stage.replace("_", " ")), total=1.0, text="")
         self._bars.update(self._tasks[stage], completed=fraction, text=printable(text))
 
     def _end_stage(self) -> None:
         if self._stage:
-            seconds = monotonic() - self._begin
-            _say(f"{self._stage.replace('_', ' ')}: {self._text} ({seconds:.1f} s)", self._bars)
+            self._line(f"{self._stage.replace('_', ' ')}: {self._shown} ({monotonic() - self._begin:.1f} s)")
             self._stage = ""
 
     def _read(self, path: Path, share: float) -> None:
-        """Show the progress of reading a file if it takes longer than `PATIENCE`."""
+        """Show the progress of reading a file if it takes longer than `SLOW_READING`."""
         begin = self._reading.setdefault(path, monotonic())
-        if monotonic() - begin > PATIENCE:
+        if monotonic() - begin > SLOW_READING:
             self(f"reading {path.name}", share, f"{share:.0%}")
             self._begin = begin
         if share >= 1.0:
@@ -145,11 +141,10 @@ class StageProgress:
 
     def __enter__(self) -> Self:
         self._listening.__enter__()
-        self._bars.start()
-        return self
+        return super().__enter__()
 
     def __exit__(self, *exception: object) -> None:
-        self._bars.stop()
+        super().__exit__(*exception)
         self._listening.__exit__(None, None, None)
         self._end_stage()
 

@@ -17,20 +17,19 @@ from moerank.figures.of_study import FIGURES
 if TYPE_CHECKING:
     from moerank.exports.deployable import Phase
     from moerank.reports.study_report import Report
-    from moerank.studies.result import Result
 
 
-FORMATS = {"html": "report.html", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
+REPORT_FILES = {"html": "report.html", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
 
 
-def report(
+def report_command(
     folder: options.Folder,
-    format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "html",
+    format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(REPORT_FILES)}.")] = "html",
     reference: Annotated[str | None, typer.Option(help="Solver to compare all others with.")] = None,
     metrics: Annotated[
         str,
         typer.Option(
-            help="Metrics for the tables of results, separated by commas, as NDCG@1,NDCG@5,P@10,MAP,MeanNDCG.",
+            help="Metrics for the tables of results, separated by commas, such as NDCG@1,NDCG@5,P@10,MAP,MeanNDCG.",
             show_default="those of the study",
         ),
     ] = "",
@@ -52,17 +51,16 @@ def report(
     moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
     """
     from moerank.checks import unknown
-    from moerank.files import prepare_folder, remove_old_remains, replace_file
+    from moerank.files import prepare_folder, replace_file
     from moerank.reports.study_report import Report
     from moerank.solvers import split
     from moerank.studies.study import Study
 
-    if format_ not in FORMATS:
-        raise ValueError(unknown("format", format_, FORMATS))
-    path = out or folder / FORMATS[format_]
+    if format_ not in REPORT_FILES:
+        raise ValueError(unknown("format", format_, REPORT_FILES))
+    path = out or folder / REPORT_FILES[format_]
     content = Report(Study.load(folder), reference, split(metrics))
     prepare_folder(path.parent)
-    remove_old_remains(path)
     replace_file(path, _written(content, format_).encode())
     if missing := content.n_missing:
         runs = "1 run is" if missing == 1 else f"{missing} runs are"
@@ -70,7 +68,7 @@ def report(
     notice(f"wrote {path}")
 
 
-def plot(
+def plot_command(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     folder: options.Folder,
     problem: Annotated[
@@ -110,7 +108,7 @@ def plot(
 
     if name not in FIGURES:
         raise ValueError(unknown("figure", name, FIGURES))
-    shown = FIGURES[name]
+    kind = FIGURES[name]
     study = Study.load(folder)
     results = Results(study.results())
     if not results:
@@ -118,10 +116,10 @@ def plot(
     named = {entry.name: entry for entry in study.problems}
     if problem is not None and problem not in named:
         raise ValueError(unknown("problem", problem, named))
-    chosen = problem or (next(iter(named)) if shown.of_problem else None)
-    there = {solver.label for solver in study.solvers}
-    labels = [text if text in there else Solver.parse(text).label for text in split(solvers)]
-    figure = shown.draw(results, named[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
+    chosen = problem or (next(iter(named)) if kind.of_problem else None)
+    own = {solver.label for solver in study.solvers}
+    labels = [text if text in own else Solver.parse(text).label for text in split(solvers)]
+    figure = kind.draw(results, named[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
     path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
     style.save_figure(figure, path)
     notice(f"wrote {path}")
@@ -143,7 +141,7 @@ def _written(content: Report, format_: str) -> str:
     return str(table.rename(columns=harmless).map(harmless).to_csv(index=False))
 
 
-def export(
+def export_command(
     result: options.Ran,
     format_: Annotated[
         str, typer.Option("--format", help=f"One of {', '.join(ENGINES)}, or a format of an installed package.")
@@ -164,7 +162,7 @@ def export(
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
     target_version: Annotated[
         str | None,
-        typer.Option(help="Version of OpenSearch, as 3.1, on which its rule for absent values in trees depends."),
+        typer.Option(help="Version of OpenSearch, such as 3.1: it decides how trees treat absent values."),
     ] = None,
     phase: Annotated[
         str | None, typer.Option(help="Phase of Vespa that scores by the ranker: first or second (default).")
@@ -208,11 +206,13 @@ def export(
 
     file = find_format(format_).file.format(name)
     stored = find_result(result)
-    index = _index(stored, member)
+    index = stored.chosen if member is None else member - 1
+    if index >= len(stored.front):
+        raise ValueError(f"--member {member}: the last member of the front is {len(stored.front)}, see front.csv")
+    exported = stored.front[index]
     path = out or (result if result.is_dir() else Path()) / file
-    model = stored.model(stored.front[index])
     deployment = write(
-        model,
+        stored.model(exported),
         format_,
         path,
         name=name,
@@ -221,25 +221,8 @@ def export(
         phase=cast("Phase | None", phase),  # the writer checks its name
         inherits=inherits,
     )
-    notice(f"wrote {' and '.join(map(str, deployment.files))}: {_member(stored, index)}")
+    size = f"{len(exported.features)} feature{'s' * (len(exported.features) != 1)}"
+    which = f"member {index + 1} of {len(stored.front)}{', the chosen one' * (index == stored.chosen)}, with {size}"
+    run = f"{stored.solver} on fold {stored.fold} of {stored.problem}"
+    notice(f"wrote {' and '.join(map(str, deployment.files))}: {which}, of {run}")
     say(deployment.next_step)
-
-
-def _index(result: Result, member: int | None) -> int:
-    """Return the index of a member in the front, counted from 0."""
-    if member is None:
-        return result.chosen
-    if member > len(result.front):
-        members = f"members 1 to {len(result.front)}" if len(result.front) > 1 else "only member 1"
-        raise ValueError(f"--member {member}: the front has {members}, the rows of front.csv")
-    return member - 1
-
-
-def _member(result: Result, index: int) -> str:
-    """Describe the exported ranker."""
-    size = len(result.front[index].features)
-    chosen = ", the chosen one" if index == result.chosen else ""
-    return (
-        f"member {index + 1} of {len(result.front)}{chosen}, with {size} {'feature' if size == 1 else 'features'}, of "
-        f"{result.solver} on fold {result.fold} of {result.problem}"
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, is_quiet, keep, notice, remark, say, sentences, speaking
+from moerank.cli.messages import interruptible, is_quiet, notice, quietly, remark, say
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
@@ -26,7 +26,7 @@ SUMMARY = "summary.json"
 TREC = ("test.qrels", "test.run")
 
 
-def run(
+def run_command(
     problem: options.ProblemName,
     data: options.Data = None,
     fold: Annotated[str, typer.Option(help="A number from 1, or all.")] = "1",
@@ -35,14 +35,9 @@ def run(
         str | None, typer.Option(help="Ranker that evaluates individuals, instead of that of the problem.")
     ] = None,
     set_: options.Settings = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Number of threads, by default one per processor; it does not change the result.")
-    ] = options.n_processors(),
-    dask: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Evaluate individuals on the workers of this Dask scheduler."),
-    ] = None,
+    seed: options.Seed = 0,
+    workers: options.Workers = options.N_PROCESSORS,
+    dask: options.Dask = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.")
     ] = None,
@@ -68,7 +63,6 @@ def run(
     ] = None,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
-    log: options.Log = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Select features on one fold of a problem, or on all, and compare them with baselines.
@@ -77,8 +71,8 @@ def run(
     its metric and MAP on the training, validation and test queries. Below are
     all features, the best single feature and FSMRank. The output folder gets
     result.json, front.csv, model.json, front.png, convergence.png and
-    features.png; foreign files of these names are never replaced. The very
-    first run compiles kernels, which takes some twenty seconds. --quiet
+    features.png; files that moerank did not write are never replaced. The
+    very first run compiles kernels, which takes some twenty seconds. --quiet
     prints only the verdict and errors. A finished run in the folder is
     shown and not repeated, unless its data have changed.
 
@@ -99,8 +93,8 @@ def run(
     moerank run mq2008 --trec --against bm25.run
     """
     command = ["moerank", *sys.argv[1:]]
-    continued = command if "--resume" in command else [*command, "--resume"]
-    with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(continued):
+    with quietly(quiet), interruptible(command if resume else [*command, "--resume"]):
+        from moerank.data.trec import document_keys, read_run
         from moerank.mofsrank.dask_slices import connect
         from moerank.solvers import find_backend
         from moerank.studies.problem import load_problem
@@ -108,55 +102,60 @@ def run(
         from moerank.studies.run_folder import run_folds, write_trec
         from moerank.studies.solver import Solver
 
-        overrides = options.read_settings(set_ or [])
+        settings = options.read_settings(set_ or [])
         if backend is not None:
-            overrides |= {"backend.name": backend}
-        chosen = load_problem(problem, overrides)
+            settings |= {"backend.name": backend}
+        chosen = load_problem(problem, settings)
         find_backend(chosen.backend.name, chosen.backend.parameters)
-        asked = Solver.parse(solver or chosen.solver.name)
+        method = Solver.parse(solver or chosen.solver.name)
         folds = _folds(fold, chosen.n_folds(data))
         several = len(folds) > 1
         members = member or []
+        compares = bool(members or against)
         if len(members) > 2:
             raise ValueError(f"--member: name one member to compare with the chosen one, or two, not {len(members)}")
-        if (members or against) and (several or as_json):
-            raise ValueError("--member and --against compare on a single fold in words; omit --fold all and --json")
-        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or members or against}
-        if trec or against is not None:
-            _check_trec(tests.values(), against)
-        label = chosen.name if asked.label == chosen.solver.name else f"{chosen.name}-{solver}"
+        if compares and (several or as_json):
+            raise ValueError("--member and --against need one fold, and print text: omit --fold all and --json")
+        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or compares}
+        for test in tests.values() if trec else ():
+            document_keys(test)  # or an error before the work
+        if against is not None:
+            read_run(against, tests[folds[0]])
+        label = chosen.name if method.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
-        _refuse_foreign(folders.values(), out, TREC if trec else ())
-        resume = resume or (bool(members or against) and (out / RESULT).exists())
+        _refuse_foreign({out, *folders.values()}, [*([SUMMARY] if several else []), *(TREC if trec else [])])
+        resume = resume or (compares and (out / RESULT).exists())
         with connect(dask) if dask else nullcontext(workers) as evaluators:
-            runs = partial(run_folds, chosen, asked, folders, seed, data, workers=evaluators)
-            results, written, undrawn = _run(partial(runs, resume=resume, again=again, say=remark), folders)
+            runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
+            results, written, undrawn = _run_and_draw(partial(runs, resume=resume, again=again), folders)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
-        written = sorted([*written, *(TREC if trec else ())])
-        _show(chosen, results, out, written, as_json=as_json, compared=bool(members or against))
-        if members or against:
+        if several:
+            _show_folds(chosen, results, out, as_json=as_json)
+        elif as_json:
+            options.print_json(results[0].model_dump(mode="json"))
+        elif not (compares and is_quiet()):
+            _show(results[0], out, sorted([*written, *(TREC if trec else ())]))
+        if compares:
             _compare(chosen, results[0], members, against, tests[folds[0]])
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)
 
 
-def _refuse_foreign(folders: Collection[Path], out: Path, further: Iterable[str]) -> None:
+def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
     """Refuse to replace files that have the names of a run's files, but come from elsewhere."""
     from moerank.figures.of_run import RUN_FIGURES
     from moerank.studies.result import FILES, is_of_a_run
 
-    mine = [*FILES, *further, *(f"{name}.png" for name in RUN_FIGURES)]
-    names = dict.fromkeys(folders, mine)
-    if out not in names and not any(map(is_of_a_run, folders)):
-        names[out] = [SUMMARY]
-    for folder, own in names.items():
-        there = [name for name in own if (folder / name).exists()]
-        if there and not is_of_a_run(folder):
+    if any(map(is_of_a_run, folders)):
+        return
+    names = [*FILES, *names, *(f"{figure}.png" for figure in RUN_FIGURES)]
+    for folder in folders:
+        if foreign := [name for name in names if (folder / name).exists()]:
             raise ValueError(
-                f"{folder} holds {' and '.join(there)}, but not from a run; choose another folder with --out"
+                f"{folder} holds {' and '.join(foreign)}, but not from a run; choose another folder with --out"
             )
 
 
@@ -165,35 +164,24 @@ def _compare(problem: Problem, result: Result, members: list[int], run: Path | N
     from moerank.studies.run_folder import compare_members, compare_with_run
 
     metric, margin = problem.metric.make(), problem.search.margin
-    lines = []
     if members:
         first, second = members if len(members) == 2 else (members[0], result.chosen + 1)
-        lines.append(compare_members(result, first, second, test, metric, margin=margin))
+        say(f"{compare_members(result, first, second, test, metric, margin=margin)}.")
     if run is not None:
-        lines.append(compare_with_run(result, run, test, metric, margin=margin))
-    for line in lines:
-        keep(line)
-        say(f"{line}.")
+        say(f"{compare_with_run(result, run, test, metric, margin=margin)}.")
 
 
-def _check_trec(tests: Iterable[RankingData], run: Path | None) -> None:
-    """Refuse test queries without ids of documents, and a malformed run, before the work."""
-    from moerank.data.trec import document_keys, read_run
-
-    for test in tests:
-        document_keys(test)
-        if run is not None:
-            read_run(run, test)
-
-
-def _run(runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]) -> tuple[list[Result], list[str], str]:
-    """Run the folds that are not finished, and draw each; return results, names of files, and why drawing failed."""
+def _run_and_draw(
+    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]
+) -> tuple[list[Result], list[str], str]:
+    """Run the folds, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
     from moerank.figures.of_run import draw_run_figures
     from moerank.studies.result import FILES
 
-    results, undrawn = [], ""
+    results: list[Result] = []
     drawn: list[str] = []
+    undrawn = ""
     with compiled(("front",), ("baselines",)):
         for result in runs(progress=StageProgress):
             results.append(result)
@@ -202,38 +190,35 @@ def _run(runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]) -> 
             except Exception as error:  # no error of a plotting library may lose the result
                 reason = " ".join(f"{type(error).__name__}: {error}".split())
                 undrawn = f"error: the figures could not be drawn ({reason}); the result is in {folders[result.fold]}"
-    return results, sorted([*FILES, *drawn]), undrawn
+    return results, [*FILES, *drawn], undrawn
 
 
-def _show(
-    problem: Problem, results: list[Result], out: Path, written: list[str], *, as_json: bool, compared: bool
-) -> None:
-    """Print the table of one fold, or the means over several; with --quiet one line, unless members are compared."""
+def _show_folds(problem: Problem, results: list[Result], out: Path, *, as_json: bool) -> None:
+    """Write and print the means over several folds."""
+    from moerank.cli.tables import output, summary_table
     from moerank.files import replace_file
     from moerank.studies.comparison import summarise
 
-    if len(results) > 1:
-        summary = summarise(results, problem.published)
-        text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
-        replace_file(out / SUMMARY, text.encode())
+    summary = summarise(results, problem.published)
+    text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
+    replace_file(out / SUMMARY, text.encode())
     if as_json:
-        typer.echo(text if len(results) > 1 else results[0].to_json(), nl=False)
+        options.print_json(summary)
         return
-    from moerank.cli.tables import UNITS, chosen_features, front_table, output, summary_table
-
-    for result in results:
-        keep(f"fold {result.fold}: {result.verdict.sentence}" if result.verdict else f"fold {result.fold} is done")
-    last = f"Wrote to {out}: {SUMMARY if len(results) > 1 else ', '.join(written)}"
-    keep(last)
-    result, *others = results
-    verdict = f"{result.verdict.sentence}." if result.verdict and not others else ""
-    if is_quiet():
-        if not compared:
-            say(verdict or last)
-        return
-    if others:
+    if not is_quiet():
         output().print(summary_table(summary, problem.published))
-        say(f"The results of each fold are in {out / 'fold1'} and so on.\n{last}")
+        say(f"The results of each fold are in {out / 'fold1'} and so on.")
+    say(f"Wrote to {out}: {SUMMARY}")
+
+
+def _show(result: Result, out: Path, written: list[str]) -> None:
+    """Print the verdict and the table of one fold; with --quiet one line."""
+    from moerank.cli.tables import UNITS, chosen_features, front_table, output
+
+    verdict = f"{result.verdict.sentence}." if result.verdict else ""
+    last = f"Wrote to {out}: {', '.join(written)}"
+    if is_quiet():
+        say(verdict or last)
         return
     if verdict:
         say(f"Verdict: {verdict}")
@@ -244,8 +229,7 @@ def _show(
     if search := result.convergence.get("feature_selection"):
         say(
             f"The second half of the {search.evaluations[-1]:,} evaluations of feature selection added "
-            f"{search.last_half:.1%} of the front's hypervolume on training queries. "
-            "A further doubling mostly adds less."
+            f"{search.last_half:.1%} of the front's hypervolume on training queries."
         )
     say(f"{last}\n{_next(result, out)}")
 

@@ -12,7 +12,7 @@ from moerank.cli import options
 from moerank.cli.messages import interruptible, notice, say
 
 
-def stability(
+def stability_command(
     problem: options.ProblemName,
     data: options.Data = None,
     fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,
@@ -21,10 +21,8 @@ def stability(
     size: Annotated[int | None, typer.Option(min=1, help="Most features; by default what the bound permits.")] = None,
     threshold: Annotated[float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")] = 0.75,
     pairs: Annotated[int, typer.Option(min=1, help="How often the training queries are halved.")] = 25,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the halves and of all draws.")] = 0,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Number of processes; it does not change the result.")
-    ] = options.n_processors(),
+    seed: options.Seed = 0,
+    workers: options.Workers = options.N_PROCESSORS,
     out: Annotated[Path | None, typer.Option(help="Folder, by default results/PROBLEM-foldF-stability.")] = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs 
     from moerank.studies.study import Cell
 
 
-PLAIN_WIDTH = 1000
+UNBROKEN_WIDTH = 1000
 """Columns of files and pipes, in which no row is broken."""
 
 
@@ -32,7 +32,7 @@ def output() -> Console:
     """Return the console of standard output."""
     console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
-        console.width = PLAIN_WIDTH
+        console.width = UNBROKEN_WIDTH
     return console
 
 
@@ -79,14 +79,12 @@ def description_table(title: str, descriptions: Sequence[DataDescription]) -> Ta
 
 def _count(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{label}: {count:,}" for label, count in value.items()) or "none"
+        value = [f"{label}: {count:,}" for label, count in value.items()]
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, str):
-        return value
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 UNITS = {
@@ -160,23 +158,22 @@ def summary_table(summary: Json, published: Sequence[Published] = ()) -> Table:
     return text_table(title, rows, ends=[len(summary["rows"]) - 1])
 
 
-def solver_table(entries: Iterable[SolverEntry]) -> Table:
+def solver_table(entries: Collection[SolverEntry]) -> Table:
     """Return the table of solvers by family, with the paper of each, and an asterisk for recommended ones."""
-    families: dict[str, list[SolverEntry]] = {family: [] for family in FAMILIES}
-    for entry in entries:
-        families.setdefault(entry.family, []).append(entry)
-    rows: list[dict[str, str]] = []
-    titles, ends = [], []
-    for family, members in families.items():
-        titles.append(len(rows))
-        rows.append({"solver": FAMILIES.get(family, family)})  # type: ignore[call-overload]
-        for entry in members:
-            first, *others = entry.paper.partition(":")[0].split(", ")
-            name, author = entry.name + " *" * entry.recommended, first + " et al." * bool(others)
-            flags = {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
-            rows.append({"solver": name, **flags, "needs": ", ".join(entry.needs), "paper": f"{author} {entry.year}"})
+    rows, ends = [], []
+    for family in dict.fromkeys([*FAMILIES, *(entry.family for entry in entries)]):
+        for entry in entries:
+            if entry.family == family:
+                first, *others = entry.paper.partition(":")[0].split(", ")
+                row = {
+                    "solver": entry.name + " *" * entry.recommended,
+                    "family": family,
+                    "needs": ", ".join(entry.needs),
+                }
+                row |= {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
+                rows.append(row | {"paper": f"{first}{' et al.' * bool(others)} {entry.year}"})
         ends.append(len(rows) - 1)
-    return text_table(None, rows, n_left=5, bold=titles, ends=ends)
+    return text_table(None, rows, n_left=6, ends=ends)
 
 
 def cell_table(states: Mapping[Cell, str]) -> Table:

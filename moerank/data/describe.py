@@ -13,12 +13,9 @@ import pandas as pd
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import check_square
-from moerank.data.blocks import column_block
 from moerank.data.ranking_data import RankingData
 from moerank.files import Json
-from moerank.kernels.columns import columns_seen
-from moerank.kernels.lanes import lanes
-from moerank.kernels.products import product, square
+from moerank.kernels.algebra import product, square
 
 
 @dataclass(frozen=True)
@@ -229,14 +226,14 @@ def _centred_blocks(X: Matrix) -> Iterator[tuple[int, int, Matrix]]:
 
 def _centre(X: Matrix) -> tuple[Vector, Vector]:
     """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares would vanish."""
-    n, n_features = X.shape
-    total, least, largest = np.zeros(n_features), np.full(n_features, np.inf), np.full(n_features, -np.inf)
-    for begin, end in _row_blocks(n):
-        columns_seen(*column_block(X, begin, end), end - begin, lanes(X.dtype.type), total, least, largest)
+    total = np.zeros(X.shape[1])
+    least, largest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    for begin, end in _row_blocks(len(X)):  # NumPy adds up the rows of a table in C order one after the other
+        total = np.ascontiguousarray(np.vstack([total, X[begin:end]])).sum(axis=0)
     size = np.maximum(np.abs(least), np.abs(largest))
     divisor = np.where(size < SMALLEST_SQUARED, _or_one(size), 1.0)
     divisor[least == largest] = 0.0
-    return total / n, divisor
+    return total / len(X), divisor
 
 
 def _row_blocks(n_documents: int) -> list[tuple[int, int]]:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Floats, Integers, Mask, Matrix
-from moerank.checks import check_at_least, check_not_negative, check_room, size
+from moerank.checks import check_at_least, check_not_negative, check_room
 from moerank.data.folds import N_FOLDS, Draws, deal, split_fold
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.stream import as_precision
+from moerank.data.read import as_precision
 
 SIDE = 8
 """Pixels along each side of an image."""
@@ -170,7 +170,7 @@ def make_planted(
     check_not_negative(noise=noise)
     n_rows, n_features = int(n_queries) * int(n_documents), int(n_relevant) + int(n_redundant) + int(n_noise)
     check_room(
-        f"{size(n_queries)} queries of {size(n_documents)} documents with {size(n_features)} features",
+        f"{n_queries:,} queries of {n_documents:,} documents with {n_features:,} features",
         n_rows * 8 + n_features * (n_rows * 8 * 3 + 100),  # three copies while it is made, and the names
     )
     draws = Draws(seed)
@@ -321,19 +321,12 @@ def load_web_fold(
     return train, vali, test
 
 
-def web_bytes(n_queries: int, dtype: DTypeLike) -> int:
-    """Return the approximate memory of a number of queries."""
-    return int(n_queries) * MEAN * (N_FEATURES * np.dtype(dtype).itemsize + 16)
-
-
-def _offsets(n_queries: int, seed: int, dtype: DTypeLike, n_parts: int = 1) -> Integers:
-    """Draw the length of each query; return their first rows. A table beyond the limit is refused unless in parts."""
+def _offsets(n_queries: int, seed: int, dtype: DTypeLike) -> Integers:
+    """Draw the length of each query; return their first rows. A table beyond the limit is refused."""
     check_at_least(1, n_queries=n_queries)
     check_at_least(0, MOST_SEED, seed=seed)
-    as_precision(dtype)
-    if n_parts == 1:
-        what = f"{size(n_queries)} queries of {MEAN} documents with {N_FEATURES} features"
-        check_room(what, web_bytes(n_queries, dtype))
+    n_bytes = int(n_queries) * MEAN * (N_FEATURES * np.dtype(as_precision(dtype)).itemsize + 16)
+    check_room(f"{n_queries:,} queries of {MEAN} documents with {N_FEATURES} features", n_bytes)
     normal = NormalDist(log(MEAN) - SPREAD**2 / 2, SPREAD)
     chances = Draws(_generator(seed, 0)).uniform((n_queries,))
     # In Python's arithmetic, as NumPy's logarithm depends on the processor.

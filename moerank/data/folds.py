@@ -7,6 +7,7 @@ further fold moves all three by one part, so that every part is tested on once.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from itertools import count
 from math import floor
 from pathlib import Path
@@ -17,9 +18,9 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Array, Integers
 from moerank.checks import check_at_least, check_room, check_share
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.letor import load_letor
-from moerank.data.read.stream import COMPRESSIONS, check_folder, names_in
-from moerank.data.scaling import MissingRule
+from moerank.data.read import COMPRESSIONS, check_folder, names_in
+from moerank.data.read.letor import read_letor
+from moerank.data.scaling import MissingRule, check_missing_rule
 
 
 class Draws:
@@ -92,9 +93,14 @@ def load_fold(
     2 documents, 2 features
     """
     paths = part_paths(Path(directory), drawn=validation is not None)
-    parts = [load_letor(path, missing=missing, dtype=dtype) for path in paths]
-    width = max(part.n_features for part in parts)
-    parts = [_widened(part, width) for part in parts]
+    if missing is not None:
+        check_missing_rule(missing)
+    documents = [read_letor(path, nulls=missing is not None, dtype=dtype) for path in paths]
+    width = max(part.X.shape[1] for part in documents)
+    parts = [
+        replace(part, X=_widened(part.X, width, path)).as_data(str(path), missing)
+        for path, part in zip(paths, documents, strict=True)
+    ]
     if validation is not None and len(parts) == 2:
         check_share(one=False, validation=validation)
         parts[:1] = _drawn(parts[0], {"validation": validation}, seed)
@@ -134,22 +140,13 @@ def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
     return paths
 
 
-def _widened(data: RankingData, n_features: int) -> RankingData:
-    """Return data of a LETOR file with zeros for the features up to `n_features` that it does not list."""
-    n, width = data.X.shape
-    if width >= n_features:
-        return data
-    n_bytes = n * n_features * data.X.itemsize
-    check_room(f"{data.name}: a table of {n:,} documents × {n_features:,} features", n_bytes)
-    X = np.zeros((n, n_features), data.X.dtype, order="F" if data.X.flags.f_contiguous else "C")
-    X[:, :width] = data.X
-    lacking = (0, n_features - width)
-    return data._changed(
-        X=X,
-        feature_names=tuple(str(number) for number in range(1, n_features + 1)),
-        n_missing=np.pad(data.n_missing, lacking),
-        _missing_bits=np.packbits(np.pad(data.is_missing, ((0, 0), lacking)), axis=1) if data.n_missing.any() else None,
-    )
+def _widened(X: Array, n_features: int, path: Path) -> Array:
+    """Return the table of a LETOR file with zeros for the features up to `n_features` that it does not list."""
+    n, width = X.shape
+    if width < n_features:
+        check_room(f"{path}: a table of {n:,} documents × {n_features:,} features", n * n_features * X.itemsize)
+        X = np.pad(X, ((0, 0), (0, n_features - width)))
+    return X
 
 
 def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingData, RankingData]:
@@ -192,10 +189,7 @@ def _drawn(data: RankingData, shares: dict[str, float], seed: int) -> list[Ranki
     sizes = [floor(share * data.n_queries + 0.5) for share in shares.values()]
     if not all(sizes) or sum(sizes) >= data.n_queries:
         listed = " and ".join(f"{share:g} for {part}" for part, share in reversed(shares.items()))
-        raise ValueError(
-            f"{data.name}: {data.n_queries} queries cannot be split into shares of {listed} with a query in each part; "
-            "give more queries, or other shares"
-        )
+        raise ValueError(f"{data.name}: {data.n_queries} queries cannot be split into shares of {listed}; give more")
     *drawn, rest = np.split(Draws(seed).order(data.n_queries), np.cumsum(sizes))
     parts = zip(("training", *shares), (rest, *drawn), strict=True)
     return [of_queries(data, np.sort(queries), f"{data.name}, {part}") for part, queries in parts]

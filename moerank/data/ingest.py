@@ -6,12 +6,13 @@ logged.
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from array import array
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import nan
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -19,15 +20,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, plain_name, toml_value, unknown
-from moerank.data.judgments import check_texts, read_judgments
-from moerank.data.read.stream import report_reading
-from moerank.data.read.table import MOST_LABEL, ROLES
-from moerank.data.trec import text_lines
-from moerank.files import Json, cannot_write, read_json, read_text, replacing
+from moerank.data.read import report_reading
+from moerank.data.read.table import MOST_LABEL, write_table
+from moerank.data.trec import qrels_lines, text_lines
+from moerank.files import Json, read_json, read_text, replace_file
 
 OWN = ("qid", "label", "query", "doc", "position")
 """Columns of the table in front of the features."""
@@ -294,9 +293,7 @@ class _Log:
             return ids
         if full.any():
             example = judged[full].iloc[0]
-            raise ValueError(
-                f"{path}: some documents have whole ids of Vespa, such as {example!r}; write all in one way"
-            )
+            raise ValueError(f"{path}: some documents have whole ids of Vespa, such as {example!r}; write all so")
         short = ids.str.split(":", n=4).str[4]
         for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
             other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
@@ -345,8 +342,6 @@ def _plugin_hits(response: Json, log: str | None, document: str | None) -> Itera
 
 def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterator[Hit]:
     """Yield the documents of Solr, with the text of their ``[features]``."""
-    if "grouped" in response:
-        raise ValueError("documents in groups are not read; log without group=true")
     name = document or "id"
     for doc in response["response"]["docs"]:
         if name not in doc:
@@ -380,8 +375,6 @@ def _vespa_hits(response: Json, log: str | None, document: str | None) -> Iterat
     """Yield the hits of Vespa."""
     for child in response["root"].get("children", []):
         identifier, fields = str(child.get("id", "")), child.get("fields", {})
-        if identifier.startswith("group:"):
-            raise ValueError("hits in groups are not read; log without grouping")
         logs = [name for name in VESPA_LOGS if name in fields and log in (None, name)]
         if len(logs) != 1:
             text = f"has {' and '.join(logs)}; choose one by --log" if logs else f"has no {log or VESPA_LOGS[0]}"
@@ -417,11 +410,111 @@ def _engine_of(response: Json) -> str:
         raise ValueError("the search timed out; log it again")
     if response.get("_shards", {}).get("failed") or root.get("coverage", {}).get("full") is False:
         raise ValueError("some shards failed; log it again")
-    kinds = {"root": "vespa", "response": "solr", "grouped": "solr", "hits": "elasticsearch"}
+    kinds = {"root": "vespa", "response": "solr", "hits": "elasticsearch"}
     engine = next((engine for key, engine in kinds.items() if key in response), None)
     if engine is None:
-        raise ValueError("not a response of Elasticsearch, OpenSearch, Solr or Vespa")
+        raise ValueError("not a response of Elasticsearch, OpenSearch, Solr or Vespa, or one in groups")
     return engine
+
+
+# Judgments
+
+USUAL_COLUMNS = {
+    "query": ("query", "querytext", "keywords", "userquery"),
+    "id": ("queryid", "qid"),
+    "doc": ("docid", "doc", "documentid", "document", "corpusid"),
+    "grade": ("grade", "rating", "gain", "label", "relevance", "relevancelabel", "judgment", "judgement", "score"),
+}
+"""Usual names of columns, in small letters and without other signs, by what they hold."""
+
+
+def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the judgments of a file, plain or ``.gz``: a table of CSV or TSV with a header, or qrels of TREC.
+
+    The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``line``. `columns` names those of the
+    query, document and grade in a table. What is malformed is a ValueError with its line.
+    """
+    lines = text_lines(path)
+    first = next(((n, line) for n, line in lines if line.strip() and not line.startswith("#")), (0, ""))
+    rest = chain([first], lines)
+    rows: list[dict[str, str | int]] = []
+    if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first[1]):
+        rows = [
+            {"id": query, "doc": doc, "grade": grade, "line": n} for n, query, doc, grade in qrels_lines(path, rest)
+        ]
+    elif first[1]:
+        rows = list(_table_rows(path, first, rest, columns))
+    if not rows:
+        raise ValueError(f"{path}: there is no judgment in the file")
+    for row in rows:
+        if re.fullmatch(r"[0-9]+(\.0*)?", str(row["grade"])) is None or float(row["grade"]) > MOST_LABEL:
+            remedy = f"is not an integer from 0 to {MOST_LABEL:,}; make such grades by pandas.cut"
+            raise ValueError(f"{path}, line {row['line']}: the grade {str(row['grade'])[:30]!r} {remedy}")
+    judgments = pd.DataFrame(rows)
+    judgments["grade"] = judgments["grade"].astype(float).astype("int64")
+    check_texts(judgments, lambda row: f"{path}, line {judgments['line'][row]}")
+    return judgments
+
+
+def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
+    """Refuse an ``id`` that has two texts in the column ``query``; `where` says where a row stands."""
+    if {"id", "query"} <= set(queries):
+        named = queries[["id", "query"]].dropna().drop_duplicates()
+        if (twice := named["id"].duplicated()).any():
+            query, text = named[twice].iloc[0]
+            earlier = named[named["id"] == query]["query"].iloc[0]
+            raise ValueError(
+                f"{where(int(named[twice].index[0]))}: the query id {query!r} has the text {text!r}, and {earlier!r} "
+                "before; give each query an id of its own"
+            )
+
+
+def _table_rows(
+    path: Path, first: tuple[int, str], lines: Iterable[tuple[int, str]], columns: Sequence[str] | None
+) -> Iterator[dict[str, str | int]]:
+    """Yield the rows of a table that have a grade; Quepid has rows without one."""
+    rows = csv.reader((line for _, line in lines), delimiter=max("\t;,", key=first[1].count), strict=True)
+    try:
+        header = [name.strip() for name in next(rows)]
+        indices = _indices(path, header, columns)
+        for row in rows:
+            line = rows.line_num + first[0] - 1
+            if row and len(row) != len(header):
+                raise ValueError(f"{path}, line {line}: {len(row)} fields, and the header has {len(header)}")
+            # Quepid writes a blank before a sign with which a formula could begin.
+            fields = {role: re.sub(r"^ (?=[-=+@])", "", row[index]) for role, index in indices.items() if row}
+            if not fields or not fields["grade"].strip():
+                continue
+            if "" in fields.values():
+                raise ValueError(f"{path}, line {line}: a grade without a query or a document")
+            yield {**fields, "grade": fields["grade"].strip(), "line": line}
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {rows.line_num + first[0] - 1}: no row of CSV or TSV ({error})") from None
+
+
+def _indices(path: Path, header: list[str], columns: Sequence[str] | None) -> dict[str, int]:
+    """Return the indices of the columns by what they hold."""
+    plain = {name: re.sub("[^a-z]", "", name.lower()) for name in header}
+    named = {role: [name for name in header if plain[name] in usual] for role, usual in USUAL_COLUMNS.items()}
+    if columns is not None:
+        if len(columns) != 3:
+            raise ValueError(f"--columns names three columns, QUERY,DOCUMENT,GRADE, not {','.join(columns)!r}")
+        query, doc, grade = columns
+        kind = "id" if query in named["id"] else "query"
+        named = {kind: [query], "doc": [doc], "grade": [grade]}
+    indices = {}
+    for role, names in named.items():
+        if len(names) > 1 or header.count("".join(names)) > 1:
+            listed = " and ".join(map(repr, names))
+            raise ValueError(f"{path}: several columns may hold the {role}, {listed}; choose one by --columns")
+        for name in names:
+            if name not in header:
+                raise ValueError(f"{path}: {unknown('column', name, header)}")
+            indices[role] = header.index(name)
+    if not {"query", "id"} & set(indices) or not {"doc", "grade"} <= set(indices):
+        listed = ", ".join(header)[:60]
+        raise ValueError(f"{path}: no columns of query, document and grade among {listed}; name them by --columns")
+    return indices
 
 
 # Joining
@@ -445,7 +538,11 @@ def _labels(
     word = "text" if kind == "query" else "id"
     joined = f"joined {len(set(at[judged])):,} of {len(grades):,} judgments by query {word}"
     if not judged.any():
-        raise ValueError(f"{path}: {joined}; {_why_nothing(hits, judgments, ours, kind)}")
+        logged, graded = hits.iloc[0], judgments.iloc[0]
+        raise ValueError(
+            f"{path}: {joined}: the log has document {logged['doc']!r} of query {logged[ours]!r}, the judgments "
+            f"{graded['doc']!r} of {graded[kind]!r}; write both alike, and ids of queries in a column query_id"
+        )
     sentences = [joined]
     if left := int((~judged).sum()):
         became = "left out (--unjudged 0 keeps them)" if unjudged is None else f"with the label {unjudged}"
@@ -457,23 +554,6 @@ def _labels(
     return pd.Series(labels), sentences
 
 
-def _why_nothing(hits: pd.DataFrame, judgments: pd.DataFrame, ours: str, kind: str) -> str:
-    """Say what of the log and the judgments would fit, from their queries and documents."""
-    logged, judged = dict.fromkeys(hits[ours]), dict.fromkeys(judgments[kind])
-    other = "query_id" if kind == "query" else "query"
-    if not judged.keys().isdisjoint(hits["id" if kind == "query" else "query"]):
-        return f"the judgments name queries by the log's {other}: call their column {other}"
-    for query in judged:
-        if query in logged:
-            docs = [frame["doc"][frame[key] == query].iloc[0] for frame, key in ((hits, ours), (judgments, kind))]
-            return f"for query {query!r} the log has documents such as {docs[0]!r}, the judgments {docs[1]!r}"
-    folded = {" ".join(query.casefold().split()): query for query in logged}
-    for query in judged:
-        if near := folded.get(" ".join(query.casefold().split())):
-            return f"the log has {near!r}, the judgments {query!r}: they differ in case or blanks"
-    return f"the log has queries such as {next(iter(logged))!r}, the judgments {next(iter(judged))!r}"
-
-
 # Writing
 
 
@@ -481,24 +561,16 @@ def _write(path: Path, rows: pd.DataFrame, X: Floats, result: _Log) -> None:
     """Write the table, whose metadata tell the columns."""
     roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
     kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
-    columns = [pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)]
-    columns += [pa.array(column, from_pandas=True) for column in X.T]
-    about = {ROLES: json.dumps({"roles": roles, "engine": result.engine})}
-    content = pa.table(columns, names=[*OWN, *result.names]).replace_schema_metadata(about)
-    try:
-        with replacing(path) as file:
-            pq.write_table(content, file)
-    except OSError as error:
-        raise cannot_write(path, error) from None
+    columns = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}
+    columns |= {name: pa.array(column, from_pandas=True) for name, column in zip(result.names, X.T, strict=True)}
+    write_table(path, columns, {"roles": roles, "engine": result.engine})
 
 
 def _remarks(result: _Log, X: Floats) -> Iterator[str]:
     """Yield sentences on missing values and on zeros."""
-    missing = dict(zip(result.names, np.isnan(X).sum(axis=0).tolist(), strict=True))
-    listed = _some(f"{name} {count:,}" for name, count in missing.items() if count)
+    counts = zip(result.names, np.isnan(X).sum(axis=0).tolist(), strict=True)
+    listed = _some(f"{name} {count:,}" for name, count in counts if count)
     yield f"missing: {listed} of {len(X):,}" if listed else "no value is missing"
-    if nowhere := _some(name for name, count in missing.items() if count == len(X)):
-        yield f"features that are missing in every row: {nowhere}"
     if (X == 0).any() and (result.engine != "elasticsearch" or not listed):
         yield "a 0 may stand for a missing value: this log does not tell them apart"
 
@@ -542,27 +614,22 @@ MOST_DEFINITIONS = 2**24
 
 def _write_features(path: Path, result: _Log, definitions: dict[str, Json]) -> Iterator[str]:
     """Write what is known of the features, for exports; a file that is there may hold the user's definitions."""
-    taken = Counter[str]()
+    if undefined := _some(name for name in result.names if definitions and name not in definitions):
+        yield f"features without a definition: {undefined}"
+    if path.exists():
+        yield f"kept {path}{'; remove it to take the definitions' * bool(definitions)}"
+        return
     text = (
         "# Features of the search engine, for moerank export --features features.toml; complete each with\n"
         '# solr = {class = "SolrFeature", params = {q = "{!field f=title}${q}"}}\n'
         '# elasticsearch = {params = ["q"], template = {match = {title = "{{q}}"}}}\n'
     )
     for name in result.names:
-        plain, quoted = plain_name(name), toml_value(name)
-        taken[plain] += 1
-        text += f'\n[{quoted}]\nname = "{plain}{f"_{taken[plain]}" if taken[plain] > 1 else ""}"\n'
+        quoted = toml_value(name)
+        text += f'\n[{quoted}]\nname = "{plain_name(name)}"\n'
         text += f"vespa = {quoted}\n" * (result.engine == "vespa")
         text += "".join(f"{key} = {toml_value(value)}\n" for key, value in definitions.get(name, {}).items())
-    if definitions and (undefined := _some(name for name in result.names if name not in definitions)):
-        yield f"features without a definition: {undefined}"
-    if alike := _some(name for name, n in taken.items() if n > 1):
-        yield f"got numbers, as engines take them for the same: features called {alike}"
-    if path.exists():
-        yield f"kept {path}{'; remove it to take the definitions' * bool(definitions)}"
-    else:
-        with replacing(path) as file:
-            file.write(text.encode())
+    replace_file(path, text.encode())
 
 
 def _some(texts: Iterator[str]) -> str:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import mmap
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import unknown
-from moerank.data.blocks import empty_table
-from moerank.kernels.columns import extremes
-from moerank.kernels.lanes import lanes
 
-ROWS = 4096
-"""Rows of a table that are copied at once, so that they stay in the processor's cache."""
+COPIED_ROWS = 4096
+"""Rows of a table that are copied or checked at once, so that they stay in the processor's cache."""
+
+BY_COLUMNS = 2**26
+"""Bytes from which on a table lies in memory by columns, as kernels read it; a small one is copied when they do."""
+
+
+def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> Array:
+    """Return a table (n_documents, n_features) without values, in the order in memory that suits its size."""
+    n_bytes = n_documents * n_features * np.dtype(dtype).itemsize
+    return np.empty((n_documents, n_features), dtype, order="F" if n_bytes >= BY_COLUMNS else "C")
 
 
 def column_names(X: object) -> tuple[str, ...] | None:
@@ -45,9 +51,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     """
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         gibibytes = np.prod(X.shape, dtype=float) * (4 if X.dtype == np.float32 else 8) / 2**30
-        raise ValueError(
-            f"X is sparse, and rankers need a dense table; give X.toarray(), which takes {gibibytes:.2g} GiB"
-        )
+        raise ValueError(f"X is sparse; rankers need a dense table: X.toarray(), which takes {gibibytes:.2g} GiB")
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):
         raise TypeError(f"X is a {type(X).__name__}, a query that has not been run; give X.collect()")
     if hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__"):
@@ -56,7 +60,6 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
         table: Array = without_mask(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
         if table.dtype.kind == "O":
             table = np.where(pd.isna(table), np.nan, table).astype(np.float64)
-        single = table.dtype.kind == "f" and table.dtype.itemsize == 4
         if table.dtype.kind in "cMm":
             remark = " (Complex data not supported)" * (table.dtype.kind == "c")
             raise ValueError(f"X holds values of type {table.dtype}, not real numbers{remark}")
@@ -65,9 +68,10 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
             return table.view(np.ndarray)
         if table.ndim != 2:
             return np.array(table, np.float64)
+        single = table.dtype.kind == "f" and table.dtype.itemsize == 4
         copy = empty_table(len(table), table.shape[1], np.float32 if single else np.float64)
-        for begin in range(0, len(table), ROWS):
-            copy[begin : begin + ROWS] = table[begin : begin + ROWS]
+        for begin in range(0, len(table), COPIED_ROWS):
+            copy[begin : begin + COPIED_ROWS] = table[begin : begin + COPIED_ROWS]
         return copy
     except (TypeError, ValueError) as error:
         if str(error).startswith("X "):
@@ -84,15 +88,10 @@ def is_frozen(array: Array) -> bool:
 
 
 def without_mask(values: np.ma.MaskedArray[Any, Any]) -> Array:
-    """Return a masked array as numbers with NaN in the masked places, or as objects with None there."""
-    if not np.ma.getmaskarray(values).any():
-        return np.asarray(values.data)
-    if values.dtype.kind in "biuf":
-        numbers = values if values.dtype.kind == "f" else values.astype(np.float64)
-        return np.asarray(np.ma.filled(numbers, np.nan))
-    objects = np.asarray(values.data).astype(object)
-    objects[np.ma.getmaskarray(values)] = None
-    return objects
+    """Return a masked array with NaN in the masked places of floats, and as objects with None in those of others."""
+    masked = np.ma.getmaskarray(values)
+    unknown_value: Any = np.nan if values.dtype.kind == "f" else None
+    return np.where(masked, unknown_value, values.data) if masked.any() else np.asarray(values.data)
 
 
 def require_same_index(X: object, values: object, name: str) -> None:
@@ -100,10 +99,7 @@ def require_same_index(X: object, values: object, name: str) -> None:
     if not isinstance(X, pd.DataFrame | pd.Series) or not isinstance(values, pd.DataFrame | pd.Series):
         return
     if len(X) == len(values) and not X.index.equals(values.index):
-        raise ValueError(
-            f"{name} has another index than X, so its rows may be others; give {name}.loc[X.index], or "
-            f"{name}.to_numpy() if the rows are in the same order"
-        )
+        raise ValueError(f"{name} has another index than X; give {name}.loc[X.index], or {name}.to_numpy() by row")
 
 
 def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
@@ -114,47 +110,34 @@ def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
     columns = [_numbers(column, name) for column, name in zip(given, names, strict=True)]
     single = bool(columns) and all(column.dtype == np.float32 for column in columns)
     table = empty_table(len(columns[0]) if columns else 0, len(columns), np.float32 if single else np.float64)
-    for begin in range(0, len(table), ROWS):
-        for index, column in enumerate(columns):
-            table[begin : begin + ROWS, index] = column[begin : begin + ROWS]
+    for index, column in enumerate(columns):
+        table[:, index] = column
     return table
 
 
 def _numbers(column: Any, name: str) -> Array:
     """Return a column of a frame as numbers, in its own precision; refuse other values with the remedy."""
-    if isinstance(column, pa.ChunkedArray):
-        kind, is_a = column.type, pa.types
-        if is_a.is_decimal(kind) or is_a.is_null(kind):
-            column = column.cast(pa.float64())
-        elif not (is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_boolean(kind)):
-            texts = is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind)
-            what = "categories" if is_a.is_dictionary(kind) else "texts" if texts else f"values of {kind}"
-            raise ValueError(_no_numbers(name, what))
-        return arrow_numbers(column)
-    dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        raise ValueError(_no_numbers(name, "categories"))
-    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-        return np.asarray(column)
-    if dtype.kind in "biuf":  # numbers of pandas that may be missing
-        precision = np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64
-        return np.asarray(column.to_numpy(dtype=precision, na_value=np.nan))
-    if dtype.kind != "O":
-        raise ValueError(_no_numbers(name, f"values of {dtype}"))
-    return np.array([_number(value, name) for value in column.tolist()], np.float64)
-
-
-def _number(value: Any, name: str) -> float:
-    """Return an entry of a column of objects as a number, NaN if it is missing."""
-    if value is None or value is pd.NA or value is pd.NaT:
-        return np.nan
-    try:
-        if not isinstance(value, str | bytes):
-            return float(value)  # decimals, too
-    except (TypeError, ValueError):
-        pass
-    what = "texts" if isinstance(value, str | bytes) else "values"
-    raise ValueError(_no_numbers(name, f"{what} such as {repr(value)[:30]}"))
+    remedy = (
+        "and a feature is a number; leave it out, turn it into numbers, or into one column of 0 and 1 per value "
+        "(pandas.get_dummies)"
+    )
+    if isinstance(column, pd.Series):
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+            return np.asarray(column)
+        try:
+            if column.dtype == object and not any(isinstance(value, str | bytes) for value in column):
+                return np.where(pd.isna(column), np.nan, column).astype(np.float64)  # decimals, too
+            column = pa.array(column, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise ValueError(f"column {name!r} of X holds objects ({error}), {remedy}") from None
+    kind, is_a = column.type, pa.types
+    if is_a.is_decimal(kind) or is_a.is_null(kind):
+        column = column.cast(pa.float64())
+    elif not (is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_boolean(kind)):
+        texts = is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind)
+        what = "categories" if is_a.is_dictionary(kind) else "texts" if texts else f"values of {kind}"
+        raise ValueError(f"column {name!r} of X holds {what}, {remedy}")
+    return arrow_numbers(column)
 
 
 def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
@@ -165,13 +148,6 @@ def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
     return numbers
 
 
-def _no_numbers(name: str, what: str) -> str:
-    return (
-        f"column {name!r} of X holds {what}, and a feature is a number; leave it out, turn it into numbers, or into "
-        "one column of 0 and 1 per value (pandas.get_dummies)"
-    )
-
-
 LARGEST_VALUE = 1e30
 """No ranker is trained on, or asked about, a feature value beyond this; see the notes of `RankingData`."""
 LARGEST_UNNAMED_QUERY = 1000
@@ -180,41 +156,16 @@ LARGEST_UNNAMED_QUERY = 1000
 RULES = "a number, 'query-min', 'query-mean' or 'query-worst' (below the smallest value that the query knows)"
 
 
-class Extremes(NamedTuple):
-    """The least and the largest of some numbers that are not NaN (∞ and −∞ if there is none), and if none is NaN."""
-
-    least: float
-    largest: float
-    complete: bool
-
-    @property
-    def moderate(self) -> bool:
-        """Whether rankers can compute with all numbers that are not NaN."""
-        return self.least >= -LARGEST_VALUE and self.largest <= LARGEST_VALUE
-
-
-def extremes_of(X: Array) -> Extremes:
-    """Return the extremes of a table in single or double precision, in one pass over its memory."""
-    flat = X.T.reshape(-1) if X.flags.f_contiguous else X.reshape(-1)
-    flat = flat.view()
-    flat.setflags(write=False)  # so that the kernel is compiled once, whether or not X can be written to
-    return Extremes(*extremes(flat, lanes(flat.dtype.type)))
-
-
 def refuse_large_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) beyond 1e30 in size."""
-    if not extremes_of(X).moderate:
-        remedy = f"values beyond {LARGEST_VALUE:g} cannot be computed with, so scale the feature, for instance by "
-        _refuse(X, np.abs(X) > LARGEST_VALUE, names, where, f"{remedy}query_level_norm")
+    remedy = f"values beyond {LARGEST_VALUE:g} cannot be computed with, so scale the feature, for instance by "
+    _refuse(X, lambda rows: np.abs(rows) > LARGEST_VALUE, names, where, f"{remedy}query_level_norm")
 
 
-def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "") -> Extremes:
-    """Return the extremes of X (n_documents, n_features); an infinite value is a ValueError with row and feature."""
-    bounds = extremes_of(X)
-    if bounds.least == -np.inf or bounds.largest == np.inf:
-        remedy = "a value must be finite: replace it by a large number, or by NaN where nothing is known"
-        _refuse(X, np.isinf(X), names, where, remedy)
-    return bounds
+def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
+    """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is infinite."""
+    remedy = "a value must be finite: replace it by a large number, or by NaN where nothing is known"
+    _refuse(X, np.isinf, names, where, remedy)
 
 
 def refuse_missing_values(
@@ -224,20 +175,22 @@ def refuse_missing_values(
     remedy: str = f"say what missing values become, as in RankingData(X, y, qid, missing='query-worst'): {RULES}",
 ) -> None:
     """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is NaN."""
-    if not extremes_of(X).complete:
-        _refuse(X, np.isnan(X), names, where, remedy)
+    _refuse(X, np.isnan, names, where, remedy)
 
 
-def _refuse(X: Array, wrong: Mask, names: Sequence[str] | None, where: str, remedy: str) -> None:
-    """Raise a ValueError with row, feature and value of the first wrong entry of a table."""
-    row, column = np.argwhere(wrong)[0]
-    value = f"{X[row, column]:g}".replace("nan", "NaN")
-    feature = column + 1 if names is None else repr(str(names[column]))
-    raise ValueError(f"{where}X[{row}, {column}] is {value} (row {row}, feature {feature}); {remedy}")
+def _refuse(X: Array, wrong: Callable[[Array], Mask], names: Sequence[str] | None, where: str, remedy: str) -> None:
+    """Raise a ValueError with row, feature and value of the first wrong entry of a table, if there is one."""
+    for begin in range(0, len(X), COPIED_ROWS):
+        mask = wrong(X[begin : begin + COPIED_ROWS])
+        if mask.any():
+            row, column = np.argwhere(mask)[0] + (begin, 0)
+            value = f"{X[row, column]:g}".replace("nan", "NaN")
+            feature = column + 1 if names is None else repr(str(names[column]))
+            raise ValueError(f"{where}X[{row}, {column}] is {value} (row {row}, feature {feature}); {remedy}")
 
 
-def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tuple[Array, Extremes]:
-    """Return X as a table of finite numbers and NaN in one of two precisions, see `as_table`, and its extremes."""
+def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> Array:
+    """Return X as a table of finite numbers and NaN in one of two precisions, see `as_table`."""
     try:
         table = as_table(X, names)
     except (TypeError, ValueError) as error:
@@ -249,20 +202,15 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> tu
     if table.shape[1] == 0:
         raise ValueError(f"{name}: X has 0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
     fitting = names if names is not None and len(names) == table.shape[1] else None
-    return table, refuse_infinite_values(table, fitting, f"{name}: ")
+    refuse_infinite_values(table, fitting, f"{name}: ")
+    return table
 
 
 def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     """Return one relevance label per document."""
     given: Any = without_mask(y) if isinstance(y, np.ma.MaskedArray) else y
     dtype = getattr(given, "dtype", None)
-    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
     try:
-        if categories is not None and categories.kind not in "iuf":
-            raise ValueError(
-                "its categories are no numbers; give the grade of each document as an integer, for instance by "
-                "y.map({'irrelevant': 0, 'relevant': 1})"
-            )
         if getattr(dtype, "kind", "") in ("c", "M", "m"):
             raise ValueError(f"its values are of type {dtype}")
         if hasattr(given, "iloc"):
@@ -275,7 +223,7 @@ def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values))))
     if len(wrong):
         raise ValueError(
-            f"{name}: y[{wrong[0]}] is {values[wrong[0]]:g}; relevance labels are integers from 0 (irrelevant) upwards"
+            f"{name}: y[{wrong[0]}] is {values[wrong[0]]:g}; labels are integers from 0 (irrelevant) upwards"
         )
     return values.astype(np.int64)
 
@@ -314,13 +262,9 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
     if queries.dtype.kind == "f" and len(large := np.flatnonzero(np.abs(queries) >= LARGEST_EXACT)):
-        raise ValueError(
-            f"{name}: qid[{large[0]}] is {queries[large[0]]:.0f} as a float, which stands for several integers; give "
-            "integers or texts"
-        )
-    nul = {"U": "\0", "S": b"\0"}.get(queries.dtype.kind)  # numpy's texts of fixed width lose it at their end
-    lossy = nul is not None and listed.dtype == object and any(entry.endswith(nul) for entry in listed)
-    return listed if lossy else queries
+        value = f"qid[{large[0]}] is {queries[large[0]]:.0f} as a float"
+        raise ValueError(f"{name}: {value}, which stands for several integers; give integers or texts")
+    return queries
 
 
 LARGEST_EXACT = 2.0**53
@@ -361,10 +305,8 @@ def query_offsets(qid: Array, name: str) -> Integers:
     if counts.max() > 1:
         query = queries[counts.argmax()]
         row = starts[np.flatnonzero(qid[starts] == query)[1]]
-        raise ValueError(
-            f"{name}: the rows of query {query} are not contiguous: it begins again at row {row}; "
-            "sort the rows by query first, for instance with numpy.argsort(qid, kind='stable')"
-        )
+        again = f"the rows of query {query} are not contiguous: it begins again at row {row}"
+        raise ValueError(f"{name}: {again}; sort them, for instance with numpy.argsort(qid, kind='stable')")
     return np.append(starts, len(qid)).astype(np.int64)
 
 
@@ -387,17 +329,13 @@ def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: scores must be numbers, one per document ({error})") from None
     if np.ndim(scores) not in (1, 2) or len(checked) != n_documents:
-        raise ValueError(
-            f"{name}: scores has shape {np.shape(scores)}; give one score per document: "
-            f"shape ({n_documents},) or ({n_documents}, n_individuals)"
-        )
+        shapes = f"({n_documents},) or ({n_documents}, n_individuals)"
+        raise ValueError(f"{name}: scores has shape {np.shape(scores)}; give one score per document: shape {shapes}")
     if not np.isfinite(checked).all():
         row, *individual = np.argwhere(~np.isfinite(checked))[0]
         where = f"row {row}" + "".join(f", individual {number}" for number in individual)
-        raise ValueError(
-            f"{name}: the score in {where} is {checked[row, *individual]}; scores must be finite, "
-            "so check the weights of the ranker"
-        )
+        value = checked[row, *individual]
+        raise ValueError(f"{name}: the score in {where} is {value}; scores must be finite: check the ranker's weights")
     return checked
 
 
@@ -432,12 +370,6 @@ def _column(feature: object, names: Sequence[str], where: str) -> int:
         if feature not in names:
             raise ValueError(f"{where}: {unknown('feature', feature, names)}")
         return names.index(feature)
-    if not isinstance(feature, Integral) or isinstance(feature, bool):
-        raise ValueError(f"{where}: features are named by column or by name, not by {feature!r}")
-    column = int(feature)
-    if not 0 <= column < len(names):
-        raise ValueError(
-            f"{where}: there is no column {column}; columns go from 0 to {len(names) - 1}, and a name of "
-            f'digits is written "{column}"'
-        )
-    return column
+    if isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= int(feature) < len(names):
+        return int(feature)
+    raise ValueError(f"{where}: there is no column {feature!r}; give a column from 0 to {len(names) - 1}, or a name")

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix
 from moerank.checks import check_room
 from moerank.data import inputs
-from moerank.data.blocks import blocks
 from moerank.data.costs import FeatureCosts
 from moerank.data.scaling import (
     PER_QUERY,
@@ -27,10 +26,11 @@ from moerank.data.scaling import (
     MissingRule,
     PerQuery,
     Scaling,
+    blocks,
     check_missing_rule,
     fill_in_place,
 )
-from moerank.kernels.pair_pass import enumerate_pairs
+from moerank.kernels.pair_pass import PairGroups, enumerate_pairs
 
 T = TypeVar("T")
 
@@ -107,6 +107,11 @@ class PreferencePairs:
         better, worse = enumerate_pairs(y, offsets, int(first[-1]))
         return cls(better, worse, first, winner)
 
+    @property
+    def groups(self) -> PairGroups:
+        """The pairs as kernels read them."""
+        return self.first, self.winner, self.worse
+
     def __len__(self) -> int:
         return len(self.better)
 
@@ -161,8 +166,6 @@ class RankingData:
         All preference pairs, enumerated on first use.
     missing : float, "query-min", "query-mean", "query-worst" or None
         The rule for missing values.
-    n_missing : ndarray of int64, shape (n_features,)
-        Number of missing values of each feature.
     scaling : Scaling
         The scaling of the features as far as it is known; see `fit_scaling`.
     costs : FeatureCosts or None
@@ -214,7 +217,7 @@ class RankingData:
             check_missing_rule(missing)
         self.name = name
         names = inputs.column_names(X) if feature_names is None else feature_names
-        self.X, self._extremes = inputs.checked_features(X, names, name)
+        self.X = inputs.checked_features(X, names, name)
         n_documents, n_features = self.X.shape
         try:
             inputs.require_same_index(X, y, "y")
@@ -233,30 +236,27 @@ class RankingData:
         self.query_weights = inputs.checked_weights(query_weights, len(self.offsets) - 1, "query_weights", name)
         self.document_weights = inputs.checked_weights(document_weights, n_documents, "document_weights", name)
         self.is_weighted = self.query_weights is not None or self.document_weights is not None
-        self._fill()
+        self._missing = self._fill()
         self._of_labels: dict[Hashable, Any] = {}
         self._memory: dict[Hashable, Any] = {}
         self._lock = threading.RLock()
-        for array in (self.X, self.y, self.offsets, self.n_missing):
+        for array in (self.X, self.y, self.offsets):
             array.setflags(write=False)
 
-    def _fill(self) -> None:
-        """Replace missing values by the rule, and keep their places, a bit per value."""
-        self._missing_bits: NDArray[np.uint8] | None = None
-        self.n_missing = np.zeros(self.X.shape[1], np.int64)
-        if self._extremes.complete:
-            return
+    def _fill(self) -> Mask | None:
+        """Replace missing values by the rule; return their mask, None if nothing is missing."""
+        if not np.isnan(self.X.min()):
+            return None
         if self.missing is None:
             inputs.refuse_missing_values(self.X, self.given_names, f"{self.name}: ")
-        rule: Any = self.missing
         if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
-        self._missing_bits = np.packbits(np.isnan(self.X), axis=1)
+        mask = np.isnan(self.X)
         try:
-            self.n_missing = fill_in_place(self.X, self.offsets, rule)
+            fill_in_place(self.X, self.offsets, cast("MissingRule", self.missing))
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
-        self._extremes = inputs.extremes_of(self.X)
+        return mask
 
     @property
     def n_documents(self) -> int:
@@ -291,11 +291,6 @@ class RankingData:
         return self.label_runs.n_pairs
 
     @property
-    def n_bytes(self) -> int:
-        """Memory of features and labels."""
-        return self.X.nbytes + self.y.nbytes
-
-    @property
     def pairs(self) -> PreferencePairs:
         """All preference pairs, by query, then better row, then worse row; a ValueError beyond the limit on memory."""
         return self._remembered(self._of_labels, "pairs", self._list_pairs)
@@ -316,9 +311,13 @@ class RankingData:
     @property
     def is_missing(self) -> Mask:
         """The mask of values that were missing before the rule, shape (n_documents, n_features)."""
-        if self._missing_bits is None:
-            return np.zeros(self.X.shape, np.bool_)
-        return np.unpackbits(self._missing_bits, axis=1, count=self.n_features).view(np.bool_)
+        return np.zeros(self.X.shape, np.bool_) if self._missing is None else self._missing
+
+    @property
+    def n_missing(self) -> Integers:
+        """The number of values of each feature that were missing before the rule, shape (n_features,)."""
+        zero = np.zeros(self.n_features, np.int64)
+        return zero if self._missing is None else self._missing.sum(axis=0)
 
     @property
     def label_runs(self) -> LabelRuns:
@@ -348,19 +347,18 @@ class RankingData:
         return self if mask.all() else self.remember(("with features", mask.tobytes()), lambda: self._some(mask))
 
     def _some(self, mask: Mask) -> Self:
-        names = tuple(name for name, kept in zip(self.feature_names, mask, strict=True) if kept)
+        names = tuple(name for name, chosen in zip(self.feature_names, mask, strict=True) if chosen)
         return self._changed(
             X=np.ascontiguousarray(self.X[:, mask]) if self.X.flags.c_contiguous else self.X.T[mask].T,
             feature_names=names,
             given_names=names if self.given_names else None,
-            n_missing=self.n_missing[mask],
-            _missing_bits=None if self._missing_bits is None else np.packbits(self.is_missing[:, mask], axis=1),
+            _missing=None if self._missing is None else self._missing[:, mask],
             scaling=self.scaling.of_features(mask),
             costs=None if self.costs is None else self.costs.of_features(mask),
         )
 
-    def with_rows(self, rows: Integers, *, name: str | None = None) -> RankingData:
-        """Return some of the documents, with names, scaling, costs and missing values of their features.
+    def with_rows(self, rows: Integers, *, name: str | None = None) -> Self:
+        """Return some of the documents, one at least, with names, scaling, costs and missing values of their features.
 
         Parameters
         ----------
@@ -369,28 +367,25 @@ class RankingData:
         name : str, optional
             The name of the new data set in messages, by default the name of this one.
         """
-        by_rows = self.X.flags.c_contiguous
-        X = _read_only(self.X[rows] if by_rows else np.take(self.X.T, rows, axis=1))  # so that it is not copied again
-        X = X if by_rows else X.T
-        part = RankingData(X, self.y[rows], self.qid[rows], self.given_names, name=name or self.name)
-        part.missing, part.scaling, part.costs = self.missing, self.scaling, self.costs
-        part.is_weighted = self.is_weighted
-        if self.documents is not None:
-            part.documents = self.documents[rows]
-        if self.document_weights is not None:
-            part.document_weights = self.document_weights[rows]
-        if self.query_weights is not None:
-            queries = np.searchsorted(self.offsets, rows[part.offsets[:-1]], side="right") - 1
-            part.query_weights = self.query_weights[queries]
-        if self._missing_bits is not None:
-            part._missing_bits = self._missing_bits[rows]
-            part.n_missing = part.is_missing.sum(axis=0)
-        return part
+        name = name or self.name
+        offsets = inputs.query_offsets(self.qid[rows], name)
+        queries = np.searchsorted(self.offsets, rows[offsets[:-1]], side="right") - 1
+        return self._changed(
+            name=name,
+            X=self.X[rows] if self.X.flags.c_contiguous else np.take(self.X.T, rows, axis=1).T,
+            y=self.y[rows],
+            qid=self.qid[rows],
+            offsets=offsets,
+            documents=None if self.documents is None else self.documents[rows],
+            query_weights=None if self.query_weights is None else self.query_weights[queries],
+            document_weights=None if self.document_weights is None else self.document_weights[rows],
+            _missing=None if self._missing is None else self._missing[rows],
+            _of_labels={},
+        )
 
-    def with_labels(self, y: ArrayLike) -> RankingData:
-        """Return the same documents with other relevance labels y (n_documents,); errors as of the class."""
-        labels = _read_only(inputs.checked_labels(y, self.n_documents, self.name))
-        return self._changed(y=labels, _of_labels={})
+    def with_labels(self, y: ArrayLike) -> Self:
+        """Return the same documents with other relevance labels y (n_documents,); raises as the class does."""
+        return self._changed(y=inputs.checked_labels(y, self.n_documents, self.name), _of_labels={})
 
     def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
         """Return the same documents, whose features cost `costs`; see `FeatureCosts`.
@@ -418,13 +413,11 @@ class RankingData:
             infinite.
         """
         if self.scaling != UNSCALED and not self.scaling == scaling == PER_QUERY:
-            raise ValueError(
-                f"{self.name}: the features are scaled already ({self.scaling.kind}), and cannot be scaled again "
-                f"({scaling.kind}); give raw values"
-            )
+            again = f"the features are scaled already ({self.scaling.kind}), and cannot be scaled again"
+            raise ValueError(f"{self.name}: {again} ({scaling.kind}); give raw values")
         X = scaling.table(self.X, self.offsets)
-        found = inputs.refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
-        return self._changed(X=X, scaling=scaling, _extremes=found)
+        inputs.refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
+        return self._changed(X=X, scaling=scaling)
 
     def declared(self, kind: Literal["query"]) -> Self:
         """Return the same documents marked as scaled per query, with the same values.
@@ -462,13 +455,13 @@ class RankingData:
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__ | attributes)
         copy._memory, copy._lock = {}, threading.RLock()
-        copy.X.setflags(write=False)
+        for array in (copy.X, copy.y, copy.offsets):
+            array.setflags(write=False)
         return copy
 
     def require_moderate_values(self) -> None:
         """Raise a ValueError for a feature value beyond 1e30 in size; see the notes of the class."""
-        if not self._extremes.moderate:
-            inputs.refuse_large_values(self.X, self.given_names, f"{self.name}: ")
+        self.remember("moderate values", lambda: inputs.refuse_large_values(self.X, self.given_names, f"{self.name}: "))
 
     def require_pairs(self) -> None:
         """Raise a ValueError if no query has two documents with different labels."""

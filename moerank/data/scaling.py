@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from math import isfinite
@@ -14,10 +15,22 @@ from pydantic import ConfigDict, Field
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import check_choice
-from moerank.data.blocks import ROWS, blocks
 
 if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
+
+ROWS = 1 << 14
+"""Default number of documents in a block."""
+
+
+def blocks(offsets: Integers, rows: int = ROWS) -> Iterator[tuple[int, int]]:
+    """Yield the first and last query (exclusive) of runs of at most `rows` documents, or of one query."""
+    begin = 0
+    while begin < len(offsets) - 1:
+        end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + rows, side="right")) - 1)
+        yield begin, end
+        begin = end
+
 
 QueryRule: TypeAlias = Literal["query-min", "query-mean", "query-worst"]
 MissingRule: TypeAlias = float | QueryRule
@@ -165,8 +178,6 @@ class FittedScaling(_Scaling):
     scale: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(FittedKind):
-            raise ValueError(f"kind must be 'minmax' or 'standard', not {self.kind!r}")
         if len(self.offset) != len(self.scale):
             raise ValueError(f"{len(self.offset)} offsets and {len(self.scale)} scales are not those of one table")
         for feature, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):

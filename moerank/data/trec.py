@@ -35,9 +35,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             while line := file.readline(LONGEST_LINE):
                 number += 1
                 if len(line) == LONGEST_LINE:
-                    raise ValueError(
-                        f"{path}, line {number}: longer than {LONGEST_LINE >> 20} MiB; write shorter lines"
-                    )
+                    raise ValueError(f"{path}, line {number}: longer than {LONGEST_LINE >> 20} MiB; write it in lines")
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError:
         raise ValueError(f"{path}, line {number}: not a text in UTF-8; write the file anew in this encoding") from None
@@ -140,18 +138,17 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
             if not np.isfinite(value):
                 raise ValueError
         except ValueError:
-            raise ValueError(
-                f"{path}, line {number}: {line[:40]!r} is not like 'q1 Q0 p7 1 12.5 bm25', with a finite score"
-            ) from None
+            reason = f"{line[:40]!r} is not like 'q1 Q0 p7 1 12.5 bm25', with a finite score"
+            raise ValueError(f"{path}, line {number}: {reason}") from None
         if (query, document) in ranked:
             raise ValueError(f"{path}, line {number}: document {document} is twice in query {query}; leave one line")
         ranked[query, document] = value
     scores = np.array([ranked.get(key, -np.inf) for key in keys])
     in_run = np.isfinite(scores)
     if not in_run.any():
+        first = f"{keys[0][1]!r} of query {data.qid[0]}"
         raise ValueError(
-            f"{path}: none of its documents is in {data.name}, whose first is {keys[0][1]!r} of query "
-            f"{data.qid[0]}; give the run for these queries"
+            f"{path}: none of its documents is in {data.name}, whose first is {first}; give the run for it"
         )
     scores[~in_run] = np.nextafter(scores[in_run].min(), -np.inf)
     return scores
@@ -190,9 +187,7 @@ def read_qrels(path: str | os.PathLike[str], data: RankingData | None = None) ->
             raise ValueError(f"{path}, line {number}: the label {grade} is not an integer up to {MOST_LABEL:,}")
         label = max(int(float(grade)), 0)
         if labels.setdefault((query, document), label) != label:
-            raise ValueError(
-                f"{path}, line {number}: a second label of document {document} in query {query}; leave one"
-            )
+            raise ValueError(f"{path}, line {number}: a second label of document {document} in query {query}")
     if data is None:
         if not labels:
             raise ValueError(f"{path}: there is no label in the file")
@@ -223,10 +218,7 @@ def qrels_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[
 def document_keys(data: RankingData) -> list[tuple[str, str]]:
     """Return query and document of each row; refuse data in which they do not tell rows apart."""
     if data.documents is None:
-        raise ValueError(
-            f"{data.name}: the documents have no ids; give documents= in Python, document = in [data] of a problem "
-            "file, or LETOR files with ids in the comments"
-        )
+        raise ValueError(f"{data.name}: the documents have no ids; give documents=, or document = in [data]")
     keys = list(zip(data.qid.astype(np.str_).tolist(), data.documents.tolist(), strict=True))
     earlier = set()
     for key in keys:

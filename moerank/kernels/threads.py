@@ -14,17 +14,19 @@ from typing import Any, TypeVar
 from moerank.arrays import Array
 from moerank.checks import most_workers
 
-P = TypeVar("P")
-T = TypeVar("T")
+Piece = TypeVar("Piece")
+Returned = TypeVar("Returned")
 
-PIECE = 16
+VECTOR = 16
 """Individuals that a vector of the kernels holds: a piece of a batch has a multiple of it, but for the last one."""
 
 SHARED = 1_000_000
 """Bytes from which threads share a copy of rows: for fewer, waking a thread takes longer."""
 
 
-def in_pieces(work: Callable[[Any], T], rows: Sequence[Any] | Array, workers: int, multiple: int = PIECE) -> list[T]:
+def in_pieces(
+    work: Callable[[Any], Returned], rows: Sequence[Any] | Array, workers: int, multiple: int = VECTOR
+) -> list[Returned]:
     """Cut rows into a piece for each worker, and return the result of `work` for each piece, in order."""
     n_pieces = max(1, min(workers, len(rows) // multiple))
     n_multiples = -(-len(rows) // multiple)
@@ -37,7 +39,7 @@ def workers_for(n_bytes: int, workers: int) -> int:
     return workers if n_bytes >= SHARED else 1
 
 
-def in_threads(work: Callable[[P], T], pieces: Sequence[P]) -> list[T]:
+def in_threads(work: Callable[[Piece], Returned], pieces: Sequence[Piece]) -> list[Returned]:
     """Return the result of `work` for each piece, in order; each piece but the first has a thread of its own.
 
     The calling thread takes the first piece, then those that no thread has begun: so pieces may have pieces themselves.

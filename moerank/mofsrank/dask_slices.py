@@ -11,6 +11,7 @@ from functools import cache
 from itertools import cycle, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Slices:
     """
 
     def __init__(self, client: Client, stage: Stage) -> None:
-        self._client, self._stage = client, stage
+        self._client, self._stage, self._name = client, stage, uuid4().hex
         self._sent: Future[Stage] | None = None
         self._holders: set[str] = set()
 
@@ -63,6 +64,7 @@ class Slices:
                 i: self._client.submit(
                     _measured,
                     self._sent,
+                    self._name,
                     parts[i],
                     environment(),
                     pure=False,
@@ -147,7 +149,11 @@ class Slices:
             ) from None
 
 
-def _measured(stage: Stage, rows: Array, expected: dict[str, str]) -> Matrix:
+_STAGES: dict[str, Stage] = {}
+"""The stage that this worker measures, by the name of its search."""
+
+
+def _measured(stage: Stage, name: str, rows: Array, expected: dict[str, str]) -> Matrix:
     """Measure a slice on a worker."""
     from distributed import get_worker
 
@@ -157,6 +163,10 @@ def _measured(stage: Stage, rows: Array, expected: dict[str, str]) -> Matrix:
                 f"the Dask worker at {get_worker().address} has {name} {value}, and this process has {name} "
                 f"{expected[name]}; results need the same everywhere, so stop this worker"
             )
+    # A worker short of memory writes the stage to its disk and reads it again, without what was computed from the data.
+    if name not in _STAGES:
+        _STAGES.clear()
+    stage = _STAGES.setdefault(name, stage)
     X = np.unpackbits(rows, axis=1, count=stage.n_var).view(np.bool_) if rows.dtype == np.uint8 else rows
     with one_blas_thread():
         return stage.measure(X)

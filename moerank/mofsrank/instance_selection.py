@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix
-from moerank.checks import check_at_least, check_choice, check_room
+from moerank.checks import check_choice, check_room
 from moerank.data import RankingData
 from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
 from moerank.evolution import (
@@ -24,14 +24,7 @@ from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import (
-    AnyRanker,
-    FitnessBackend,
-    Population,
-    as_backend,
-    side_by_side,
-    train_population,
-)
+from moerank.rankers import AnyRanker, FitnessBackend, Population, as_backend, side_by_side, train_population
 from moerank.training.masks import Unit
 
 MOST_PAIRS = 1_000_000
@@ -176,7 +169,6 @@ def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> M
 
     The size is the first column of F. With `include_all` the subset of all units is one of them, whether it is in the front or not.
     """
-    check_at_least(1, max_subsets=most)
     room = most - 1 if include_all else most
     order = np.lexsort(F.T[::-1])
     order = order[~X[order].all(axis=1)] if include_all else order

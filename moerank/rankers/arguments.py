@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Mask, Matrix, Vector
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, MissingRule, RankingData, Scaling, centre_in_queries
-from moerank.data.blocks import ROWS as BLOCK_ROWS
 from moerank.data.inputs import (
     RULES,
     as_table,
@@ -21,6 +20,7 @@ from moerank.data.inputs import (
     refuse_missing_values,
 )
 from moerank.data.ranking_data import labels_alone
+from moerank.data.scaling import ROWS as BLOCK_ROWS
 from moerank.data.scaling import fill_missing
 
 Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_square
 from moerank.data import RankingData, centre_in_queries
-from moerank.kernels.cholesky import ridge_subsets
-from moerank.kernels.products import product, square
+from moerank.kernels.algebra import product, ridge_subsets, square
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import Backend, Grid
 from moerank.training.counted import CountedPairs

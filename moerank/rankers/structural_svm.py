@@ -11,9 +11,9 @@ import numpy as np
 from moerank.arrays import Matrix
 from moerank.checks import Count, Positive
 from moerank.data import RankingData
+from moerank.kernels.algebra import product
 from moerank.kernels.counted_ranks import most_violated_rankings
 from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
-from moerank.kernels.products import product
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import varying_in_queries
 from moerank.rankers.base import Grid, LinearRanker

@@ -11,7 +11,7 @@ from moerank.arrays import Matrix
 from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.line_search import hinge_line_search, sort_by_label
+from moerank.kernels.losses import hinge_line_search, sort_by_label
 from moerank.rankers.base import Grid
 from moerank.rankers.selection import LargestWeightsPath
 

@@ -16,7 +16,7 @@ from moerank.checks import first_mistake
 from moerank.data import UNSCALED, Scaling
 from moerank.data.folds import MOST_FOLDS
 from moerank.data.scaling import QueryRule
-from moerank.files import Json, harmless, read_json, read_text, remove_old_remains, replace_file
+from moerank.files import Json, harmless, read_json, read_text, replace_file
 from moerank.mofsrank.objectives import FRONT
 from moerank.rankers.model import Forest, Model
 from moerank.verdict import Verdict
@@ -458,12 +458,10 @@ def find_result(path: Path) -> Result:
 def write_result(result: Result, folder: Path) -> list[Path]:
     """Write front.csv, model.json and result.json, and return their paths.
 
-    result.json comes first: where it stands, the run is finished, and the others can be made from it. No lock guards
-    the folder, so what a killed run left of these files is removed when it is more than an hour old.
+    result.json comes first: where it stands, the run is finished, and the others can be made from it.
     """
     texts = {RESULT: result.to_json(), FRONT_TABLE: _front_table(result), "model.json": model_json(result)}
     for name in FILES:
-        remove_old_remains(folder / name)
         replace_file(folder / name, texts[name].encode())
     return [folder / name for name in FILES]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.data.folds import deal_queries
@@ -38,13 +38,14 @@ from moerank.rankers import (
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
+from moerank.rankers.population import batch_of
 from moerank.solvers import (
     code_is_allowed,
     load_code,
     make_backend,
     make_solver,
     names_of_code,
-    read_text,
+    read_solver,
     solver_entry,
 )
 from moerank.statistics import mean_and_error
@@ -90,7 +91,8 @@ class Measure:
         """Measure a fitted estimator."""
         train = self.parts["train"]
         model = Model.of(ranker, train.feature_names, train.scaling)
-        population = LinearPopulation(ranker.coef_[None]) if model.weights is not None else OneRanker(ranker)
+        alone: Population = batch_of(FittedScorer(ranker), 1, train.n_features)
+        population = alone if model.weights is None else LinearPopulation(ranker.coef_[None])
         member = self.measured(name, population, ranker.support_[None])[0]
         stored = {"trees": model.trees, "parameters": model.parameters}
         return self.with_all_metrics(member.model_copy(update=stored), population)
@@ -165,22 +167,14 @@ def every_metric(metric: Metric) -> list[Metric]:
 
 
 @dataclass(frozen=True)
-class OneRanker:
-    """A fitted estimator as a population of its own."""
+class FittedScorer:
+    """A fitted estimator that scores tables which are scaled as its training data are."""
 
     ranker: Any
-    coefs: None = None
-
-    def __len__(self) -> int:
-        return 1
 
     def scores(self, X: Matrix) -> Matrix:
-        """Return the scores (n_documents, 1) of the rows of X, which are scaled as the training data are."""
+        """Return the scores (n_documents, 1) of the rows of X."""
         return self.ranker._scores(X).reshape(-1, 1)
-
-    def take(self, rows: Integers) -> OneRanker:
-        """Return the population itself."""
-        return self
 
 
 TREES = "LambdaMART"
@@ -227,11 +221,11 @@ def measured_baselines(
 def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Progress) -> list[Member]:
     """Report the verdict, and return FSMRank as the last baseline, if it is not the solver itself: no verdict needs it.
 
-    It is left out on more than two million preference pairs, where its grid would take longer than the
-    search.
+    It is left out on more than two million preference pairs, where its grid would take longer than the search, and on
+    data with weights, which it does not take.
     """
     train = measure.parts["train"]
-    if solver == "fsmrank" or train.n_pairs > LONGEST_LIST:
+    if solver == "fsmrank" or train.n_pairs > LONGEST_LIST or train.is_weighted:
         return []
     if verdict is not None:
         report("verdict", 1.0, verdict.sentence)
@@ -324,11 +318,8 @@ def run_fold(
         (train, vali, test), limits = problem.load_limited_fold(fold, data)
         parts: Parts = {"train": train, "validation": vali, "test": test}
         metric = problem.metric.make()
-        for remark in filter(None, (check_differing(metric, part) for part in (train, test))):
-            if baselines or fold == 1:  # a study says it of its first fold
-                warnings.warn(remark, stacklevel=2)
-        large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
-        metrics = (metric, MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2"))
+        _warn_of_equal_queries(metric, (train, test), aloud=baselines or fold == 1)
+        metrics = (metric, _second_metric(metric, parts))
         clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
@@ -392,6 +383,19 @@ def _data_fields(parts: Parts) -> Json:
     }
 
 
+def _warn_of_equal_queries(metric: Metric, parts: Iterable[RankingData], *, aloud: bool) -> None:
+    """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of its first fold."""
+    for remark in [check_differing(metric, part) for part in parts]:
+        if remark and aloud:
+            warnings.warn(remark, stacklevel=3)
+
+
+def _second_metric(metric: Metric, parts: Parts) -> Metric:
+    """Return MAP, or NDCG@10 beside MAP, with the linear gain if a label is too large for the usual one."""
+    large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
+    return MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2")
+
+
 def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
     """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
     if solver.tuned and callable(getattr(estimator, "tune", None)):
@@ -432,7 +436,7 @@ def _validated(
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
         parts = dict(zip(PARTS, deal_queries(train, number, n_parts, seed=defaults["random_state"]), strict=True))
         inner, held_out = _trained(solver, solver.make(problem, defaults), parts, _silent, _Clock()), parts["test"]
-        values.append(problem.metric.make().per_query(held_out, OneRanker(inner).scores(held_out.X)))
+        values.append(problem.metric.make().per_query(held_out, FittedScorer(inner).scores(held_out.X)))
         if train.query_weights is not None and held_out.query_weights is not None:
             values[-1] *= held_out.query_weights[:, None] / train.query_weights.mean()
     return {**fields, "cross_validated": float(np.concatenate(values).mean()) if values else None}
@@ -520,7 +524,7 @@ def _as_run(settings: Json, solver: Solver) -> Json:
             settings[name] = {**settings[name], **settled[name]}
     settings["search"] |= {name: settled[name] for name in settings["search"].keys() & settled.keys()}
     if isinstance(backend := settled.get("backend"), str):
-        name, parameters = read_text(backend)
+        name, parameters = read_solver(backend)
         settings["backend"] = {"name": name, "parameters": parameters, "tune": settled.get("tune", False)}
     return settings
 

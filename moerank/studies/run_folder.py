@@ -112,8 +112,8 @@ def compare_members(
     weights, to the same bits. No choice is made by them, and none should be: a member that is chosen by test queries is
     flattered by them.
     """
-    sizes = [len(result.front[number - 1].features) for number in (first, second)]
     values, reference = (_values(result, number, test, metric) for number in (first, second))
+    sizes = [len(result.front[number - 1].features) for number in (first, second)]
     verdict = _judged(values, reference, sizes, test, metric, margin=margin)
     one, other = (
         f"member {number} ({size} feature{'s' * (size != 1)}{', chosen' * (number == result.chosen + 1)})"

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.rankers import Selection, with_features
-from moerank.solvers import find_solver, make_solver, read_text, solver_entry, solvers, written
+from moerank.solvers import find_solver, make_solver, read_solver, solver_entry, solvers, written
 
 RUN_ARGUMENTS = {
     "checkpoint": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
@@ -79,14 +79,14 @@ class Solver(BaseModel):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a solver as the command line has it: NAME or NAME[key=value,…]; see `moerank.solvers.read_text`.
+        """Read a solver as the command line has it: NAME or NAME[key=value,…]; see `moerank.solvers.read_solver`.
 
         Examples
         --------
         >>> Solver.parse('mofsrank[ensemble={"generations":5,"population":8},final=train]').parameters
         {'ensemble': {'generations': 5, 'population': 8}, 'final': 'train'}
         """
-        name, parameters = read_text(text)
+        name, parameters = read_solver(text)
         try:
             check_parameters(parameters)
         except ValueError as error:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Self, TypeAlias, TypeVar
 import pandas as pd
 from pydantic import Field, ValidationError, model_validator
 
-from moerank.checks import check_at_least, check_choice, first_mistake, size
+from moerank.checks import check_at_least, check_choice, first_mistake
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json
@@ -118,7 +118,7 @@ class Grid(Section):
         if not n_cells:
             raise ValueError("a study needs at least one problem, one solver and one fold")
         if n_cells > MOST_CELLS:
-            raise ValueError(f"a study has at most {size(MOST_CELLS)} cells, not {size(n_cells)}; divide it")
+            raise ValueError(f"a study has at most {MOST_CELLS:,} cells, not {n_cells:,}; divide it")
         return self
 
     def cells(self) -> list[Cell]:

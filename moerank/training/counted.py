@@ -14,12 +14,11 @@ from moerank.checks import check_square
 from moerank.data import RankingData
 from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
 from moerank.kernels import newton
-from moerank.kernels.cholesky import factorise, solve
+from moerank.kernels.algebra import factorise, product, solve
 from moerank.kernels.lanes import lanes, word_type
-from moerank.kernels.products import product
 from moerank.kernels.proximal import VALUE, Terms, advance, begin
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
-from moerank.kernels.tiles import places_of
+from moerank.kernels.tiles import own_features
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import EXACT_TOLERANCE, SQUARED_HINGE, UNIT, PairLoss, Penalties, Target
 from moerank.training.pair_moments import PairMoments
@@ -191,20 +190,20 @@ class CountedPairs:
         They are those of `moerank.kernels.run_pass`, for the tasks of the individuals.
         """
         data, rows, features = self.data, _Rows.of(self.data), masks.features
-        used = np.flatnonzero(features.any(axis=0))
-        first, position = places_of(features[:, used])
+        own = own_features(features)
         width = lanes(precision)
         prefix = np.array([2**lane - 1 for lane in range(width)], word_type(width))
-        pulled, slack = np.zeros(len(position)), np.zeros(len(features))
+        pulled, slack = np.zeros(np.count_nonzero(features)), np.zeros(len(features))
         shift = np.asarray(self.target.per_label * data.y, np.float64) if self.target.per_label else np.empty(0)
         documents, queries = (
             NOBODY_CHOOSES if (chosen := masks.of_unit(unit)) is None else chosen for unit in ("document", "query")
         )
+        order = rows.counted, data.label_runs.first, rows.start, rows.row
         if len(rows.counted):
             run_pass(
-                data.columns, rows.centres, data.offsets, rows.counted, data.label_runs.first, rows.start, rows.row,
-                used, first, position, W[features].astype(precision), V[features].astype(precision), task,
-                documents, queries, self.target.margin, shift, loss.one_sided, prefix, pulled, slack,
+                data.columns, rows.centres, data.offsets, order, own, W[features].astype(precision),
+                V[features].astype(precision), task, (documents, queries), self.target.margin, shift, loss.one_sided,
+                prefix, pulled, slack,
             )  # fmt: skip
         sums = np.zeros(W.shape)
         sums[features] = pulled

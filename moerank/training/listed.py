@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from moerank.arrays import FloatType, Integers, Mask, Matrix, Words
 from moerank.checks import check_square
 from moerank.data import PreferencePairs, RankingData, centre_in_queries
-from moerank.kernels.cholesky import factorise, solve
+from moerank.kernels.algebra import factorise, product, solve
 from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.newton import newton_lanes
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
-from moerank.kernels.products import product
 from moerank.kernels.proximal import proximal_lanes
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import EXACT_TOLERANCE, SQUARED, UNIT, PairLoss, Penalties, Target
@@ -182,7 +181,7 @@ class ListedPairs:
             words, n_kept = pairs.pack(group)
             begin = np.zeros((0, W.shape[1])) if start is None else group.fill_up(start)
             weights, finished = newton_lanes(
-                self.X_lanes, self.pairs.first, self.pairs.winner, self.pairs.worse, words, n_kept,
+                self.X_lanes, self.pairs.groups, words, n_kept,
                 group.fill_up(feature_mask), model.B, model.rhs, begin, start_scores, C, self.target.margin, shift,
                 loss.one_sided, tolerance,
             )  # fmt: skip
@@ -203,7 +202,7 @@ class ListedPairs:
         for group in lane_groups(len(start), np.float64):
             of_group = np.empty((max_iter + 1, group.n_lanes))
             result, steps = proximal_lanes(
-                self.X, self.pairs.first, self.pairs.winner, self.pairs.worse, *pairs.pack(group),
+                self.X, self.pairs.groups, *pairs.pack(group),
                 group.fill_up(masks.features), penalties.similarity, group.fill_up(penalties.costs),
                 group.fill_up(penalties.lambda1), group.fill_up(penalties.lambda2), group.fill_up(start),
                 max_iter, tol, of_group,
@@ -234,8 +233,7 @@ class ListedPairs:
         project(self.X, weights, np.arange(len(w)), scores)
         scores -= self.shift[:, None]
         every = np.full(len(self), 255, np.uint8)
-        first, winner, worse = self.pairs.first, self.pairs.winner, self.pairs.worse
-        hinge_pass(first, winner, worse, every, scores, self.target.margin, loss.one_sided, active, documents, slack)
+        hinge_pass(self.pairs.groups, every, scores, self.target.margin, loss.one_sided, active, documents, slack)
         pull_back(self.X, documents, np.arange(len(w)), np.empty_like(weights), sums)
         total = self.target.margin * slack[0] - product(scores[:, 0], documents[:, 0])
         return float(total), sums[:, 0].copy(), active
@@ -251,7 +249,7 @@ class ListedPairs:
         for begin in range(0, n_features, _DOUBLE):
             size = min(_DOUBLE, n_features - begin)
             columns[:, :size] = self.X[:, begin : begin + size]
-            curvature_pass(self.pairs.first, self.pairs.winner, self.pairs.worse, active, columns, documents)
+            curvature_pass(self.pairs.groups, active, columns, documents)
             pull_back(self.X, documents, np.arange(n_features), np.empty_like(sums), sums)
             result[:, begin : begin + size] = sums[:, :size]
         return 0.5 * (result + result.T)

@@ -18,9 +18,8 @@ import numpy as np
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import RankingData, centre_in_queries
-from moerank.data.blocks import column_block
+from moerank.kernels.algebra import product, square
 from moerank.kernels.moments import centred_stack, sums_over_queries
-from moerank.kernels.products import product, square
 from moerank.training.pair_loss import Target
 
 MOMENT_BLOCK = 2048
@@ -194,13 +193,20 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     offsets = data.offsets[begin : end + 1] - rows.start
     stack = np.empty((data.n_features, len(run) + len(n_worse)))
     root_degree = np.sqrt((n_worse + n_better).astype(np.float64))
-    block = column_block(data.X, rows.start, rows.stop)
-    centred_stack(*block, offsets, run, len(n_worse), root_degree[run], stack, data.n_features)
+    centred_stack(*_flat(data.X, rows), offsets, run, len(n_worse), root_degree[run], stack, data.n_features)
     label = np.empty(len(n_worse))
     label[run] = data.y[rows]
     size = np.repeat(np.diff(offsets), np.diff(runs.first[begin : end + 1]))
     sums = stack[:, len(run) :]
     return stack, sums, (n_worse - n_better).astype(np.float64), label * size
+
+
+def _flat(X: Matrix, rows: slice) -> tuple[Vector, int, int]:
+    """Return ``flat, stride, first``: feature f of the i-th of the rows is ``flat[f · stride + first + i]``."""
+    by_columns = bool(X.flags.f_contiguous)
+    flat = X.T.reshape(-1) if by_columns else np.ascontiguousarray(X[rows].T).reshape(-1)
+    flat.setflags(write=False)  # kernels are compiled once, whether or not X can be written to
+    return (flat, len(X), rows.start) if by_columns else (flat, rows.stop - rows.start, 0)
 
 
 def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:

@@ -9,9 +9,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from moerank.arrays import Matrix, Vector
+from moerank.kernels.algebra import LEAST_PIVOT, factorise, product, solve
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.cholesky import LEAST_PIVOT, factorise, solve
-from moerank.kernels.products import product
 
 MAX_HALVINGS, EXACT_STEPS = 29, 500
 

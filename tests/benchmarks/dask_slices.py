@@ -4,8 +4,8 @@
     python tests/benchmarks/dask_slices.py speed [--queries 4820]
 
 "kills" ends a worker in every second generation of one search until so many are dead; Dask starts others in their
-place. "speed" searches features of synthetic data of the shape of MSLR-WEB30K with one worker and with two, and prints
-the processor seconds of the longest worker. Exit code 1 if a front has other bits.
+place. "speed" measures batches of feature subsets of synthetic data of the shape of MSLR-WEB30K by one worker and
+by two, and prints the processor seconds of the longest worker, the least of several times. Exit code 1 if bits differ.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import moerank as mr
+from moerank.mofsrank.dask_slices import Slices
 
 
 def cluster(n_workers):
@@ -60,19 +61,26 @@ def kills(arguments):
 
 
 def speed(arguments):
-    train = mr.load_web_fold(1, n_queries=arguments.queries)[0]
-    print(f"{train.n_documents:,} documents, {train.n_features} features")
-    budget, fronts, longest = {"population": 200, "generations": 40}, [], []
+    train, draws = mr.load_web_fold(1, n_queries=arguments.queries)[0], np.random.default_rng(0)
+    print(f"{train.n_documents:,} documents, {train.n_features} features, batches of {arguments.batch}")
+    batches = [draws.random((arguments.batch, train.n_features)) < 0.1 for _ in range(5)]
+    values, longest = [], []
     for n_workers in (1, 2):
+        stage = mr.FeatureSelection(train, adaptive=False)
         with cluster(n_workers) as local, Client(local) as client:
-            front(train, client, population=8, generations=1)  # compiles
-            begin = client.run(time.process_time)
-            fronts.append(front(train, client, **budget))
-            end = client.run(time.process_time)
-            longest.append(max(end[worker] - begin[worker] for worker in begin))
-            print(f"{n_workers} workers: {longest[-1]:.1f} s of the processor of the longest one", flush=True)
-    print(f"one takes {longest[0] / longest[1]:.2f} times as long as two; the same front: {np.array_equal(*fronts)}")
-    return np.array_equal(*fronts)
+            slices = Slices(client, stage)
+            slices.measure(batches[0])  # sends the data, and computes the Gram matrix
+            seconds = []
+            for _ in range(arguments.times):
+                begin = client.run(time.process_time)
+                values.append([slices.measure(batch) for batch in batches])
+                end = client.run(time.process_time)
+                seconds.append(max(end[worker] - begin[worker] for worker in begin))
+            longest.append(min(seconds))
+            print(f"{n_workers} workers: {longest[-1]:.2f} s of the processor of the longest one", flush=True)
+    same = all(np.array_equal(value, values[0]) for value in values)
+    print(f"one takes {longest[0] / longest[1]:.2f} times as long as two; the same values: {same}")
+    return same
 
 
 def main():
@@ -81,6 +89,8 @@ def main():
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--queries", type=int, default=4820)
+    parser.add_argument("--times", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=400)
     arguments = parser.parse_args()
     sys.exit(not {"kills": kills, "speed": speed}[arguments.what](arguments))
 

@@ -3,10 +3,10 @@
     python tests/benchmarks/practice.py [--problems mq2008 mslr web] [--seeds 3] [--data DIR]
 
 Rows, all on fold 1: the front of a linear search (RankRLS, staircase search, neither instance selection nor ensemble),
-and `refit`, LambdaMART trained on its members. Validation
-chooses parameters, number of trees and member, test queries nothing. Minutes are of the processor, on one thread; the
-grid of LambdaMART is searched once for each problem, and counted for each row that needs it. The last row is LambdaMART
-on all features. Differences are paired, by query, of the mean over the seeds. Never fails a build.
+and `refit`, LambdaMART trained on its members. Validation chooses parameters, number of trees and member, test queries
+nothing. Minutes are of the processor, on one thread; the grid of LambdaMART is searched once for each problem, and
+counted for each row that needs it. The last row is LambdaMART on all features. Differences are paired, by query, of the
+mean over the seeds. Never fails a build.
 """
 
 from __future__ import annotations

@@ -72,6 +72,14 @@ def test_a_folder_without_validation_part_is_described_with_one_that_is_drawn(co
     )
 
 
+def test_a_letor_file_is_described(command, tmp_path):
+    (tmp_path / "own.txt").write_text(LETOR)
+    (counts,) = described(command("data", "describe", "own.txt", "--json"))
+    assert (counts["pairs"], counts["constant_features"]) == (1, ["2"])
+    (tmp_path / "own.txt").write_text("2 qid:1 1:NULL\n")
+    assert [command("data", "describe", "own.txt", *words).exit_code for words in ((), ("--missing", "0"))] == [2, 0]
+
+
 def test_a_problem_is_described_as_it_is_read(command, tmp_path):
     (tmp_path / "own.txt").write_text("".join(LETOR.replace("qid:", f"qid:{n}") for n in range(5)))
     (tmp_path / "own.toml").write_text(

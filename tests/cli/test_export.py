@@ -98,7 +98,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
         (("run", "--format", "sorl"), "did you mean 'solr'"),
         (
             ("run", "--format", "solr", "--member", n_members + 1),
-            f"the front has members 1 to {n_members}, the rows of front.csv",
+            f"the last member of the front is {n_members}, see front.csv",
         ),
         (("run", "--format", "solr", "--name", "A"), "name must consist of small letters"),
         (("run", "--format", "solr", "--features", "gone.toml"), "gone.toml"),

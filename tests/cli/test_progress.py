@@ -3,7 +3,7 @@ import re
 import pytest
 
 from moerank.cli.progress import CellProgress, StageProgress
-from moerank.data.read.stream import report_reading
+from moerank.data.read import report_reading
 from moerank.studies.solver import Solver
 from moerank.studies.study import Cell
 

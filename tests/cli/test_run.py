@@ -1,6 +1,4 @@
 import json
-import pickle
-from pathlib import Path
 
 import ir_measures
 import numpy as np
@@ -14,6 +12,7 @@ from moerank.studies.result import Result
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
+PROGRESS = "moerank.cli.progress.StageProgress"
 FILES = ["convergence.png", "features.png", "front.csv", "front.png", "model.json", "result.json"]
 
 
@@ -48,16 +47,16 @@ def test_run_prints_a_table_and_writes_the_files(command, tmp_path, tiny_result)
     added = 1 - first / course.hypervolume[-1]
     assert f"second half of the {n} evaluations of feature selection added {added:.1%} of the front's" in sentence
     assert f"Wrote to results/tiny-fold2-seed4: {', '.join(FILES)}" in outcome.stdout
-    stages = ["baselines", "instance selection", "feature selection", "ensemble", "verdict", "FSMRank"]
+    stages = ["baselines", "instance selection", "feature selection", "ensemble", "FSMRank"]
     assert [line.split(":")[0] for line in outcome.stderr.splitlines()] == stages
 
 
-def test_the_verdict_on_a_selection_is_printed_and_kept(command, tmp_path):
+def test_the_verdict_on_a_selection_is_printed_and_stored(command, tmp_path):
     outcome = command("run", "TINY", "--solver", "gas", "--set", "search.margin=0.02")
-    kept = json.loads((tmp_path / "results" / "tiny-gas-fold1-seed0" / "result.json").read_text())["verdict"]
-    assert f"Verdict: {kept['sentence']}.\n" in outcome.stdout
-    assert " against RankSVM(C=" in kept["sentence"]
-    assert kept["margin"] == 0.02 and "test queries: too few to tell" in kept["sentence"]
+    verdict = json.loads((tmp_path / "results" / "tiny-gas-fold1-seed0" / "result.json").read_text())["verdict"]
+    assert f"Verdict: {verdict['sentence']}.\n" in outcome.stdout
+    assert " against RankSVM(C=" in verdict["sentence"]
+    assert verdict["margin"] == 0.02 and "test queries: too few to tell" in verdict["sentence"]
     assert "Verdict" not in command("run", "TINY", "--solver", "rankrls").stdout
 
 
@@ -106,44 +105,26 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
         assert any(line.startswith(row["name"]) and value in line for line in again.stdout.splitlines())
 
 
-@pytest.mark.parametrize("stage", ["instance_selection", "feature_selection", "ensemble"])
+@pytest.mark.parametrize("stage", ["instance_selection", "feature_selection", "ensemble", "writing"])
 def test_an_interrupted_run_says_how_to_resume_and_ends_the_same(command, tmp_path, monkeypatch, tiny_result, stage):
-    def interrupt(self, seen, fraction, text):
-        if seen == stage and text == "generation 2":
+    def interrupt(self, *state):
+        if stage == "writing" or state[::2] == (stage, "generation 2"):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(StageProgress, "__call__", interrupt)
+        target = "moerank.studies.run_folder.write_result" if stage == "writing" else f"{PROGRESS}.__call__"
+        patch.setattr(target, interrupt)
         stopped = command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here")
-    assert stopped.exit_code == 130
-    assert stopped.stdout == ""
+    assert (stopped.exit_code, stopped.stdout) == (130, "")
     words = stopped.stderr.splitlines()[-1].split()
-    assert words[:2] == ["moerank", "run"]
-    assert words[-1] == "--resume"
-    assert (tmp_path / "here" / f"search.memo.{stage}").is_file()
-    seen = []
+    assert (words[:2], words[-1]) == (["moerank", "run"], "--resume")
+    assert (tmp_path / "here" / f"search.memo.{'ensemble' if stage == 'writing' else stage}").is_file()
+    shown = []
     with monkeypatch.context() as patch:
-        patch.setattr(StageProgress, "__call__", lambda self, *state: seen.append(state[::2]))
-        resumed = command(*words[1:])
-    assert resumed.exit_code == 0
-    assert (stage, "generation 3") in seen
-    assert (stage, "generation 2") not in seen
-    assert what_stays((tmp_path / "here" / "result.json").read_text()) == what_stays(tiny_result.to_json())
-    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
-
-
-def test_a_run_that_ends_before_its_result_is_written_loses_nothing(command, tmp_path, monkeypatch, tiny_result):
-    def interrupt(*arguments):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("moerank.studies.run_folder.write_result", interrupt)
-        assert command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here").exit_code == 130
-    seen = []
-    with monkeypatch.context() as patch:
-        patch.setattr(StageProgress, "__call__", lambda self, *state: seen.append(state[2]))
-        assert command("run", "TINY", "--fold", 2, "--seed", 4, "--out", "here", "--resume").exit_code == 0
-    assert not [text for text in seen if text.startswith("generation")]
+        patch.setattr(StageProgress, "__call__", lambda self, *state: shown.append(state[::2]))
+        assert command(*words[1:]).exit_code == 0
+    generations = [state for state in shown if state[1].startswith("generation") and stage in (state[0], "writing")]
+    assert generations[:1] == ([] if stage == "writing" else [(stage, "generation 3")])
     assert what_stays((tmp_path / "here" / "result.json").read_text()) == what_stays(tiny_result.to_json())
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
@@ -156,44 +137,21 @@ def test_a_new_run_discards_an_old_memo_with_a_notice(command, tmp_path):
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
-class Prepared:
-    """Runs a command when it is unpickled."""
-
-    def __init__(self, victim):
-        self.victim = victim
-
-    def __reduce__(self):
-        return Path.touch, (self.victim,)
-
-
-@pytest.mark.parametrize("header", [b"", b'{"format": "moerank memo 1", "versions": {}, "configuration": {}}\n'])
-def test_a_prepared_pickle_runs_nothing(command, tmp_path, header):
-    victim = tmp_path / "victim"
-    (tmp_path / "here").mkdir()
-    for stage in ("instance_selection", "feature_selection", "ensemble"):
-        (tmp_path / "here" / f"search.memo.{stage}").write_bytes(header + pickle.dumps(Prepared(victim)))
-    assert command("run", "TINY", "--resume", "--out", "here").exit_code == 2
-    assert not victim.exists()
-    # The pickle is one that would have run.
-    pickle.loads(pickle.dumps(Prepared(victim)))
-    assert victim.exists()
-
-
 def test_what_happens_to_a_finished_run(command, tmp_path):
     outcome = command("run", "TINY", "--out", "here", "--resume")
     assert "nothing to resume; starting from the beginning" in outcome.stderr
     before = (tmp_path / "here" / "result.json").read_text()
     outcome = command("run", "TINY", "--out", "here", "--resume", "--json")
     assert "here holds the finished run; it is not run again" in outcome.stderr
-    assert outcome.stdout == before == Result.from_json(before).to_json()
+    assert before == Result.from_json(before).to_json()
+    assert json.loads(outcome.stdout) == json.loads(before) and outcome.stdout.isascii()
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.stderr == "here holds the finished run; it is not run again (--again repeats it)\n"
     assert outcome.stdout.endswith(f"Next: moerank export here --format solr (or {', '.join([*FORMATS][1:])})\n")
     assert "ensemble: generation" in command("run", "TINY", "--out", "here", "--again").stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
     assert outcome.exit_code == 2
-    said = "here holds the result of another configuration (ensemble.population is 8 there and 9 here)"
-    assert said in outcome.stderr
+    assert "of another configuration (ensemble.population is 8 there and 9 here)" in outcome.stderr
 
 
 @pytest.mark.parametrize(
@@ -229,18 +187,6 @@ def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatc
     assert sentence in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
     assert not (tmp_path / "results").exists()
-
-
-def test_letor_files_are_described(command, tmp_path, monkeypatch):
-    for part in ("train", "vali", "test"):
-        (tmp_path / f"{part}.txt").write_text("2 qid:1 1:4 2:1\n0 qid:1 1:2 2:1\n0 qid:2 1:8 2:1\n")
-    (description,) = json.loads(command("data", "describe", "train.txt", "--json").stdout)
-    assert (description["pairs"], description["constant_features"]) == (1, ["2"])
-    lines = [line.split() for line in command("data", "describe", ".").stdout.splitlines()]
-    assert ["queries", "without", "relevant", "1", "1", "1"] in lines
-    (tmp_path / "train.txt").write_text("2 qid:1 1:NULL\n")
-    assert command("data", "describe", "train.txt").exit_code == 2
-    assert command("data", "describe", "train.txt", "--missing", "0").exit_code == 0
 
 
 def test_solvers_lists_the_table(command):

@@ -1,26 +1,15 @@
-"""What commands say and to whom: --quiet, --log, -h, completion, members compared, folders of others."""
+"""What commands say and to whom: --quiet, -h, members compared, folders of others."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from moerank.cli.options import complete_problem, complete_solver, complete_solvers
 from moerank.metrics import NDCG
 from moerank.studies.result import read_result
 from moerank.studies.run_folder import compare_members
 
 pytestmark = pytest.mark.usefixtures("undrawn")
-
-
-def kept(path):
-    """The lines of a log without their times."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert all(len(line.split(" ", 2)[0]) == 10 and ":" in line.split(" ", 2)[1] for line in lines)
-    return [line.split(" ", 2)[2] for line in lines]
 
 
 @pytest.mark.parametrize("words", [["run"], ["study"], ["merge"], ["report"], ["data", "describe"], []])
@@ -47,29 +36,6 @@ def test_a_quiet_run_prints_the_verdict_alone(command, tmp_path):
     assert command("run", "TINY", "-q", "--fold", "9").stderr.startswith("error: --fold 9")
 
 
-def test_a_log_has_what_was_done_with_times_and_grows(command, tmp_path):
-    log = tmp_path / "log.txt"
-    command("run", "TINY", "--quiet", "--log", "log.txt", "--out", "here")
-    first = kept(log)
-    assert first[0].startswith("moerank run ")
-    stages = ["baselines", "instance selection", "feature selection", "ensemble", "FSMRank"]
-    assert [line.split(":")[0] for line in first[1:6]] == stages
-    assert read_result(tmp_path / "here").verdict.sentence in first[6]
-    assert first[7].startswith("Wrote to here: ")
-    command("study", "TINY", "--solvers", "rankrls", "--folds", "1,2", "--log", "log.txt")
-    both = kept(log)
-    assert both[: len(first)] == first
-    assert [line.split(" (")[0] for line in both[len(first) + 1 :]] == [
-        "1/2 tiny, fold 1, rankrls",
-        "2/2 tiny, fold 2, rankrls",
-        "2 of 2 cells are finished, in results/study",
-    ]
-    command("run", "TINY", "--log", "log.txt", "--solver", "nobody")
-    assert kept(log)[-1].startswith("error: unknown solver 'nobody'")
-    refused = command("run", "TINY", "--log", tmp_path / "nowhere" / "log.txt")
-    assert (refused.exit_code, "cannot write --log" in refused.stderr) == (2, True)
-
-
 def test_a_quiet_study_prints_its_last_line(command):
     outcome = command("study", "TINY", "--solvers", "rankrls", "--folds", "1", "--quiet", "--out", "s")
     assert (outcome.stdout, outcome.stderr) == ("1 of 1 cells are finished, in s\n", "")
@@ -83,31 +49,6 @@ def test_settings_of_a_study_are_those_of_its_problems(command, tmp_path):
     assert stored["grids"][0]["problems"][0]["metric"]["name"] == "MAP"
     wrong = command("study", "TINY", "--solvers", "rankrls", "--set", "metric=MAP")
     assert wrong.stderr.startswith("error: --set metric=MAP: write --set STAGE.KEY=VALUE")
-
-
-def test_problems_and_solvers_are_completed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "my.toml").write_text("")
-    assert complete_problem("ms") + complete_problem("my") == ["mslr", "my.toml"]
-    assert set(complete_solver("fsm")) == {"fsmrank", "fsmrank-subgradient", "fsm-svm"}
-    assert complete_solvers("gas,fench") == ["gas,fenchelrank"]
-    assert complete_solvers("al") == ["all"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="the script is for bash")
-def test_the_shell_is_answered(tmp_path):
-    """As bash asks it, with the script that --show-completion prints."""
-    asked = {"_MOERANK_COMPLETE": "complete_bash", "COMP_WORDS": "moerank run di", "COMP_CWORD": "2"}
-    program = "import sys; sys.argv = ['moerank']; from moerank.cli import main; main()"
-    answered = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        env=os.environ | asked,
-        cwd=tmp_path,
-        check=False,
-    )
-    assert answered.stdout.split() == ["digits"]
 
 
 def test_members_are_compared_on_test_queries_without_another_run(command, tmp_path, tiny_problem):
@@ -143,8 +84,8 @@ def test_members_that_cannot_be_compared_are_refused(command):
             ["--member", "1", "--member", "2", "--member", "3"],
             "error: --member: name one member to compare with",
         ),
-        (["--member", "1", "--json"], "error: --member and --against compare on a single fold in words"),
-        (["--member", "1", "--fold", "all"], "error: --member and --against compare on a single fold in words"),
+        (["--member", "1", "--json"], "error: --member and --against need one fold, and print text"),
+        (["--member", "1", "--fold", "all"], "error: --member and --against need one fold, and print text"),
     ):
         outcome = command("run", "TINY", "--out", "here", *words)
         assert outcome.exit_code == 2

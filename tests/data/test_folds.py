@@ -107,7 +107,7 @@ def test_a_missing_validation_part_is_drawn_from_the_training_queries(tmp_path):
     assert train.n_features == vali.n_features == test.n_features == 2
     assert load_fold(tmp_path, validation=0.3, seed=1)[1].qid.tolist() != vali.qid.tolist()
     for share, message in (
-        (0.01, "10 queries cannot be split into shares of 0.01 for validation with"),
+        (0.01, "10 queries cannot be split into shares of 0.01 for validation; give"),
         (1.0, r"validation must be in \(0, 1\)"),
     ):
         with pytest.raises(ValueError, match=message):

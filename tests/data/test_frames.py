@@ -193,7 +193,7 @@ def test_a_query_that_has_not_been_run_is_refused():
 
 def test_sparse_tables_are_refused_with_the_remedy_and_its_size():
     for make in (scipy.sparse.csr_matrix, scipy.sparse.coo_array):
-        with pytest.raises(ValueError, match=r"X is sparse, .*X\.toarray\(\), which takes 0\.75 GiB"):
+        with pytest.raises(ValueError, match=r"X is sparse; .*X\.toarray\(\), which takes 0\.75 GiB"):
             RankingData(make((100_663, 1000)), [0], 0)
 
 
@@ -260,7 +260,9 @@ def test_labels_and_queries_of_any_index_are_taken_by_row_unless_the_table_has_a
     frame = pd.DataFrame(VALUES, index=[3, 1, 2])
     assert RankingData(frame, y, QUERIES).y.tolist() == LABELS
     assert RankingData(frame, y.to_numpy(), qid.tolist()).qid.tolist() == ["q", "q", "p"]
-    with pytest.raises(ValueError, match=r"data: qid has another index than X, .* qid\.loc\[X\.index\], or qid\.to_nu"):
+    with pytest.raises(
+        ValueError, match=r"data: qid has another index than X; give qid\.loc\[X\.index\], or qid\.to_nu"
+    ):
         RankingData(frame, y, qid)
     with pytest.raises(ValueError, match="y has another index than X"):
         RankingData(frame, y.sort_index(), QUERIES)
@@ -302,10 +304,9 @@ def test_labels_of_every_type_of_number(y):
     assert RankingData(VALUES, y, QUERIES).y.tolist() == LABELS
 
 
-@pytest.mark.parametrize("values", [["bad", "good", "fair"], ["0", "2", "1"]])
-def test_labels_of_categories_that_are_no_numbers_are_refused(values):
-    for y in (pd.Categorical(values), pd.Series(values, dtype="category")):
-        with pytest.raises(ValueError, match=r"y must hold one relevance label per document \(.*no numbers.* y\.map"):
+def test_labels_of_categories_that_are_no_numbers_are_refused():
+    for y in (pd.Categorical(["bad", "good", "fair"]), pd.Series(["bad", "good", "fair"], dtype="category")):
+        with pytest.raises(ValueError, match=r"y must hold one relevance label per document \(.*bad"):
             RankingData(VALUES, y, QUERIES)
 
 

@@ -11,7 +11,6 @@ from helpers.logs import GOLDEN, NAMES, VESPA_NAMES
 
 from moerank.data import load_table
 from moerank.data.ingest import ingest
-from moerank.exports.deployable import read_features
 
 RANKED = [["q1", 3, "p7"], ["q1", 1, "p3"], ["q1", 0, "p9"], ["q2", 2, "k1"]]
 VALUES = {"p7": (6.25, 4.5, 12), "p3": (2.5, np.nan, 300), "p9": (np.nan, 3, 1e-4), "k1": (8, 5, 40)}
@@ -142,7 +141,7 @@ def test_several_logs_and_features_that_are_left_out(make):
     text = "".join(json.dumps(line) + "\n" for line in lines)
     done = make(text, exclude=["extra_logging"])
     assert done.features == (*NAMES, "clicks")
-    assert "features that are missing in every row: clicks" in done.lines
+    assert "missing: title_bm25 1, stars 1, clicks 4 of 4" in done.lines
     assert make(text, log="main", exclude=["extra_logging", "stars"]).features == ("title_bm25", "age_days")
     with pytest.raises(ValueError, match="'extra_logging' holds a tensor, not a number; leave it out by --exclude"):
         make(text)
@@ -232,9 +231,8 @@ def changed(**changes):
         (VESPA.replace('"id:shop:product::p7"', '"index:shop/0/81"'), {}, "is an internal id, which may"),
         (VESPA.replace("matchfeatures", "fields"), {}, "has no matchfeatures; list match-features in the rank profile"),
         (vespa([("id:n:t::a", 1)], summaryfeatures={}), {}, "has matchfeatures and summaryfeatures; choose"),
-        (vespa([("group:root:0", 1)]), {}, "line 1: hits in groups are not read"),
         (vespa([("id:n:t::a", 1)]).replace('"f": 1', '"f": 1, "rankingExpression(f)": 2'), {}, "feature 'f' twice"),
-        (solr("f=1").replace('"response": {"docs', '"grouped": {"docs'), {}, "documents in groups are not read"),
+        (solr("f=1").replace('"response": {"docs', '"grouped": {"docs'), {}, "not a response of .*, or one in groups"),
         (solr("f=1,f=9"), {}, "line 1: the hit 'a' has the feature 'f' twice"),
         (solr("f=1;g=2"), {}, "line 1: 'f=1;g' looks like several features"),
         (solr("f:1;g:NaN;h:2"), {}, "line 1: 'f:1;g:NaN;h' looks like several features"),
@@ -283,10 +281,3 @@ def test_files_that_are_there(make, tmp_path):
         with pytest.raises(ValueError, match="is an input, too; choose another file with --out"):
             ingest(tmp_path / "own.parquet", tmp_path / out, judgments=judged, force=True)
     assert (tmp_path / "own.parquet").read_text() == PLUGIN
-
-
-def test_names_that_engines_take_for_the_same(make):
-    done = make(PLUGIN.replace("stars", "age-days"))
-    assert "got numbers, as engines take them for the same: features called age_days" in done.lines
-    features = read_features(done.table.with_name("features.toml"))
-    assert (features["age-days"].name, features["age_days"].name) == ("age_days", "age_days_2")

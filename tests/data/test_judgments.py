@@ -4,8 +4,7 @@ import pytest
 from helpers import logs
 from helpers.logs import GOLDEN
 
-from moerank.data.ingest import ingest
-from moerank.data.judgments import read_judgments
+from moerank.data.ingest import ingest, read_judgments
 
 TEXTS = [(query, doc, grade) for _, query, doc, grade in logs.judged(GOLDEN)]
 IDS = [(qid, doc, grade) for qid, _, doc, grade in logs.judged(GOLDEN)]
@@ -55,9 +54,9 @@ def test_columns_by_name_and_what_spreadsheets_do_to_a_text(tmp_path):
         ("# no row\n\n", None, "j: there is no judgment in the file"),
         ("query,docid,rating\nx,,\n", None, "j: there is no judgment in the file"),
         ("query,docid\na,b\n", None, "j: no columns of query, document and grade among query, docid; name them by --c"),
-        ("query,docid,label,rating\n", None, "the columns 'label' and 'rating' may both hold the grade; choose by"),
-        ("query,doc,docid,rating\n", None, "the columns 'doc' and 'docid' may both hold the doc; choose by"),
-        ("query,docid,rating,rating\n", None, "the column 'rating' is twice in the header"),
+        ("query,docid,label,rating\n", None, "several columns may hold the grade, 'label' and 'rating'; choose one by"),
+        ("query,doc,docid,rating\n", None, "several columns may hold the doc, 'doc' and 'docid'; choose one by"),
+        ("query,docid,rating,rating\n", None, "several columns may hold the grade, 'rating' and 'rating'"),
         ("query,docid,rating\n", ["query", "docid", "stars"], "unknown column 'stars'"),
         ("query,docid,rating\n", ["query", "docid"], "--columns names three columns"),
         ("query,docid,rating\na,b,1\na,c,1,2\n", None, "line 3: 4 fields, and the header has 3"),
@@ -71,7 +70,7 @@ def test_columns_by_name_and_what_spreadsheets_do_to_a_text(tmp_path):
         ("query_id,query,docid,rating\n7,a,b,1\n7,c,b,1\n", None, "line 3: the query id '7' has the text 'c', and 'a'"),
         ("q1 0 p7 3\nq1 0 p8 x\n", None, "line 2: the grade 'x' is not an integer"),
         ("q1 0 p7 3\nq1 p8 1\n", None, "line 2: 'q1 p8 1.*' is not like 'q1 0 p7 3'"),
-        ('{"judgmentRatings": []}', None, "judgments in JSON are not read; write a table"),
+        ('{"judgmentRatings": []}', None, "no columns of query, document and grade among"),
     ],
 )  # fmt: skip
 def test_what_is_no_judgment(text, columns, message, tmp_path):
@@ -83,12 +82,18 @@ def test_what_is_no_judgment(text, columns, message, tmp_path):
 @pytest.mark.parametrize(
     ("judgments", "message"),
     [
-        ("Trail  shoes,p7,1", "has 'trail shoes', the judgments 'Trail  shoes': .* case or blanks"),
-        ("q1,p7,1", "0 of 1 judgments by query text; .* by the log's query_id: call their column query_id"),
-        ("trail shoes,71.0,1", "documents such as 'p7', the judgments '71.0'"),
+        (
+            "Trail  shoes,p7,1",
+            "0 of 1 judgments by query text: the log has document 'p7' of query 'trail shoes'",
+        ),
+        ("q1,p7,1", "the judgments 'p7' of 'q1'; write both alike, and ids of queries in a column query_id"),
+        ("trail shoes,71.0,1", "the log has document 'p7' .*, the judgments '71.0'"),
         ("trail shoes,p7,1\na,b,1\ntrail shoes,p7,2", "line 2 and line 4: several grades of document 'p7'"),
-        ("query_id,docid,rating\ntrail shoes,p7,1", "by query id; .* by the log's query: call their column query"),
-        (logs.trec(GOLDEN).replace("q", "x"), "by query id; the log has queries such as 'q1', the judgments 'x1'"),
+        (
+            "query_id,docid,rating\ntrail shoes,p7,1",
+            "id: .* of query 'q1', the judgments 'p7' of 'trail shoes'",
+        ),
+        (logs.trec(GOLDEN).replace("q", "x"), "by query id: the log has document 'p7' of query 'q1', .* of 'x1'"),
     ],
 )
 def test_judgments_that_do_not_fit(judgments, message, tmp_path):

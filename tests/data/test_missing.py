@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from moerank.data import RankingData, fill_missing
-from moerank.data.blocks import ROWS
-from moerank.data.scaling import check_missing_rule
+from moerank.data.scaling import ROWS, check_missing_rule
 
 RULES = ("query-min", "query-mean", "query-worst")
 

@@ -166,11 +166,6 @@ def test_values_too_large_to_compute_with_are_named_when_they_are_to_be_moderate
     query_level_norm(data).require_moderate_values()
 
 
-def test_ids_that_differ_by_a_nul_are_two():
-    data = RankingData(np.arange(4.0)[:, None], [0, 1, 0, 1], ["a", "a", "a\0", "a\0"])
-    assert data.n_queries == 2
-
-
 def test_ids_and_weights_go_with_their_documents():
     data = RankingData(
         np.arange(6.0)[:, None],

@@ -18,8 +18,7 @@ from moerank.data import (
     load_fold,
     query_level_norm,
 )
-from moerank.data.blocks import ROWS
-from moerank.data.scaling import negative_features
+from moerank.data.scaling import ROWS, negative_features
 
 
 def restated(data):
@@ -211,7 +210,6 @@ def test_parts_keep_their_scaling():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("query", (), ()), "kind must be 'minmax' or 'standard', not 'query'"),
         (("minmax", (0.0,), ()), "1 offsets and 0 scales"),
         (("minmax", (0.0,), (0.0,)), r"offset 0.0 and scale 0.0 of feature 0 cannot"),
         (("minmax", (float("nan"),), (1.0,)), "offset nan"),

@@ -7,20 +7,20 @@ import pytest
 from moerank.data import (
     RankingData,
     fit_scaling,
+    inputs,
     load_letor,
     load_table,
     query_level_norm,
     split_fold,
 )
-from moerank.data import blocks as table_order
-from moerank.data.read.stream import reading_progress
+from moerank.data.read import reading_progress
 from moerank.rankers import RankRLS, RankSVM
 
 
 @pytest.fixture
 def small(monkeypatch):
     """Take every table for a large one."""
-    monkeypatch.setattr(table_order, "BY_COLUMNS", 1)
+    monkeypatch.setattr(inputs, "BY_COLUMNS", 1)
 
 
 def drawn(missing=0.0, seed=0):

@@ -140,7 +140,7 @@ def test_many_rows_of_single_precision_are_scored_piece_by_piece():
 
 def test_what_cannot_be_ranked_is_refused_in_a_sentence():
     ranker = RankRLS().fit(raw())
-    with pytest.raises(ValueError, match="X is sparse, and rankers need a dense table"):
+    with pytest.raises(ValueError, match="X is sparse; rankers need a dense table"):
         ranker.predict(scipy.sparse.eye(3).tocsr())
     with pytest.raises(ValueError, match="column '2' of X holds texts"):
         ranker.predict(pd.DataFrame({0: [1.0], 1: [2.0], 2: ["x"]}))

@@ -90,7 +90,6 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("x = " + "[" * 2000, "not a TOML file: nested too deeply"),
         ("x = " + "[" * 200_000, "not a TOML file: nested too deeply"),
         ("x = " + "9" * 4050 + "\ny = " + "9" * 4050, "unknown key [data] x"),
-        ("[ensemble]\npopulation = 0x" + "f" * 4000, "[ensemble] population must be at most "),
         ("[published]\nx = 1", "published: should be a valid tuple"),
         ("[[published]]\nmethod='M'\nsource='x'\nfeatures = nan", "[published.0] features: should be a finite number"),
         ("missing = inf", "[data] missing is inf; missing values can only become a finite number"),

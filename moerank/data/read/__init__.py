@@ -1,1 +1,177 @@
-"""Readers of files: one file for each kind, from a path to ranking data."""
+"""What all readers of files share: opening, progress, and documents as they are read."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import mmap
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from moerank.arrays import Array, Floats, Integers, Vector
+from moerank.data.inputs import empty_table
+from moerank.data.ranking_data import RankingData
+from moerank.data.scaling import MissingRule
+
+COMPRESSIONS = (".gz", ".xz")
+"""Endings of compressed files that are unpacked as they are read."""
+
+PIECE = 2**18
+"""Bytes of an .xz file that are unpacked at once."""
+
+MISSING_REMEDY = (
+    "say what missing values become: a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, "
+    "--missing, or missing = in [data] of a problem file"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """The documents of a file, as `RankingData` takes them; NaN is a missing value."""
+
+    X: Array
+    y: Integers
+    qid: Array
+    feature_names: tuple[str, ...] | None = None
+    documents: Array | None = None
+    query_weights: Vector | None = None
+    document_weights: Vector | None = None
+
+    def as_data(self, name: str, missing: MissingRule | None) -> RankingData:
+        """Return the documents as ranking data without a copy of the features."""
+        self.X.setflags(write=False)
+        return RankingData(**vars(self), name=name, missing=missing)
+
+
+Precision = type[np.float64] | type[np.float32]
+
+
+def as_precision(dtype: DTypeLike) -> Precision:
+    """Return a precision of features as one of the two types there are, or raise a ValueError."""
+    for precision in (np.float64, np.float32):
+        if np.dtype(dtype) == precision:
+            return precision
+    raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
+
+
+def zeros(n_rows: int, width: int, dtype: DTypeLike) -> Floats:
+    """Return a table of zeros whose memory goes back to the system as soon as it is freed."""
+    memory = mmap.mmap(-1, max(1, n_rows * width * np.dtype(dtype).itemsize))
+    return np.frombuffer(memory, dtype, n_rows * width).reshape(n_rows, width)
+
+
+def joined(pieces: list[Floats], width: int, dtype: DTypeLike) -> Floats:
+    """Return a table of the rows of all pieces, with zeros for columns that a piece lacks; `pieces` becomes empty.
+
+    Each piece is freed when it has been copied, so that the peak of memory is the table and some pieces.
+    """
+    end = sum(map(len, pieces))
+    X = empty_table(end, width, dtype)
+    while pieces:
+        piece = pieces.pop()
+        rows = slice(end - len(piece), end)
+        X[rows, : piece.shape[1]] = piece[:, :width]
+        X[rows, piece.shape[1] :] = 0.0
+        end = rows.start
+    return X
+
+
+@contextmanager
+def unpacked(path: Path, stored: BinaryIO) -> Iterator[BinaryIO]:
+    """Yield the bytes of an open file, unpacked as its ending says; damage is a ValueError with the path."""
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".gz":
+            with gzip.GzipFile(fileobj=stored) as file:
+                yield cast("BinaryIO", file)
+        else:
+            yield cast("BinaryIO", _XzStream(stored)) if suffix == ".xz" else stored
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if suffix not in COMPRESSIONS or getattr(error, "errno", None) is not None:
+            raise
+        raise ValueError(f"{path}: the {suffix} file is truncated or damaged ({error}); fetch it again") from None
+
+
+class _XzStream:
+    """Unpacks every stream of an .xz file; `lzma.LZMAFile` ignores all that follows a damaged one."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, none at the end."""
+        content = b""
+        while not content:
+            stored = b""
+            if self._stream.eof:  # zeros may follow a stream
+                stored = self._stream.unused_data.lstrip(b"\0")
+                while not stored and (piece := self._file.read(PIECE)):
+                    stored = piece.lstrip(b"\0")
+                if not stored:
+                    return b""
+                self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+            elif self._stream.needs_input and not (stored := self._file.read(PIECE)):
+                raise EOFError("the stream does not end")
+            content = self._stream.decompress(stored, size)
+        return content
+
+
+Listener = Callable[[Path, float], None]
+"""``listener(path, share)``: the share of a file that has been read, from 0 to 1; the last call says 1."""
+
+_listener: ContextVar[Listener] = ContextVar("listener", default=lambda path, share: None)
+
+
+@contextmanager
+def reading_progress(listener: Listener) -> Iterator[None]:
+    """Tell `listener` how far files have been read, inside this ``with`` and in this thread."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def report_reading(path: Path, share: float) -> None:
+    """Say that a share of a file, from 0 to 1, has been read; takes no time if nobody listens."""
+    _listener.get()(path, share)
+
+
+def report_offset(path: Path, stored: BinaryIO) -> None:
+    """Say how far an open file has been read, by the offset of its descriptor; nothing if it is a pipe."""
+    if n_bytes := os.fstat(stored.fileno()).st_size:
+        report_reading(path, min(os.lseek(stored.fileno(), 0, os.SEEK_CUR) / n_bytes, 0.999))
+
+
+def shortened(text: str | bytes, length: int = 30) -> str:
+    """Return the begin of a text for a message."""
+    shown = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
+    return shown if len(shown) <= length else shown[: length - 1] + "…"
+
+
+def quoted(text: str | bytes) -> str:
+    """Return the begin of a text in quotes, for a message."""
+    return repr(shortened(text))
+
+
+def names_in(folder: Path) -> str:
+    """Return the names of the first ten entries of a folder, for a message."""
+    present = sorted(entry.name for entry in folder.iterdir())
+    return ", ".join(present[:10]) + (", …" if len(present) > 10 else "") if present else "nothing"
+
+
+def check_folder(folder: Path, advice: str) -> None:
+    """Raise a FileNotFoundError with the advice if the path is no folder."""
+    if not folder.is_dir():
+        reason = "is a file, not a folder" if folder.exists() else "does not exist"
+        raise FileNotFoundError(f"{folder} {reason}; {advice}")

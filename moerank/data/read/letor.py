@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Floats, Integers
 from moerank.checks import check_room
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.stream import (
+from moerank.data.read import (
     COMPRESSIONS,
     MISSING_REMEDY,
     Documents,
@@ -42,9 +42,6 @@ CHUNK = 2**22
 
 LONGEST_LINE = 2**26
 """Most bytes of a line; a longer one is no text, and must not fill the memory."""
-
-REST = 2**30
-"""Bytes of an archive that are unpacked after a line was refused, to see whether damage is to blame."""
 
 LARGEST_FEATURE = 10_000
 """The largest feature number a file may hold unless `n_features` allows more: a misprint must not fill the memory."""
@@ -133,15 +130,9 @@ def read_letor(
     parser = _Parser(path, precision, n_features or 0, n_features or LARGEST_FEATURE, nulls, counts_file)
     report_reading(path, 0.0)
     with path.open("rb", buffering=0) as stored, unpacked(path, stored) as file:
-        try:
-            for text, end in parser.pieces(file):
-                parser.read(text, end)
-                report_offset(path, stored)
-        except _RefusedError as refused:
-            if path.suffix.lower() in COMPRESSIONS:
-                for _ in range(REST // CHUNK):
-                    file.read(CHUNK)
-            raise ValueError(str(refused)) from None
+        for text, end in parser.pieces(file):
+            parser.read(text, end)
+            report_offset(path, stored)
     report_reading(path, 1.0)
     documents = parser.documents()
     for what, n in zip(("the file holds no document", "no line lists a feature"), documents.X.shape, strict=True):
@@ -151,10 +142,6 @@ def read_letor(
         counts = _read_query_file(counts_file, path, len(documents.y))
         documents = replace(documents, qid=np.repeat(np.arange(1, len(counts) + 1), counts))
     return documents
-
-
-class _RefusedError(ValueError):
-    """A line that is refused; the rest of an archive may still show that damage is to blame."""
 
 
 _LABEL = re.compile(rb"[0-9]{1,9}(?:\.0*)?")
@@ -287,7 +274,7 @@ class _Parser:
         begin = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
         line = re.split(rb"[\r\n]", text[begin:], maxsplit=1)[0]
         where = f"{self.path}, line {self._n_lines + _line_ends(text[:begin]) + 1}"
-        raise _RefusedError(f"{where}: {reason or self._fault(line)}: {shortened(line, 100)!r}")
+        raise ValueError(f"{where}: {reason or self._fault(line)}: {shortened(line, 100)!r}")
 
     def _fault(self, line: bytes) -> str:
         """Say what is wrong with the form of a document."""
@@ -321,10 +308,8 @@ class _Parser:
             again = f"feature {feature} {'is listed twice' if feature == before else f'follows feature {before}'}"
             return f"{again}; list the features in increasing order"
         if feature > self.limit or len(number) > 9:
-            return (
-                f"feature {shortened(number)} is beyond the limit of {self.limit:,} features; number the features "
-                "without gaps, or pass n_features if so many are meant"
-            )
+            beyond = f"feature {shortened(number)} is beyond the limit of {self.limit:,} features"
+            return f"{beyond}; number them without gaps, or pass n_features if so many are meant"
         if re.search(_NULL, value):
             return f"the value of feature {feature} is missing ({value}); {MISSING_REMEDY}" * (not self.nulls)
         if re.search(_NUMBER, value):
@@ -357,8 +342,6 @@ def _read_query_file(path: Path, letor: Path, n_documents: int) -> Integers:
             raise ValueError(f"{path}, line {number}: {wrong}")
     counts = np.array(list(map(int, lines)), np.int64)
     if counts.sum() != n_documents:
-        raise ValueError(
-            f"{path}: the {len(counts):,} queries have {counts.sum():,} documents, but {letor} has {n_documents:,}; "
-            "give the number of documents of each query in order"
-        )
+        queries = f"the {len(counts):,} queries have {counts.sum():,} documents"
+        raise ValueError(f"{path}: {queries}, but {letor} has {n_documents:,}; give the sizes in order")
     return counts

@@ -29,7 +29,7 @@ from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import check_room, unknown
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.stream import (
+from moerank.data.read import (
     MISSING_REMEDY,
     Documents,
     as_precision,
@@ -43,7 +43,7 @@ from moerank.data.read.stream import (
     zeros,
 )
 from moerank.data.scaling import MissingRule, check_missing_rule
-from moerank.files import Json, open_regular, replacing
+from moerank.files import Json, cannot_write, open_regular, replacing
 from moerank.solvers import plugins
 
 MOST_LABEL = 2**31 - 1
@@ -224,31 +224,19 @@ def load_table(
     return read_table(path, columns, dtype=dtype, nulls=rule is not None).as_data(name or str(path), rule)
 
 
-def load_table_fold(
-    directory: str | os.PathLike[str],
-    *,
-    label: str | None = None,
-    query: str | None = None,
-    features: Iterable[str] | None = None,
-    exclude: Iterable[str] = (),
-    document: str | None = None,
-    query_weight: str | None = None,
-    document_weight: str | None = None,
-    missing: MissingRule | None = None,
-    dtype: DTypeLike = np.float64,
-) -> tuple[RankingData, RankingData, RankingData]:
+def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> tuple[RankingData, RankingData, RankingData]:
     """Read the training, validation and test table of a fold, all with the features of the training table.
 
     The folder holds ``train``, ``vali`` (or ``valid``, or ``validation``) and ``test``, each with an ending of
     `READERS`, of which the first found is read. By default a part with other columns than the training table is
-    refused. Other arguments and errors as in `load_table`.
+    refused. The options are the other arguments of `load_table`; errors as there.
     """
     folder = Path(directory)
     check_folder(folder, "load_table_fold reads the folder of one fold")
     paths = [_part(folder, names) for names in PARTS]
-    roles: dict[str, Any] = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
-    first = table_columns(paths[0], label=label, query=query, features=features, exclude=exclude, **roles)
-    roles |= {"label": first.label, "query": first.query, "features": first.features}
+    others = {name: options[name] for name in options.keys() & {"missing", "dtype"}}
+    roles = {name: value for name, value in options.items() if name not in others}
+    first = table_columns(paths[0], **roles)
     for path in paths[1:] if not first.given else ():
         expected = set(first.all)
         present = set(_table_reader(path).names(path, first.all))
@@ -256,7 +244,8 @@ def load_table_fold(
             if names:
                 what = f"the column {min(names)!r}, which {paths[0].name} {there}"
                 raise ValueError(f"{path} {here} {what}; list the columns that are features")
-    train, vali, test = (load_table(path, missing=missing, dtype=dtype, **roles) for path in paths)
+    roles = roles | {"label": first.label, "query": first.query, "features": first.features, "exclude": ()}
+    train, vali, test = (load_table(path, **roles, **others) for path in paths)
     return train, vali, test
 
 
@@ -284,51 +273,45 @@ def table_columns(
             raise ValueError(f"{path}: the file does not tell its column of the {role}; give {role}=")
     left_out = dict.fromkeys(exclude)
     present = reader.names(path, [*roles.values(), *left_out])
-    if fault := _fault_of_roles(roles, left_out, present):
-        raise ValueError(f"{path}: {fault}")
     used = {*roles.values(), *left_out}
     listed = tuple(stored.get("features", ())) if features is None else tuple(features)
     chosen = tuple(name for name in listed or present if name not in used) if features is None else listed
-    if fault := _fault_of_features(chosen, present, roles, given=features is not None):
+    if fault := _fault_of_columns(roles, left_out, chosen, present, given=features is not None):
         raise ValueError(f"{path}: {fault}")
     arrays = {f"{role}s": name for role, name in roles.items() if role not in ("label", "query")}
     return Columns(roles["label"], roles["query"], chosen, arrays, given=bool(listed or left_out))
 
 
-def _fault_of_roles(roles: Mapping[str, str], left_out: Iterable[str], present: Sequence[str]) -> str | None:
-    """Say which name of a column is not there, there twice, or given twice, if any."""
+def _fault_of_columns(
+    roles: Mapping[str, str], left_out: Iterable[str], chosen: tuple[str, ...], present: Sequence[str], *, given: bool
+) -> str | None:
+    """Say which column is not there, there twice, used twice or no feature, if any; `given` features were named."""
     counts, role_of = Counter(present), {name: role for role, name in reversed(list(roles.items()))}
+    used = Counter(chosen)
     for name, count in counts.items():
         if count > 1:
             return f"two columns are called {name!r}; give the columns distinct names"
-    for role, name in roles.items():
+    wanted = [(name, f"{role}= names the column of the {role}") for role, name in roles.items()]
+    wanted += [(name, "exclude= names columns to leave out") for name in left_out]
+    wanted += [(name, "features= names the columns of features") for name in chosen]
+    for name, remedy in wanted:
         if name not in counts:
-            return f"{unknown('column', name, present)}; {role}= names the column of the {role}"
+            return f"{unknown('column', name, present)}; {remedy}"
+    for role, name in roles.items():
         if role_of[name] != role:
             return f"the column {name!r} cannot be both {role_of[name]} and {role}"
-    absent = next((name for name in left_out if name not in counts), None)
-    return f"{unknown('column', absent, present)}; exclude= names columns to leave out" if absent else None
-
-
-def _fault_of_features(
-    chosen: tuple[str, ...], present: Sequence[str], roles: Mapping[str, str], *, given: bool
-) -> str | None:
-    """Say which column cannot be a feature, if any; `given` says whether they were named."""
-    if not chosen:
-        lacking = f"there is no column beside {roles['label']!r} and {roles['query']!r}; at least one feature is needed"
-        return "features is empty; at least one column is needed" if given else lacking
-    there, counts, role_of = set(present), Counter(chosen), {name: role for role, name in roles.items()}
     for name in chosen:
         if not given and name in ("", "__index_level_0__"):
             remedy = "write the table with index=False, or list the columns that are features"
             return f"the column {name!r} is an index that pandas wrote, no feature; {remedy}"
-        if name not in there:
-            return f"{unknown('column', name, present)}; features= names the columns of features"
         if name in role_of:
             return f"the column {name!r} is the {role_of[name]}, no feature"
-        if counts[name] > 1:
+        if used[name] > 1:
             return f"features names the column {name!r} twice"
-    return None
+    if chosen:
+        return None
+    lacking = f"there is no column beside {roles['label']!r} and {roles['query']!r}; at least one feature is needed"
+    return "features is empty; at least one column is needed" if given else lacking
 
 
 def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -> Documents:
@@ -462,16 +445,24 @@ def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
     return (numbers if (numbers.astype(str) == texts).all() else texts), offsets  # 07 is not 7
 
 
-def write_table(path: Path, documents: Documents) -> None:
+def write_documents(path: Path, documents: Documents) -> None:
     """Write documents as a Parquet file that tells its columns; NaN becomes a missing value."""
     names = documents.feature_names or tuple(str(number) for number in range(1, documents.X.shape[1] + 1))
     ids = {} if documents.documents is None else {"document": documents.documents}
     columns = {"label": documents.y, "query": documents.qid, **ids}
     roles = {name: name for name in columns} | {"features": names}
     columns |= dict(zip(names, map(np.ascontiguousarray, documents.X.T), strict=True))
-    content = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
-    with replacing(path) as file:
-        pq.write_table(content.replace_schema_metadata({ROLES: json.dumps({"roles": roles})}), file)
+    write_table(path, {name: pa.array(values, from_pandas=True) for name, values in columns.items()}, {"roles": roles})
+
+
+def write_table(path: Path, columns: Mapping[str, pa.Array], about: Json) -> None:
+    """Write columns as a Parquet file, whose metadata tell their roles; an OSError names the file."""
+    content = pa.table(columns).replace_schema_metadata({ROLES: json.dumps(about)})
+    try:
+        with replacing(path) as file:
+            pq.write_table(content, file)
+    except OSError as error:
+        raise cannot_write(path, error) from None
 
 
 def find_part(folder: Path, names: tuple[str, ...] = PARTS[0]) -> Path | None:
@@ -484,10 +475,8 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
     path = find_part(folder, names)
     if path is None:
         first, *others = _endings()
-        raise FileNotFoundError(
-            f"{folder}: looked for {', '.join(name + first for name in names)} (also {', '.join(others)}) "
-            f"and found {names_in(folder)}"
-        )
+        wanted = f"{', '.join(name + first for name in names)} (also {', '.join(others)})"
+        raise FileNotFoundError(f"{folder}: looked for {wanted} and found {names_in(folder)}")
     return path
 
 
@@ -606,21 +595,11 @@ def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
     """Return the names of the columns and the separator: that with all needed names, else with the most names."""
     with _csv_lines(path) as lines:
         first = next(lines, "")
-    headers = {}
-    for sign in SEPARATORS:
-        try:
-            headers[sign] = next(csv.reader([first], delimiter=sign, strict=True), [])
-        except csv.Error:  # quotes stand where they cannot with this separator
-            headers[sign] = []
+    headers = {sign: next(csv.reader([first], delimiter=sign), []) for sign in SEPARATORS}
     separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
     if not any(headers[separator]):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns")
     return headers[separator], separator
-
-
-def _csv_names(path: Path, needed: Sequence[str]) -> list[str]:
-    """Return the names of the columns; `needed` are some of them."""
-    return _csv_header(path, needed)[0]
 
 
 def _read_csv(path: Path, columns: Sequence[str], texts: Iterable[str]) -> Iterator[pa.RecordBatch]:
@@ -678,10 +657,8 @@ def _explain_csv(path: Path, columns: Columns, error: Exception) -> None:
     for row, (line, fields) in enumerate(rows):
         where = f"{path}, line {line}: "
         if len(fields) != len(names):
-            raise ValueError(
-                f"{where}{len(fields)} fields, but the header names {len(names)} columns; correct the line, or quote "
-                "fields that hold the separator"
-            )
+            named = f"but the header names {len(names)} columns"
+            raise ValueError(f"{where}{len(fields)} fields, {named}; quote fields that hold the separator")
         for name in numeric:
             text = fields[index[name]]
             if text not in MISSING and not _NUMBER.fullmatch(text):
@@ -719,7 +696,13 @@ def kind_of(*texts: str) -> str:
 
 
 _PARQUET = Reader(_read_parquet, _parquet_names, roles=_parquet_roles)
-_CSV = Reader(_read_csv, _csv_names, compressions=(".gz",), textual=True, explain=_explain_csv)
+_CSV = Reader(
+    _read_csv,
+    lambda path, needed: _csv_header(path, needed)[0],
+    compressions=(".gz",),
+    textual=True,
+    explain=_explain_csv,
+)
 
 READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".tsv": replace(_CSV, compressions=())}
 """The readers by the endings of their files, in the order in which the files of a folder are looked for."""

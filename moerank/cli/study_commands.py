@@ -12,22 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, is_quiet, keep, say, sentences, speaking
+from moerank.cli.messages import interruptible, is_quiet, quietly, say
 
 if TYPE_CHECKING:
     from moerank.studies.study import Study
 
 
-def study(
-    problems: Annotated[
-        list[str],
-        typer.Argument(help="Problem files, or shipped problems.", autocompletion=options.complete_problem),
-    ],
+def study_command(
+    problems: Annotated[list[str], typer.Argument(help="Problem files, or shipped problems.")],
     solvers: Annotated[
         str,
         typer.Option(
             help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value].",
-            autocompletion=options.complete_solvers,
         ),
     ] = "",
     ablate: Annotated[
@@ -38,15 +34,8 @@ def study(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each randomised solver; others run once.")] = 1,
     folds: Annotated[str, typer.Option(help="Folds separated by commas, or all.")] = "all",
-    workers: Annotated[
-        int, typer.Option(min=1, help="Number of processes with one thread each; it does not change results.")
-    ] = 1,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Run on the workers of this Dask scheduler, which need moerank and the data."
-        ),
-    ] = None,
+    workers: options.Workers = 1,
+    dask: options.Dask = None,
     data: options.Data = None,
     set_: options.Settings = None,
     out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/study"),
@@ -54,7 +43,6 @@ def study(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells and their states.")] = False,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
-    log: options.Log = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Run solvers on all folds of problems with several seeds, and compare them.
@@ -76,25 +64,25 @@ def study(
     moerank study mq2008 ohsumed --data ~/letor --solvers gas-e,fenchelrank,fsmrank --ablate mofsrank --seeds 5
     moerank study digits --solvers fsmrank,"fsmrank[lambda1=0]" --folds 1,2 --dry-run
     moerank study mq2008 --solvers rankboost --dask tcp://scheduler:8786
-    moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet --log study.log
+    moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
-    command = ["moerank", *sys.argv[1:]]
-    with speaking(quiet=quiet, log=log, command=command), sentences(), interruptible(command):
+    with quietly(quiet), interruptible(["moerank", *sys.argv[1:]]):
         from moerank.solvers import split
         from moerank.studies.study import Study
 
         names = split(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
-        changed = options.read_settings(set_ or [])
-        asked = Study(
-            problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=changed
+        settings = options.read_settings(set_ or [])
+        planned = Study(
+            problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=settings
         )
         if dry_run:
-            _show_cells(asked, as_json=as_json)
+            _show_cells(planned, as_json=as_json)
             return
-        _run(asked, workers, dask, retry_failed=retry_failed)
-        if _show_results(asked, as_json=as_json):
+        _run(planned, workers, dask, retry_failed=retry_failed)
+        _show_results(planned, as_json=as_json)
+        if planned.failures():
             raise typer.Exit(1)
 
 
@@ -125,32 +113,29 @@ def _show_cells(study: Study, *, as_json: bool) -> None:
     output().print(cell_table(states))
 
 
-def _show_results(study: Study, *, as_json: bool) -> bool:
-    """Print the means over folds and seeds, then the failures; return whether there are any."""
+def _show_results(study: Study, *, as_json: bool) -> None:
+    """Print the means over folds and seeds, then the failures."""
     from moerank.cli.tables import output, study_table
     from moerank.studies.results import Results
 
     failures = study.failures()
     if as_json:
-        rows = json.loads(study.frame().to_json(orient="records", double_precision=15))
+        cells = json.loads(study.frame().to_json(orient="records", double_precision=15))
         failed = [{"cell": cell.label, **failure} for cell, failure in failures.items()]
-        options.print_json({"cells": rows, "failures": failed})
-        return bool(failures)
+        options.print_json({"cells": cells, "failures": failed})
+        return
     results = Results(study.results())
     for problem in study.problems:
         if problem.name in results.problems and not is_quiet():
             output().print(study_table(problem, results.of(problem.name)))
-    lines = [f"failed: {cell.label}: {failure['error']}" for cell, failure in failures.items()]
+    for cell, failure in failures.items():
+        say(f"failed: {cell.label}: {failure['error']}")
     if failures:
-        lines.append("The folder failures has the tracebacks; --retry-failed runs these cells again.")
-    lines.append(f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}")
-    for line in lines:
-        keep(line)
-        say(line)
+        say("The folder failures has the tracebacks; --retry-failed runs these cells again.")
+    say(f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}")
     if results and not is_quiet():
         report = shlex.join(["moerank", "report", str(study.out)])
         say(f"{report} writes a page with tests, figures and chosen features")
-    return bool(failures)
 
 
 def _folds(folds: str) -> list[int] | None:
@@ -163,7 +148,7 @@ def _folds(folds: str) -> list[int] | None:
         raise ValueError(f"--folds {folds}: give numbers separated by commas, or all") from None
 
 
-def merge(
+def merge_command(
     folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
     out: Annotated[Path, typer.Option(help="Folder of the merged study: a new one, or that of a study to extend.")],
     allow_code: options.AllowCode = False,
