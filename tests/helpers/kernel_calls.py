@@ -97,7 +97,7 @@ def main():
     warnings.simplefilter("ignore")
     before = json.loads(ahead.RECORDED.read_text())
     if "--record" in sys.argv:  # the record may name kernels that are no more
-        ahead.RECORDED.write_text(json.dumps(dict.fromkeys(before, [])))
+        ahead.RECORDED.write_text(json.dumps({group: [] for group in before}))
     found = calls_of_a_run()
     if "--record" in sys.argv:
         listed = [entry for group in found.values() for entry in group]
