@@ -130,7 +130,7 @@ class StudyFigure:
             if value is not None and name not in self.takes:
                 raise ValueError(f"this figure takes no {name}; omit it")
         if metric is not None:
-            metric = mine.named_metric(metric, mine.kept_metrics)
+            metric = mine.named_metric(metric, mine.all_metrics)
             if metric not in mine.metrics and not self.of_chosen:
                 stored = " and ".join(mine.metrics)
                 raise ValueError(

@@ -11,7 +11,7 @@ one product each are usual.
 
 `advance_newton` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says
 which sums they need next. So an individual's weights do not depend on its company. `newton_lanes` drives it for listed
-pairs, `moerank.training.counted` for pairs that are counted.
+pairs, `CountedPairs` of `moerank.training.pairs` for pairs that are counted.
 """
 
 from __future__ import annotations

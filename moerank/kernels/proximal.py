@@ -8,7 +8,7 @@ over its own p pairs and its own features; FSMRank has costs cᵢ = 1 / sᵢ.
 
 `advance` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says where ℓ is
 needed next. So an individual's weights do not depend on its company. `proximal_lanes` drives it for listed pairs,
-`moerank.training.counted` for pairs that are counted.
+`CountedPairs` of `moerank.training.pairs` for pairs that are counted.
 """
 
 from __future__ import annotations

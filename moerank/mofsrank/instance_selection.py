@@ -77,8 +77,8 @@ class InstanceSelection(Stage):
     >>> import numpy as np
     >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
-    >>> kept = np.array([[True, False, False], [True, True, True]])
-    >>> InstanceSelection(train, metric=NDCG(2)).evaluate(kept)
+    >>> subsets = np.array([[True, False, False], [True, True, True]])
+    >>> InstanceSelection(train, metric=NDCG(2)).evaluate(subsets)
     array([[1., 0.],
            [3., 0.]])
     """
@@ -167,7 +167,7 @@ def evenly_spaced(n: int, most: int) -> Integers:
 def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> Mask:
     """Return at most `most` subsets (n_chosen, n_units) of a front, evenly spaced by size, the smallest first.
 
-    The size is the first column of F. With `include_all` the subset of all units is one of them, found or not.
+    The size is the first column of F. With `include_all` the subset of all units is one of them, whether it is in the front or not.
     """
     room = most - 1 if include_all else most
     order = np.lexsort(F.T[::-1])

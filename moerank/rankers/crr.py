@@ -16,9 +16,9 @@ from moerank.data import RankingData
 from moerank.kernels.algebra import product, square
 from moerank.kernels.losses import logistic_pass
 from moerank.rankers.base import Grid, LinearRanker
-from moerank.training.listed import ListedPairs
 from moerank.training.pair_loss import DIFFERENCE
 from moerank.training.pair_moments import PairMoments
+from moerank.training.pairs import ListedPairs
 from moerank.training.smooth import Expanded, dense_newton, solve_positive_definite
 
 CRRLoss = Literal["squared", "logistic"]

@@ -41,8 +41,8 @@ class CuttingPlaneRanker(LinearRanker):
         self._converged = planes.converged_
         return w
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if not self._converged:
             reason = (
                 f"max_iter={self.max_iter} cutting planes; raise max_iter or eps, or lower C"

@@ -177,8 +177,8 @@ class BestSubset(Selection, LinearRanker):
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         return self.path(train).scores(X)
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if (sizes := self.masks_.sum(axis=1)[self.gaps_ > 0]).size:
             span = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
             yield (

@@ -75,8 +75,8 @@ class FenchelRank(LargestWeightsPath):
         """Return r = 2⁻² … 2¹⁰; the paper tunes r but its grid is not known."""
         return [{"r": 2.0**power} for power in range(-2, 11)]
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if self.n_iter_ == self.max_iter and self.gap_ > self.tol:
             yield (
                 f"stopped at max_iter={self.max_iter} steps with a duality gap of {self.gap_:.3g}; raise max_iter or "

@@ -21,7 +21,7 @@ from moerank.rankers.fsm_rank import FSMRank, weights_of
 from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
-from moerank.training.listed import ListedPairs, lane_groups
+from moerank.training.pairs import ListedPairs, lane_groups
 
 
 @dataclass(eq=False, repr=False)

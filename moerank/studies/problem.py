@@ -243,7 +243,7 @@ class Problem(Section):
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the problem's file; None of a problem that has no file, or comes with the package."""
+        """The folder of the problem's file; None for a problem that has no file, or comes with the package."""
         return self._folder
 
     def located_in(self, folder: Path) -> Self:
@@ -473,8 +473,6 @@ def _problem_path(problem: str | Path) -> Path:
         return shipped[str(problem)]
     if Path(problem).exists() and not Path(problem).is_dir():
         return Path(problem)
-    if Path(problem).suffix == ".toml":
-        raise FileNotFoundError(f"there is no problem file {problem}; shipped problems are {', '.join(shipped)}")
     raise FileNotFoundError(unknown("problem", str(problem), shipped) + " (or give the path of a problem file)")
 
 
