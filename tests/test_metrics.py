@@ -102,7 +102,7 @@ def letor_value(metric, labels):
         return 1 / ranks[0] if ranks and ranks[0] <= (metric.k or ranks[0]) else 0.0
     if isinstance(metric, ERR):
         return expected_reciprocal_rank(metric, labels[: metric.k])
-    return sum(found / rank for found, rank in enumerate(ranks, start=1)) / max(len(ranks), 1)
+    return sum(count / rank for count, rank in enumerate(ranks, start=1)) / max(len(ranks), 1)
 
 
 def letor_per_query(metric, data, scores):
@@ -179,12 +179,12 @@ def test_an_individual_has_the_same_bits_in_any_batch(seed, width, cut, n_levels
     data = random_data(seed)
     scores = random_scores(data, width, seed, n_levels)
     for metric in METRICS:
-        whole = metric.score(data, scores)
+        together = metric.score(data, scores)
         np.testing.assert_array_equal(
-            np.concatenate([metric.score(data, scores[:, :cut]), metric.score(data, scores[:, cut:])]), whole
+            np.concatenate([metric.score(data, scores[:, :cut]), metric.score(data, scores[:, cut:])]), together
         )
         column = seed % width
-        assert metric.score(data, scores[:, column]) == whole[column]
+        assert metric.score(data, scores[:, column]) == together[column]
 
 
 @examples

@@ -77,8 +77,8 @@ def test_holm_rejects_what_the_sequential_procedure_rejects():
         p = rng.random(6) ** 3
         for alpha in (0.01, 0.05, 0.2):
             rejected = np.zeros(6, bool)
-            for place, i in enumerate(np.argsort(p)):
-                if p[i] > alpha / (6 - place):
+            for position, i in enumerate(np.argsort(p)):
+                if p[i] > alpha / (6 - position):
                     break
                 rejected[i] = True
             np.testing.assert_array_equal(holm(p) <= alpha, rejected)
@@ -88,11 +88,11 @@ def test_paired_comparison_equals_the_formula():
     rng = np.random.default_rng(2)
     a, b = rng.random(30), rng.random(30)
     a[:5] = b[:5]
-    found = compare_paired(a, b)
+    test = compare_paired(a, b)
     d = a - b
-    assert found.p == pytest.approx(stats.ttest_rel(a, b).pvalue, rel=1e-12)
-    assert (found.wins, found.ties, found.losses) == ((a > b).sum(), 5, (a < b).sum())
-    assert (found.difference, found.error) == (pytest.approx(d.mean()), pytest.approx(d.std(ddof=1) / np.sqrt(30)))
+    assert test.p == pytest.approx(stats.ttest_rel(a, b).pvalue, rel=1e-12)
+    assert (test.wins, test.ties, test.losses) == ((a > b).sum(), 5, (a < b).sum())
+    assert (test.difference, test.error) == (pytest.approx(d.mean()), pytest.approx(d.std(ddof=1) / np.sqrt(30)))
     assert compare_paired(a, a).p == 1.0
     assert compare_paired([0.5], [0.4]).p == 1.0  # one pair shows nothing
     assert compare_paired(a + 0.1, a).p < 1e-10

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from moerank.figures.style import CHOSEN, GREY, WIDTH, fit_height, in_style, put_note, put_title
+from moerank.figures.style import CHOSEN, GREY, WIDTH, finished, in_style
 from moerank.studies.evidence import Stability
 
 MOST_BARS = 20
@@ -59,7 +59,5 @@ def stability_figure(stability: Stability) -> Figure:
         for axes in (left, right):
             axes.tick_params(axis="y", length=0)
         finding, *risk = stability.sentences()
-        put_title(figure, finding)
-        put_note(figure, "".join(f"{sentence}. " for sentence in risk))
-        fit_height(figure, left, 0.3 + 0.12 * len(order))
-    return figure
+        note = "".join(f"{sentence}. " for sentence in risk)
+        return finished(figure, left, 0.3 + 0.12 * len(order), finding, note)

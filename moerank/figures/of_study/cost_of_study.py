@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import FAMILY_TITLES, MOST_LINES, Look, Panels, errors_noted, family_of
+from moerank.figures.panels import FAMILY_TITLES, MOST_LINES, Look, errors_noted, family_of, panels_figure
 from moerank.figures.style import GREY, far_below, put_log_scale
 
 LEAST = 1e-3
@@ -37,11 +37,7 @@ def cost_figure(view: View) -> Figure:
     """
     by_solver, metric = view.results.by_solver(), view.metric
     means = view.results.means()
-    times = {
-        solver: [run.times.processor for runs in folds.values() for run in runs] for solver, folds in by_solver.items()
-    }
-    seconds = {solver: float(np.mean([run.tuning + run.solver for run in runs])) for solver, runs in times.items()}
-    points = {solver: (max(LEAST, seconds[solver]), means[solver].mean(f"test {metric}")[0]) for solver in by_solver}
+    points = {s: (max(LEAST, mean.mean("seconds")[0]), mean.mean(f"test {metric}")[0]) for s, mean in means.items()}
     best = _unbeaten(points)
     poor = far_below({solver: value for solver, (_, value) in points.items()})
     values = [value for solver, (_, value) in points.items() if solver not in poor]
@@ -60,7 +56,8 @@ def cost_figure(view: View) -> Figure:
             changes = {} if filled else {"markerfacecolor": "white", "label": "_open"}
             look.plot(x, y, linestyle="none", markersize=MARKER, markevery=1, **changes)
 
-    panels = Panels(
+    figure = panels_figure(
+        draw,
         marked,
         marked,
         finding=f"{len(best)} of {len(by_solver)} solvers are unbeaten in both test {metric} and training time",
@@ -68,8 +65,7 @@ def cost_figure(view: View) -> Figure:
         labels=("Processor seconds of tuning and training", f"Test {metric}"),
         notes=[errors_noted(view.results, metric), f"↓ lies below the axis: {', '.join(below)}." if below else ""],
     )
-    panels.draw(draw)
-    (axes,) = panels.axes.values()
+    (axes,) = figure.axes
     put_log_scale(axes, [time for time, _ in points.values()])
     stairs = np.array([points[solver] for solver in best])
     axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
@@ -80,7 +76,7 @@ def cost_figure(view: View) -> Figure:
         for solver in poor:
             text = f"{solver} ↓"
             axes.annotate(text, points[solver], (-GAP, 0), textcoords="offset points", ha="right", fontsize=NAME_SIZE)
-    return panels.figure
+    return figure
 
 
 def _unbeaten(points: Mapping[str, Point]) -> list[str]:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import Look, Panels, beside_first, named
+from moerank.figures.panels import Look, apart_from_first, named, panels_figure
 from moerank.studies.result import Convergence
 from moerank.studies.results import NoResultsError
 
@@ -47,9 +47,9 @@ def hypervolume_figure(view: View) -> Figure:
     for solver, (_, low, mean, high) in last.items():
         several = len(runs[solver]) > len(by_solver[solver])  # a single seed has no quartiles
         ends[solver] = (low[-1], mean[-1], high[-1]) if several else (-np.inf, mean[-1], np.inf)
-    shown, finding = beside_first(ends, largest=True)
+    shown, finding = apart_from_first(ends, largest=True)
     if not np.isfinite([low for low, _, _ in ends.values()]).any():
-        finding = "One seed of each search: no difference is shown"
+        finding = "One seed of each search: too few to tell a difference"
 
     def draw(look: Look) -> None:
         evaluations, low, mean, high = curves.get((look.label, stages[look.column]), np.empty((4, 0)))
@@ -57,7 +57,8 @@ def hypervolume_figure(view: View) -> Figure:
         if len(mean) or not look.faint:  # its line in the legend
             look.plot(evaluations, mean, marker=None)
 
-    return Panels(
+    return panels_figure(
+        draw,
         list(runs),
         shown,
         list(stages),
@@ -66,7 +67,7 @@ def hypervolume_figure(view: View) -> Figure:
         labels=("Evaluations", "Hypervolume of the front"),
         same_x=False,
         notes=[named("No search", [solver for solver in by_solver if solver not in runs])],
-    ).draw(draw)
+    )
 
 
 def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
