@@ -53,10 +53,13 @@ def solver_style(number: int) -> Style:
     }
 
 
-def family_of(solver: str) -> str:
-    """Return the family of a solver by its label; that of a Python object, which no table has, is "given"."""
-    entry = solver_table().get(solver.partition("[")[0])
-    return GIVEN if entry is None else entry.family
+def by_family(solvers: Sequence[str]) -> dict[str, list[str]]:
+    """Return the solvers of each family by its title; those of Python objects, which no table has, are "given"."""
+    table = solver_table()
+    entries = {solver: table.get(solver.partition("[")[0]) for solver in solvers}
+    families = {solver: GIVEN if entry is None else entry.family for solver, entry in entries.items()}
+    members = {title: [s for s in solvers if families[s] == family] for family, title in FAMILY_TITLES.items()}
+    return {title: names for title, names in members.items() if names}
 
 
 def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
@@ -67,8 +70,7 @@ def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
     validation = {name: means.mean(f"validation {among.metric}")[0] for name, means in among.means().items()}
     selecting = by_validation(among)
     others = sorted(validation.keys() - {*selecting}, key=lambda solver: (-validation[solver], solver))
-    first = {family_of(solver): solver for solver in reversed([*selecting, *others])}
-    return [first[family] for family in FAMILY_TITLES if family in first]
+    return [best for best, *_ in by_family([*selecting, *others]).values()]
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,13 @@ beats in both are filled and joined.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import FAMILY_TITLES, MOST_LINES, Look, errors_noted, family_of, panels_figure
+from moerank.figures.panels import MOST_LINES, Look, by_family, errors_noted, non_dominated, panels_figure
 from moerank.figures.style import GREY, far_below, put_log_scale
 
 LEAST = 1e-3
@@ -24,8 +23,6 @@ NAME_SIZE = 6
 MARKER = 3.5
 GAP = 3.0
 """Points between a marker and its name."""
-
-Point: TypeAlias = tuple[float, float]
 
 
 def cost_figure(view: View) -> Figure:
@@ -38,15 +35,14 @@ def cost_figure(view: View) -> Figure:
     by_solver, metric = view.results.by_solver(), view.metric
     means = view.results.means()
     points = {s: (max(LEAST, mean.mean("seconds")[0]), mean.mean(f"test {metric}")[0]) for s, mean in means.items()}
-    best = _unbeaten(points)
+    best = [list(points)[row] for row in non_dominated(np.array(list(points.values())) * (1.0, -1.0))]
     poor = far_below({solver: value for solver, (_, value) in points.items()})
     values = [value for solver, (_, value) in points.items() if solver not in poor]
     edge = min(values) - 0.1 * (max(values) - min(values))
     points |= {solver: (points[solver][0], edge) for solver in poor}
     below = [f"{solver} {value:.3f}" for solver, value in poor.items()]
     many = len(by_solver) > MOST_LINES
-    families = {f: title for f, title in FAMILY_TITLES.items() if any(family_of(solver) == f for solver in by_solver)}
-    members = {title: [solver for solver in by_solver if family_of(solver) == f] for f, title in families.items()}
+    members = by_family(list(by_solver))
     marked = list(members) if many else list(by_solver)
 
     def draw(look: Look) -> None:
@@ -79,16 +75,7 @@ def cost_figure(view: View) -> Figure:
     return figure
 
 
-def _unbeaten(points: Mapping[str, Point]) -> list[str]:
-    """Return the solvers that no other solver equals or beats in both objectives, the fastest first."""
-    best: list[str] = []
-    for solver in sorted(points, key=lambda name: (points[name][0], -points[name][1])):
-        if not best or points[solver][1] > points[best[-1]][1]:
-            best.append(solver)
-    return best
-
-
-def _name(axes: Axes, names: Sequence[str], points: Mapping[str, Point]) -> None:
+def _name(axes: Axes, names: Sequence[str], points: Mapping[str, tuple[float, float]]) -> None:
     """Write names above and left of their markers, where nothing beats them, each above the one before it."""
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # determines the positions of the axes
     least = -np.inf

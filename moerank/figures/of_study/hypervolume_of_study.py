@@ -37,14 +37,12 @@ def hypervolume_figure(view: View) -> Figure:
     stages = {stage.replace("_", " ").capitalize(): stage for stage in names}
 
     curves = {
-        (solver, stage): _curve([(fold, history[stage]) for fold, history in histories if stage in history])
+        solver: {stage: _curve([(fold, history[stage]) for fold, history in histories]) for stage in histories[0][1]}
         for solver, histories in runs.items()
-        for stage in names
-        if any(stage in history for _, history in histories)
     }
-    last = {solver: curves[solver, [stage for stage in names if (solver, stage) in curves][-1]] for solver in runs}
     ends = {}
-    for solver, (_, low, mean, high) in last.items():
+    for solver, by_stage in curves.items():
+        _, low, mean, high = list(by_stage.values())[-1]
         several = len(runs[solver]) > len(by_solver[solver])  # a single seed has no quartiles
         ends[solver] = (low[-1], mean[-1], high[-1]) if several else (-np.inf, mean[-1], np.inf)
     shown, finding = apart_from_first(ends, largest=True)
@@ -52,7 +50,7 @@ def hypervolume_figure(view: View) -> Figure:
         finding = "One seed of each search: too few to tell a difference"
 
     def draw(look: Look) -> None:
-        evaluations, low, mean, high = curves.get((look.label, stages[look.column]), np.empty((4, 0)))
+        evaluations, low, mean, high = curves[look.label].get(stages[look.column], np.empty((4, 0)))
         look.fill(evaluations, low, high)
         if len(mean) or not look.faint:  # its line in the legend
             look.plot(evaluations, mean, marker=None)
