@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import glob
 import json
 import math
 import os
 import secrets
 import stat
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,8 +44,7 @@ def prepare_folder(folder: Path) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Yield a file to write that replaces `path` when it is complete and flushed to the disk.
 
-    The file has a random name next to `path` until then, so several processes may write at once. `remains_of` returns
-    the files that killed processes have left.
+    The file has a random name next to `path` until then, so several processes may write at once.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -73,11 +72,6 @@ def replace_file(path: Path, content: bytes) -> None:
             file.write(content)
     except OSError as error:
         raise cannot_write(path, error) from None
-
-
-def remains_of(path: Path) -> list[Path]:
-    """Return the temporary files of `path` that killed processes have left."""
-    return sorted(path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 16}.tmp"))
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -124,6 +118,17 @@ def read_text(path: Path, limit: int) -> str:
 
 Json: TypeAlias = dict[str, Any]
 """An object of JSON."""
+
+
+def read_toml(path: Path, limit: int) -> Json:
+    """Return the values of a TOML file of at most `limit` bytes; a ValueError names the file."""
+    text = read_text(path, limit)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"{path}: not a TOML file: nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
 
 
 def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any:

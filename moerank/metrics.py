@@ -149,9 +149,6 @@ class Metric(ABC):
         `W`, of shape (n_individuals, n_features), is float64. The bits are `per_query`'s, but scores are not all held.
         The metrics of this package take as many threads as there are `workers`, which changes no bit.
         """
-        return self._of_linear(data, W, workers)
-
-    def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
         return self.values(data, linear_scores(data.X, W))
 
     def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
@@ -159,7 +156,7 @@ class Metric(ABC):
         return self._sum_of_linear(data, W, workers) / data.total_weight
 
     def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
-        values = self._of_linear(data, W, workers)
+        values = self.of_linear(data, W, workers=workers)
         sums: Matrix = sum_over_queries(values if (v := data.query_weights) is None else values * v[:, None])
         return sums
 
@@ -197,7 +194,7 @@ class _CountedMetric(Metric):
     def values(self, data: RankingData, scores: Matrix) -> Matrix:
         return self._kernel(scores, data.offsets, *self._plan_of(data))
 
-    def _of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
+    def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
         # The kernels that count to rank 16 serve gains alone.
         few = few_ranks(*self._plan_of(data)) if self._kernel is normalised_gain else None
         if few is None:

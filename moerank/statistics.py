@@ -150,6 +150,12 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p)
 
 
+LEVEL = 0.05
+"""Level of the tests."""
+
+FEWEST_QUERIES = 30
+"""Fewer queries that can differ show nothing."""
+
 SETTLED = 150
 """From so many values on, a large difference that none of them shows is too rare to matter."""
 
@@ -326,6 +332,25 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
     shares = np.linspace(0.0, 1.0, 101)[:-1]
     with np.errstate(over="ignore"):
         return float(np.exp(np.log1p(np.outer(shares, gains)).sum(axis=1)).mean())
+
+
+def shown_above(differences: Vector, value: float) -> bool:
+    """Return whether the mean of all queries is shown to be above a value, at the level of .05.
+
+    From 30 differences on, by `p_above`. For fewer, and where all differences are equal, by `e_value`, which assumes
+    nothing but independent queries.
+    """
+    if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
+        return p_above(differences, value) < LEVEL
+    return e_value(differences, value) > 1 / LEVEL
+
+
+def largest_loss(differences: Vector) -> float:
+    """Return the smallest margin, at most 1, by which the mean of all queries is shown to be above −margin."""
+    if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
+        return float(min(1.0, -mean_interval(differences, 1 - 2 * LEVEL)[0]))
+    margins = np.linspace(0.001, 1.0, 1000).tolist()
+    return next((margin for margin in margins if shown_above(differences, -margin)), 1.0)
 
 
 def _studentised(d: Vector, value: float) -> float:

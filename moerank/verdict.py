@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from html import escape
 from math import ceil, isfinite
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from moerank.arrays import Vector
-from moerank.statistics import mean_and_error, mean_interval, p_differs, p_not_within
+from moerank.statistics import FEWEST_QUERIES, LEVEL, mean_and_error, mean_interval, p_differs, p_not_within
 
 Part: TypeAlias = Literal["test", "validation", "new"]
 
@@ -19,12 +19,6 @@ Finding: TypeAlias = Literal["loss", "gain", "none"]
 
 MARGIN = 0.005
 """Default of the largest difference of a metric that does not matter in practice."""
-
-LEVEL = 0.05
-"""Level of the tests."""
-
-FEWEST_QUERIES = 30
-"""Fewer queries that can differ show nothing."""
 
 STANDARD_ERRORS_FOR_80_PERCENT_POWER = 2.8
 """Standard errors that a difference must have to be detected in four draws of five."""
@@ -67,7 +61,8 @@ class Verdict(BaseModel):
     nothing and show no equivalence. ``tests/benchmarks/verdict.py`` simulates level, coverage and power.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    # What follows from the differences is stored for readers of the file, and computed anew.
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False)
 
     part: Part
     metric: str
@@ -80,19 +75,6 @@ class Verdict(BaseModel):
     against: str = ""
     rival: str = ""
     level: Annotated[float, Field(gt=0, le=LEVEL)] = LEVEL
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _read(cls, values: Any, read: Any) -> Any:
-        """Check what is stored beside the differences and follows from them."""
-        if not isinstance(values, dict):
-            return read(values)
-        computed = {name: values[name] for name in cls.model_computed_fields if name in values}
-        verdict = read({name: value for name, value in values.items() if name not in computed})
-        for name, value in computed.items():
-            if value != getattr(verdict, name):
-                raise ValueError(f"{name} is {value!r}, but the differences say {getattr(verdict, name)!r}")
-        return verdict
 
     @property
     def n_differing(self) -> int:
@@ -163,7 +145,7 @@ class Verdict(BaseModel):
         optimistic = f" (optimistic: these queries chose it{allowed_for})" if self.part == "validation" else ""
         return (
             f"estimated {word} {_short(abs(change))} {self.metric}{self._spread(change)}{other} on {self.counted}: "
-            f"{self._found}{optimistic}"
+            f"{self._findings}{optimistic}"
         )
 
     def with_rival(self, other: Verdict, name: str) -> Self:
@@ -194,7 +176,7 @@ class Verdict(BaseModel):
         return f"the {self.n_differing:,} of {self.n_queries:,} {self.part} queries that can differ"
 
     @property
-    def _found(self) -> str:
+    def _findings(self) -> str:
         within = f"within {_short(self.margin)}"
         if self.n_differing < FEWEST_QUERIES:
             return f"too few to tell{self._enough}"

@@ -105,6 +105,8 @@ def test_an_included_feature_counts_at_weight_0(fold):
         ({"exclude": range(8)}, "exclude leaves none of the 8 features"),
         ({"max_feature": 3}, "unknown limit 'max_feature'; did you mean 'max_features'"),
         ({"max_features": 2.5}, "max_features must be an integer, not 2.5"),
+        ({"max_features": 0}, "max_features must be at least 1, not 0"),
+        ({"max_cost": -1}, "max_cost should be greater than or equal to 0, not -1"),
         ({"max_cost": 3.0}, "max_cost needs to know what the features cost"),
         ({"costs": {"f0": 1.0}}, "costs: unknown feature 'f0'"),
         ({"costs": {0: 1.0}}, "costs: nothing is given for feature 'relevant 3'"),
@@ -118,9 +120,6 @@ def test_what_cannot_be_kept_is_refused_before_the_search(fold, limits, message,
         MOFSRank(**SMALL, limits=limits).fit(fold[0])
     with pytest.raises(ValueError, match=message):
         FeatureSelection(fold[0], limits=Limits(**limits))
-
-
-def test_groups_are_needed_where_bits_stand_for_them(fold):
     with pytest.raises(ValueError, match="by_group needs groups of features"):
         MOFSRank(**SMALL | {"feature_selection": {"by_group": True}}).fit(fold[0])
 

@@ -102,7 +102,7 @@ def letor_value(metric, labels):
         return 1 / ranks[0] if ranks and ranks[0] <= (metric.k or ranks[0]) else 0.0
     if isinstance(metric, ERR):
         return expected_reciprocal_rank(metric, labels[: metric.k])
-    return sum(count / rank for count, rank in enumerate(ranks, start=1)) / max(len(ranks), 1)
+    return sum(n_hits / rank for n_hits, rank in enumerate(ranks, start=1)) / max(len(ranks), 1)
 
 
 def letor_per_query(metric, data, scores):
@@ -286,7 +286,7 @@ def test_single_features_score_as_letors_scripts_say(folds, name, metric, publis
         (np.zeros((2, 3)), r"shape \(2, 3\)"),
         (np.zeros((3, 1, 1)), r"shape \(3, 1, 1\)"),
         (["a", "b", "c"], "must be numbers"),
-        ([0.0, np.nan, 0.0], "row 1 is nan; .* check the weights"),
+        ([0.0, np.nan, 0.0], "row 1 is nan; .* check the ranker's weights"),
         ([[0, 0], [0, 0], [0, -np.inf]], "row 2, individual 1 is -inf"),
     ],
 )

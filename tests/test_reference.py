@@ -49,7 +49,7 @@ def test_every_key_of_a_problem_file_has_its_row(pages):
 
 def test_a_key_is_there_with_type_range_and_default(pages):
     text = "\n".join(page for name, page in pages.items() if name.startswith("problem_files/"))
-    assert rows(text, "## [feature_selection]")["population"][:2] == ["whole number from 2 to 10,000,000", "`100`"]
+    assert rows(text, "## [feature_selection]")["population"][:2] == ["whole number from 2", "`100`"]
     assert rows(text, "## [data] split")["folds"][0] == "whole number from 3 to 1,000"
     assert rows(text, "## [search]")["margin"][:2] == ["number above 0", "`0.005`"]
     assert rows(text, '## [data] with source = "digits"')["n_queries"][0] == "whole number from 5"

@@ -69,9 +69,9 @@ def test_score_is_the_metric_of_the_predictions(fold):
     assert ranker.score(X_test, y_test, qid=qid_test) == ranker.score(test) == expected
     solver = mr.MOFSRank(**TINY, metric="P@3").fit(X, y, qid=qid)
     assert solver.score(test) == mr.Precision(3).score(test, solver.predict(X_test))
-    with pytest.raises(ValueError, match=r"score needs qid, for the training data had \d+ queries"):
+    with pytest.raises(ValueError, match=r"score needs qid, because the training data had \d+ queries"):
         ranker.score(X_test, y_test)
-    with pytest.raises(ValueError, match="qid must not be given beside a RankingData"):
+    with pytest.raises(ValueError, match="qid must not be given with a RankingData"):
         ranker.score(test, qid=qid_test)
     with pytest.raises(ValueError, match="test data: y is missing"):
         ranker.score(X_test, qid=qid_test)

@@ -88,11 +88,11 @@ def test_paired_comparison_equals_the_formula():
     rng = np.random.default_rng(2)
     a, b = rng.random(30), rng.random(30)
     a[:5] = b[:5]
-    test = compare_paired(a, b)
+    result = compare_paired(a, b)
     d = a - b
-    assert test.p == pytest.approx(stats.ttest_rel(a, b).pvalue, rel=1e-12)
-    assert (test.wins, test.ties, test.losses) == ((a > b).sum(), 5, (a < b).sum())
-    assert (test.difference, test.error) == (pytest.approx(d.mean()), pytest.approx(d.std(ddof=1) / np.sqrt(30)))
+    assert result.p == pytest.approx(stats.ttest_rel(a, b).pvalue, rel=1e-12)
+    assert (result.wins, result.ties, result.losses) == ((a > b).sum(), 5, (a < b).sum())
+    assert (result.difference, result.error) == (pytest.approx(d.mean()), pytest.approx(d.std(ddof=1) / np.sqrt(30)))
     assert compare_paired(a, a).p == 1.0
     assert compare_paired([0.5], [0.4]).p == 1.0  # one pair shows nothing
     assert compare_paired(a + 0.1, a).p < 1e-10

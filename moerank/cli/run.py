@@ -147,9 +147,9 @@ def run_command(
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
     """Refuse to replace files that have the names of a run's files, but come from elsewhere."""
     from moerank.figures.of_run import RUN_FIGURES
-    from moerank.studies.result import FILES, is_of_a_run
+    from moerank.studies.result import FILES, RESULT
 
-    if any(map(is_of_a_run, folders)):
+    if any((folder / RESULT).exists() for folder in folders):
         return
     names = [*FILES, *names, *(f"{figure}.png" for figure in RUN_FIGURES)]
     for folder in folders:

@@ -15,7 +15,7 @@ from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import check_square
 from moerank.data.ranking_data import RankingData
 from moerank.files import Json
-from moerank.kernels.products import product, square
+from moerank.kernels.algebra import product, square
 
 
 @dataclass(frozen=True)

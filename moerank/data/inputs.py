@@ -99,9 +99,7 @@ def require_same_index(X: object, values: object, name: str) -> None:
     if not isinstance(X, pd.DataFrame | pd.Series) or not isinstance(values, pd.DataFrame | pd.Series):
         return
     if len(X) == len(values) and not X.index.equals(values.index):
-        raise ValueError(
-            f"{name} has another index than X; give {name}.loc[X.index], or {name}.to_numpy() to go by row"
-        )
+        raise ValueError(f"{name} has another index than X; give {name}.loc[X.index], or {name}.to_numpy() by row")
 
 
 def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:

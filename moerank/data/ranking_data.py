@@ -30,7 +30,7 @@ from moerank.data.scaling import (
     check_missing_rule,
     fill_in_place,
 )
-from moerank.kernels.pair_pass import enumerate_pairs
+from moerank.kernels.pair_pass import PairGroups, enumerate_pairs
 
 T = TypeVar("T")
 
@@ -106,6 +106,11 @@ class PreferencePairs:
         winner = np.flatnonzero(beaten).astype(np.int32)
         better, worse = enumerate_pairs(y, offsets, int(first[-1]))
         return cls(better, worse, first, winner)
+
+    @property
+    def groups(self) -> PairGroups:
+        """The pairs as kernels read them."""
+        return self.first, self.winner, self.worse
 
     def __len__(self) -> int:
         return len(self.better)

@@ -24,7 +24,7 @@ from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.describe import feature_correlations
-from moerank.evolution.operators import Packed, RowMutation, own_stream, pack_rows, unpack_rows
+from moerank.evolution.operators import BitFlip
 
 Form: TypeAlias = Literal["additive", "convex", "product"]
 Decay: TypeAlias = Literal["inverse", "exp", "geometric", "linear"]
@@ -126,7 +126,7 @@ def _shares_of_selected(X: Mask, correlation: Matrix) -> Matrix:
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
-class AdaptiveBitFlip(RowMutation):
+class AdaptiveBitFlip(BitFlip):
     """Bit flip with probabilities that depend on the feature, its bit and the generation.
 
     Parameters
@@ -185,16 +185,17 @@ class AdaptiveBitFlip(RowMutation):
         switch_on, switch_off = (_FORMS[self.form](pm, alpha, degree) for degree in (self.importance, redundancy))
         return np.minimum(1.0, np.where(X, switch_off, switch_on))
 
-    def mutate(
-        self, problem: Problem, X: Packed, *, random_state: np.random.Generator, algorithm: Algorithm | None = None
-    ) -> Packed:
-        """Return mutated packed rows. `algorithm` knows how far the search is."""
+    def flip(
+        self, problem: Problem, rows: list[Mask], random_state: np.random.Generator, algorithm: Algorithm | None
+    ) -> None:
+        """Flip bits of the rows in place. `algorithm` knows how far the search is."""
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
             raise TypeError(
                 "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not tell its operators; "
                 'take make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
             )
-        strings = unpack_rows(X, problem.n_var)
-        probability = self.probabilities(strings, algorithm.n_iter - 1, algorithm.termination.perc)
-        return X ^ pack_rows(own_stream(random_state).random(strings.shape) < probability)
+        X = np.array(rows)
+        flips = random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
+        for row, flipped in zip(rows, flips, strict=True):
+            row ^= flipped

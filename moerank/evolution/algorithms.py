@@ -1,4 +1,4 @@
-"""Table of the pymoo algorithms that work on bit strings."""
+"""Table of the pymoo algorithms that work on bit strings, and a faster NSGA-II."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from math import comb
 from typing import Any, TypeAlias
 
 import numpy as np
+from pymoo.algorithms.moo import nsga2
 from pymoo.core.algorithm import Algorithm
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem
+from pymoo.core.survival import Survival
+from pymoo.operators.selection.tournament import TournamentSelection
 
-from moerank.arrays import Matrix
+from moerank.arrays import Integers, Matrix
 from moerank.checks import Parameters, check_at_least, unknown
-from moerank.evolution.bit_search import BitSearch
+from moerank.evolution.bit_search import BitSearch, crowding_distances, front_numbers, refuse_constraints
 from moerank.evolution.daea import DAEA
 from moerank.evolution.mffs import MFFS
-from moerank.evolution.nsga2 import NSGA2
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
@@ -26,6 +30,66 @@ Operators: TypeAlias = Parameters
 
 Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Function of the size of the population and the operators of a stage that returns a pymoo algorithm."""
+
+
+class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
+    """pymoo's NSGA-II with its tournaments and its survival on arrays; `settings` are pymoo's.
+
+    With the same seed the draws are those of pymoo, bit for bit. So are the populations, except for ties in crowding
+    distance: a stable sort orders them here, where pymoo's sort depends on the processor. Problems with constraints
+    are refused.
+    """
+
+    def __init__(self, pop_size: int = 100, **settings: object) -> None:
+        selection = TournamentSelection(func_comp=_tournament_winners)
+        super().__init__(pop_size, selection=selection, survival=_RankAndCrowding(filter_infeasible=False), **settings)
+
+    def _setup(self, problem: Problem, **settings: object) -> None:
+        refuse_constraints(self, problem)
+
+    def _set_optimum(self) -> None:
+        self.opt = self.pop[self.pop.get("rank") == 0]
+
+
+def _tournament_winners(
+    population: Population, pairs: Integers, *, random_state: np.random.Generator, **settings: object
+) -> Integers:
+    """Return the winner of each pair (n, 2), by dominance, crowding distance or chance."""
+    F, crowding = population.get("F", "crowding")
+    a, b = pairs.T
+    better, worse = (F[a] < F[b]).any(axis=1), (F[a] > F[b]).any(axis=1)
+    level = better == worse
+    first = np.where(level, crowding[a] > crowding[b], better)
+    tied = np.flatnonzero(level & (crowding[a] == crowding[b]))
+    first[tied] = random_state.integers(2, size=len(tied)) == 0
+    return np.where(first, a, b)
+
+
+class _RankAndCrowding(Survival):  # type: ignore[misc]
+    """Survival of the first fronts; the last one is cut by crowding distance."""
+
+    def _do(
+        self,
+        problem: Problem,
+        pop: Population,
+        *,
+        n_survive: int,
+        random_state: np.random.Generator,
+        **settings: object,
+    ) -> Population:
+        rank = front_numbers(F := pop.get("F"))
+        crowding = crowding_distances(F, rank)
+        rows = np.argsort(rank, kind="stable")
+        # All of the last front at first.
+        rows = rows[: np.searchsorted(rank[rows], rank[rows[n_survive - 1]], side="right")]
+        if len(rows) > n_survive:
+            front = np.flatnonzero(rank == rank[rows[-1]])
+            drawn = front[random_state.permutation(len(front))]
+            last = drawn[np.argsort(crowding[drawn], kind="stable")[len(rows) - n_survive :]][::-1]
+            rows = np.concatenate((rows[: n_survive - len(last)], last))
+        survivors = pop[rows]
+        survivors.set("rank", rank[rows], "crowding", crowding[rows])
+        return survivors
 
 
 def _with_directions(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
@@ -56,16 +120,16 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Algorith
     from pymoo.algorithms.moo.moead import ParallelMOEAD
 
     # MOEA/D replaces neighbours one by one and has no elimination of duplicates.
-    given = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
-    algorithm = ParallelMOEAD(_directions(population, n_objectives), n_neighbors=min(20, population), **given)
+    usable = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
+    algorithm = ParallelMOEAD(_directions(population, n_objectives), n_neighbors=min(20, population), **usable)
     # Adaptive mutation needs the algorithm, which only MOEA/D does not pass to its operators.
     algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
     return algorithm
 
 
 def _bit_search(name: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
-    given = {key: operators[key] for key in ("sampling", "repair") if key in operators}
-    return BIT_SEARCHES[name](population, **given)
+    usable = {key: operators[key] for key in ("sampling", "repair") if key in operators}
+    return BIT_SEARCHES[name](population, **usable)
 
 
 def _imported(path: str) -> Any:

@@ -8,6 +8,7 @@ from typing import ClassVar, TypeAlias
 import moocore
 import numpy as np
 from numpy.typing import NDArray
+from pymoo.core.algorithm import Algorithm
 from pymoo.core.initialization import Initialization
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
@@ -17,15 +18,13 @@ from pymoo.util.display.multi import MultiObjectiveOutput
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
-from moerank.evolution.archive import row_digests
-from moerank.evolution.rows import RowAlgorithm, Rows
 
 Start: TypeAlias = Mask | Population | Sampling
 """An initial population: bool rows (n, n_var), a pymoo Population, which may be evaluated, or a pymoo Sampling."""
 
 
-class BitSearch(RowAlgorithm):
-    """A pymoo algorithm whose individuals are bool strings, kept as the rows of one array.
+class BitSearch(Algorithm):  # type: ignore[misc]
+    """A pymoo algorithm whose individuals are bool strings, with its population in two arrays, too.
 
     A subclass implements three steps: `_start` draws the first strings, `_mate` makes the next batch, and `_survive`
     selects the next population. They read the population from `X` and `F` and draw from ``self.random_state`` alone.
@@ -48,8 +47,8 @@ class BitSearch(RowAlgorithm):
         The population, in the order of ``pop``.
     F : ndarray, shape (n, n_objectives)
         Its objectives.
-    rows, pop, off, opt
-        See `RowAlgorithm`.
+    pop, off, opt : Population
+        As in pymoo.
 
     Raises
     ------
@@ -127,49 +126,49 @@ class BitSearch(RowAlgorithm):
             )
 
     def _setup(self, problem: Problem, **settings: object) -> None:
-        super()._setup(problem, **settings)
+        refuse_constraints(self, problem)
         self.check_objectives(problem.n_obj)
-        self.rows = self.pop = Rows(np.empty((0, problem.n_var), np.bool_), [], np.empty((0, problem.n_obj)))
+        self._hold(Population.empty())
 
-    @property
-    def X(self) -> Mask:
-        """The population."""
-        return self.rows.X
+    def _hold(self, population: Population) -> None:
+        """Make these individuals the population."""
+        self.pop = population
+        self.X, self.F = self._arrays(population)
 
-    @property
-    def F(self) -> Matrix:
-        """Its objectives."""
-        return self.rows.F
+    def _arrays(self, population: Population) -> tuple[Mask, Matrix]:
+        X = np.array([individual.X for individual in population], np.bool_)
+        F = np.array([individual.F for individual in population], np.float64)
+        return X.reshape(-1, self.problem.n_var), F.reshape(-1, self.problem.n_obj)
 
     def _initialize_infill(self) -> Population | None:
         given = self._given()
         missing = self.pop_size - len(given)
         return self._first_batch(given, self._start(missing) if missing > 0 else self.X[:0])
 
-    def _initialize_advance(self, infills: Population | None = None, **kwargs: object) -> None:
-        self._advance(infills)
+    def _initialize_advance(self, infills: Population, **kwargs: object) -> None:
+        self._select(infills)
 
-    def _infill(self) -> Rows | Population | None:
+    def _infill(self) -> Population | None:
         X = self._strings(self._mate())
         if not len(X):
             self._refuse_or_end()
             return None
-        X = X[self._sent(X)]
-        return Rows(X, row_digests(X))
+        return Population.new("X", X[self._sent(X)])
 
-    def _advance(self, infills: Rows | Population | None = None, **kwargs: object) -> None:
-        if infills is None:
-            return
-        batch = infills if isinstance(infills, Rows) else Rows.of(infills)
-        both = self.rows + batch if len(self.rows) else batch
-        self.rows = self.pop = both.take(self._survive(both.X, both.F))
+    def _advance(self, infills: Population | None = None, **kwargs: object) -> None:
+        if infills is not None:
+            self._select(Population.merge(self.pop, infills))
+
+    def _select(self, both: Population) -> None:
+        """Let the survivors of the population and the evaluated batch be the population."""
+        self._hold(both[self._survive(*self._arrays(both))])
 
     def _set_optimum(self) -> None:
         if self.F.shape[1] == 1:
-            self.opt = self.rows.take(self.F.argmin(axis=0))
+            self.opt = self.pop[self.F.argmin(axis=0)]
         else:
             best = np.flatnonzero(moocore.is_nondominated(self.F, keep_weakly=True))
-            self.opt = self.rows.take(best[first_of_equals(self.X[best])])
+            self.opt = self.pop[best[first_of_equals(self.X[best])]]
 
     def _given(self) -> Population:
         """Return the given individuals of the initial population."""
@@ -183,7 +182,7 @@ class BitSearch(RowAlgorithm):
 
     def _first_batch(self, given: Population, X: Mask) -> Population | None:
         """Return the given individuals, which may be evaluated, with those of the strings `X`."""
-        population = Population.merge(given, Rows(self._strings(X), []).individuals())
+        population = Population.merge(given, Population.new("X", self._strings(X)))
         if not len(population):
             self._refuse_or_end()
             return None
@@ -191,7 +190,10 @@ class BitSearch(RowAlgorithm):
 
     def _strings(self, X: Mask) -> Mask:
         """Return the non-empty rows, repaired."""
-        X = self._checked(self._repaired(X[X.any(axis=1)]))
+        X = X[X.any(axis=1)]
+        if self.repair is not None and len(X):
+            X = self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self)
+        X = self._checked(X)
         return X[X.any(axis=1)]
 
     def _sent(self, X: Mask) -> Integers:
@@ -199,7 +201,7 @@ class BitSearch(RowAlgorithm):
         return np.arange(len(X)) if self.sends_copies else first_of_equals(X)
 
     def _refuse_or_end(self) -> None:
-        if not len(self.rows):
+        if not len(self.X):
             raise ValueError(f"{type(self).__name__}: no string of the initial population has a bit that is set")
         self.termination.force_termination = True
 
@@ -213,6 +215,15 @@ class BitSearch(RowAlgorithm):
         return X.reshape(len(X), n_var)
 
 
+def refuse_constraints(algorithm: Algorithm, problem: Problem) -> None:
+    """Raise a ValueError for a problem with constraints."""
+    if problem.has_constraints():
+        raise ValueError(
+            f"{type(algorithm).__name__} knows no constraints, and this problem has some: "
+            "give a repair=… that keeps every string feasible, or take another algorithm, such as pymoo's NSGA2"
+        )
+
+
 def select_by_crowding(F: Matrix, n: int) -> tuple[Integers, Integers]:
     """Return the `n` points of the first fronts (all if there are fewer), ascending, and their standings.
 
@@ -224,8 +235,8 @@ def select_by_crowding(F: Matrix, n: int) -> tuple[Integers, Integers]:
     """
     front = front_numbers(F)
     standing = standings(front, crowding_distances(F, front))
-    chosen = np.sort(np.argsort(standing, kind="stable")[:n])
-    return chosen, standing[chosen]
+    selected = np.sort(np.argsort(standing, kind="stable")[:n])
+    return selected, standing[selected]
 
 
 def front_numbers(F: Matrix) -> Integers:
@@ -309,16 +320,16 @@ def random_subsets(strings: Mask, sizes: Integers, random_state: np.random.Gener
 def random_members(strings: Mask, n: int, random_state: np.random.Generator) -> Integers:
     """Return `n` random ones of each non-empty string, drawn with replacement, shape (n, n_strings)."""
     counts = strings.cumsum(axis=1, dtype=np.int32)
-    ranks = (random_state.random((n, len(strings))) * counts[:, -1]).astype(np.int64)
-    return (counts > ranks[:, :, None]).argmax(axis=2)
+    ordinals = (random_state.random((n, len(strings))) * counts[:, -1]).astype(np.int64)
+    return (counts > ordinals[:, :, None]).argmax(axis=2)
 
 
-def beside_size(X: Mask, F: Matrix) -> Integers:
+def without_size(X: Mask, F: Matrix) -> Integers:
     """Return the numbers of the objectives other than the size of the strings; all if all are the size.
 
     An objective is the size if it is proportional to the number of ones, within a billionth.
 
-    >>> beside_size(np.array([[True, False], [True, True]]), np.array([[0.3, 0.5], [0.2, 1.0]])).tolist()
+    >>> without_size(np.array([[True, False], [True, True]]), np.array([[0.3, 0.5], [0.2, 1.0]])).tolist()
     [0]
     """
     sizes = np.count_nonzero(X, axis=1)[:, None]

@@ -13,7 +13,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -25,9 +25,8 @@ from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
-from moerank.arrays import Array, Integers, Matrix, Vector
-from moerank.evolution.archive import row_digests
-from moerank.evolution.rows import RowEvaluator, Rows
+from moerank.arrays import Array, Vector
+from moerank.evolution.operators import row_digests
 from moerank.files import cannot_write, open_regular
 from moerank.version import VERSION
 
@@ -35,7 +34,7 @@ FORMAT = "moerank memo 1"
 """Name and version of the file format."""
 
 
-class Memo(RowEvaluator):
+class Memo(Evaluator):
     """pymoo evaluator that writes down what it evaluates, and evaluates nothing that stands in its file.
 
     To resume a search is to run it again from its seed with the same memo: what was evaluated before the interruption
@@ -95,6 +94,7 @@ class Memo(RowEvaluator):
         # Through JSON and back: a tuple becomes a list in the file.
         self.configuration = json.loads(json.dumps(configuration or {}))
         self.resumed = self.repeating = False
+        self.elapsed = 0.0
         self._values: dict[bytes, tuple[float, Vector]] | None = None
 
     def remove(self) -> None:
@@ -105,11 +105,12 @@ class Memo(RowEvaluator):
         """Measure individuals again, and raise a ValueError if they have other objectives than `F`.
 
         Without this check of the front whoever may write to the file could deceive a resumed search. The objectives of
-        a stage must be the same to the bit, those of other problems to nine digits, as they may depend on the batch.
+        an `exact` problem, such as a stage, must be the same to the bit, those of others to nine digits, because they
+        may depend on the batch.
         """
         X, F = np.atleast_2d(X), np.atleast_2d(F)
         again = Evaluator().eval(problem, Population.new("X", X))
-        tolerance = 0.0 if hasattr(problem, "evaluate_rows") else 1e-9
+        tolerance = 0.0 if getattr(problem, "exact", False) else 1e-9
         right = np.isclose(again.get("F"), F, rtol=tolerance, atol=tolerance / 1000).all(axis=1)
         right &= again.get("feas").ravel()
         if not right.all():
@@ -119,52 +120,35 @@ class Memo(RowEvaluator):
                 "one individual changing values, it cannot be resumed)"
             )
 
-    def _eval_rows(self, problem: Problem, rows: Rows, algorithm: Algorithm | None) -> Matrix:
-        def measure(new: Integers) -> Matrix:
-            part = rows if len(new) == len(rows) else rows.take(new)
-            return super(Memo, self)._eval_rows(problem, part, algorithm)
-
-        return self._looked_up(rows.digests, measure, problem, algorithm)
-
     def _eval(
         self, problem: Problem, pop: Population, names: Iterable[str], algorithm: Algorithm | None = None, **kw: object
     ) -> None:
-        def measure(new: Integers) -> Matrix:
-            super(Memo, self)._eval(problem, pop[new], list("FGH"), algorithm=algorithm, **kw)
-            return np.column_stack(pop[new].get("F", "G", "H")).astype(np.float64)
-
-        digests = row_digests(individual.X for individual in pop)
-        values = self._looked_up(digests, measure, problem, algorithm)
-        ends = np.cumsum(_sizes(problem))[:2]
-        for name, part in zip("FGH", np.split(values, ends, axis=1), strict=True):
-            pop.set(name, part)
-        pop.apply(lambda individual: individual.evaluated.update("FGH"))
-
-    def _looked_up(
-        self,
-        digests: list[bytes],
-        measure: Callable[[Integers], Matrix],
-        problem: Problem,
-        algorithm: Algorithm | None,
-    ) -> Matrix:
-        """Return the values of a batch, of which ``measure(numbers)`` evaluates the individuals that are new."""
+        """Set the values of a batch; individuals that do not stand in the file are evaluated, and written down."""
         if self._values is None or (algorithm is not None and not algorithm.is_initialized):
             self._values = self._opened(problem, algorithm)
         values = self._values
+        digests = row_digests(individual.X for individual in pop)
         first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in values}
         if first:
             self.repeating = False
-            new = np.array(sorted(first.values()))
-            measured = measure(new)
-            named = {digests[i]: row for i, row in zip(new, measured, strict=True)}
-            record = [self.elapsed, {digest.hex(): row.tolist() for digest, row in named.items()}]
+            numbers = sorted(first.values())
+            new = pop[numbers]
+            super()._eval(problem, new, list("FGH"), algorithm=algorithm, **kw)
+            if algorithm is not None:
+                self.elapsed = max(self.elapsed, time.time() - algorithm.start_time)
+            rows = np.column_stack(new.get("F", "G", "H")).astype(np.float64)
+            measured = {digests[i]: (self.elapsed, row) for i, row in zip(numbers, rows, strict=True)}
+            record = [self.elapsed, {digest.hex(): row.tolist() for digest, (_, row) in measured.items()}]
             self._write(self._with_check(json.dumps(record).encode()))
-            values |= {digest: (self.elapsed, row) for digest, row in named.items()}
+            values |= measured
         elif self.repeating:
             self.elapsed = max(self.elapsed, *(values[digest][0] for digest in digests))
             if algorithm is not None:
                 algorithm.start_time = time.time() - self.elapsed
-        return np.array([values[digest][1] for digest in digests])
+        rows = np.array([values[digest][1] for digest in digests])
+        for name, part in zip("FGH", np.split(rows, np.cumsum(_sizes(problem))[:2], axis=1), strict=True):
+            pop.set(name, part)
+        pop.apply(lambda individual: individual.evaluated.update("FGH"))
 
     def _opened(self, problem: Problem, algorithm: Algorithm | None) -> dict[bytes, tuple[float, Vector]]:
         """Return the values in the file, which is begun if there is none, and cut after its last complete line."""

@@ -11,7 +11,6 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
 from moerank.evolution.bit_search import (
     BitSearch,
-    beside_size,
     first_of_equals,
     front_numbers,
     group_numbers,
@@ -21,6 +20,7 @@ from moerank.evolution.bit_search import (
     select_by_crowding,
     tournament,
     uniform_children,
+    without_size,
 )
 
 WEIGHTS = (0.01, 0.99)  # first weights of the error in the two sums
@@ -114,7 +114,7 @@ class MFFS(BitSearch):
         return children
 
     def _survive(self, X: Mask, F: Matrix) -> Integers:
-        f = np.column_stack((X.mean(axis=1), F[:, beside_size(X, F)[-1]]))
+        f = np.column_stack((X.mean(axis=1), F[:, without_size(X, F)[-1]]))
         batch = np.arange(len(self.X), len(X))
         if self.refilling:
             self._select_sums(f, [batch, batch])
@@ -125,17 +125,17 @@ class MFFS(BitSearch):
             if self._is_stale(f):
                 self._weigh_anew(f)
                 self.refilling = True
-        survivors = np.unique(np.concatenate((self.front_rows, *self.sum_rows)))
-        self.front_rows = np.searchsorted(survivors, self.front_rows)
-        self.sum_rows = [np.searchsorted(survivors, rows) for rows in self.sum_rows]
-        return survivors
+        members = np.unique(np.concatenate((self.front_rows, *self.sum_rows)))
+        self.front_rows = np.searchsorted(members, self.front_rows)
+        self.sum_rows = [np.searchsorted(members, rows) for rows in self.sum_rows]
+        return members
 
     def _select_front(self, X: Mask, F: Matrix, rows: Integers) -> None:
         parents = X[self.front_rows] if len(self.front_rows) else X
         rows = rows[first_of_equals(X[rows])]
         candidates = rows[_unlike(X[rows], F[rows], self.sizes[0], _mean_distance(parents))]
-        survivors, self.standing = select_by_crowding(F[candidates], self.sizes[0])
-        self.front_rows = candidates[survivors]
+        selected, self.standing = select_by_crowding(F[candidates], self.sizes[0])
+        self.front_rows = candidates[selected]
 
     def _select_sums(self, f: Matrix, candidates: list[Integers]) -> None:
         """Keep the least sums of each; the point z changes no order, and is left out."""

@@ -1,24 +1,24 @@
-"""Operators for long bit strings, and for mixed strings of bits and reals.
+"""Operators for long bit strings and for mixed strings of bits and reals, and elimination of equal strings by digests.
 
 Bit strings are rows of a bool matrix with up to a million columns. pymoo's own binary operators draw a number for every
-bit and copy the whole population five times per generation; these draw a few numbers for each individual and copy a row
-once. All randomness comes from the `random_state` that pymoo passes.
-
-Crossovers have a method ``cross`` and mutations a method ``mutate`` for the rows of one array: real numbers, or bits,
-eight in a byte (`pack_rows`). pymoo calls ``do`` with individuals.
+bit, and its elimination of duplicates computes a matrix of distances; these draw a few numbers for each individual. All
+randomness comes from the `random_state` that pymoo passes.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from copy import deepcopy
-from typing import Any, TypeAlias
+from hashlib import sha256
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.crossover import Crossover
+from pymoo.core.duplicate import DuplicateElimination
+from pymoo.core.individual import Individual
 from pymoo.core.mutation import Mutation
 from pymoo.core.operator import Operator
 from pymoo.core.population import Population
@@ -28,9 +28,6 @@ from pymoo.operators.crossover.sbx import cross_sbx
 from pymoo.operators.mutation.pm import mut_pm
 
 from moerank.arrays import Array, Integers, Mask, Matrix
-
-Packed: TypeAlias = NDArray[np.uint8]
-"""Rows of bits, eight in a byte."""
 
 CROSSOVER = 0.9
 """Probability that two parents are crossed, as in NSGA-II."""
@@ -102,55 +99,7 @@ class SubsetSizeSampling(Sampling):
         return X
 
 
-def pack_rows(X: Array) -> Array:
-    """Return bool rows (n, n_bits) as bytes, shape (n, ⌈n_bits / 8⌉), and other rows as they are."""
-    return np.packbits(X, axis=1) if X.dtype == np.bool_ else X
-
-
-def unpack_rows(rows: Array, n_bits: int, room: Mask | None = None) -> Array:
-    """Return packed rows as bool, shape (n, n_bits), in the first rows of `room` if it is given; others as they are.
-
-    Examples
-    --------
-    >>> unpack_rows(pack_rows(np.array([[True, False, True]])), 3).tolist()
-    [[True, False, True]]
-    """
-    if rows.dtype != np.uint8:
-        return rows
-    if room is None:
-        return np.unpackbits(rows, axis=1, count=n_bits).view(np.bool_)
-    for bits, row in zip(room, rows, strict=False):
-        bits[:] = np.unpackbits(row, count=n_bits).view(np.bool_)
-    return room[: len(rows)]
-
-
-class RowCrossover(Crossover):
-    """Base class of crossovers of two rows, which have two children."""
-
-    def __init__(self, prob: float = CROSSOVER) -> None:
-        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
-
-    @abstractmethod
-    def cross(self, problem: Problem, X: Array, parents: Integers, *, random_state: Generator) -> Array:
-        """Cross the rows of `X` of the pairs `parents` (n, 2); return the n first children, then the n second ones."""
-
-    def do(
-        self,
-        problem: Problem,
-        pop: Any,
-        parents: Integers | None = None,
-        *args: object,
-        random_state: Generator,
-        **kwargs: object,
-    ) -> Population:
-        """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
-        pairs = pop if parents is None else [pop[pair] for pair in parents]
-        rows = pack_rows(np.array([individual.X for pair in pairs for individual in pair]))
-        children = self.cross(problem, rows, np.arange(len(rows)).reshape(-1, 2), random_state=random_state)
-        return Population.new("X", unpack_rows(children, problem.n_var))
-
-
-class UniformCrossover(RowCrossover):
+class UniformCrossover(Crossover):
     """Exchange each gene of two parents with probability one half.
 
     The children are ``a ^ d`` and ``b ^ d`` with ``d`` the exchanged differences, or copies of the parents if the
@@ -171,38 +120,43 @@ class UniformCrossover(RowCrossover):
     [1, 1, 1, 1, 1, 1]
     """
 
-    def cross(self, problem: Problem, X: Packed, parents: Integers, *, random_state: Generator) -> Packed:
-        """Cross the packed rows of the pairs `parents` (n, 2); return the n first children, then the n second ones."""
-        taking_place = random_state.random(len(parents)) < self.prob.get()
-        a, b = _checked(X, self)[parents.T]
-        exchanged = np.zeros_like(a)
-        exchanged[taking_place] = _random_bytes(int(taking_place.sum()), a.shape[1], random_state)
-        exchanged &= a ^ b
-        return np.concatenate((a ^ exchanged, b ^ exchanged))
+    def __init__(self, prob: float = CROSSOVER) -> None:
+        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
+
+    def do(
+        self,
+        problem: Problem,
+        pop: Any,
+        parents: Integers | None = None,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
+    ) -> Population:
+        """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
+        pairs = pop if parents is None else [pop[pair] for pair in parents]
+        mating = random_state.random(len(pairs)) < self.prob.get()
+        firsts, seconds = ([_bool_row(pair[i], self).copy() for pair in pairs] for i in (0, 1))
+        for k in np.flatnonzero(mating):
+            drawn = np.frombuffer(random_state.bytes(-(-problem.n_var // 8)), np.uint8)
+            exchanged = (firsts[k] ^ seconds[k]) & np.unpackbits(drawn, count=problem.n_var).view(np.bool_)
+            firsts[k] ^= exchanged
+            seconds[k] ^= exchanged
+        return Population.new("X", firsts + seconds)
 
 
-def _random_bytes(n: int, n_bytes: int, random_state: Generator) -> Packed:
-    """Return random bytes (n, n_bytes); each row has those of ``random_state.bytes``."""
-    words = random_state.integers(2**32, size=(n, -(-n_bytes // 4)), dtype=np.uint32)
-    return words.astype("<u4", copy=False).view(np.uint8)[:, :n_bytes]
+class BitFlip(Mutation):
+    """Base class of mutations of bits.
 
-
-def own_stream(random_state: Generator) -> Generator:
-    """Return a generator seeded by one draw, so that searches with other mutations have the same draws elsewhere."""
-    return np.random.default_rng(random_state.integers(2**63))
-
-
-class RowMutation(Mutation):
-    """Base class of mutations of rows."""
+    They draw from a stream of their own, which one draw seeds, so that searches with other mutations have the same
+    draws elsewhere.
+    """
 
     def __init__(self, prob_var: float | None = None) -> None:
         super().__init__(prob=1.0, prob_var=prob_var)
 
     @abstractmethod
-    def mutate(
-        self, problem: Problem, X: Array, *, random_state: Generator, algorithm: Algorithm | None = None
-    ) -> Array:
-        """Return mutated rows; those of `X` may be changed in place."""
+    def flip(self, problem: Problem, rows: list[Mask], random_state: Generator, algorithm: Algorithm | None) -> None:
+        """Flip bits of the rows in place."""
 
     def do(
         self,
@@ -215,14 +169,14 @@ class RowMutation(Mutation):
         **kwargs: object,
     ) -> Population:
         """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
-        if not inplace:
-            pop = deepcopy(pop)
-        mutated = self.mutate(problem, pack_rows(pop.get("X")), random_state=random_state, algorithm=algorithm)
-        pop.set("X", unpack_rows(mutated, problem.n_var))
+        pop = pop if inplace else deepcopy(pop)
+        rows = [_bool_row(individual, self).copy() for individual in pop]
+        self.flip(problem, rows, np.random.default_rng(random_state.integers(2**63)), algorithm)
+        pop.set("X", rows)
         return pop
 
 
-class SparseBitFlip(RowMutation):
+class SparseBitFlip(BitFlip):
     """Flip every bit independently with a small probability.
 
     The number of flips is drawn from Binomial(n_var, prob_var), then that many distinct positions: O(flips) draws.
@@ -241,25 +195,21 @@ class SparseBitFlip(RowMutation):
     [5, 15, 7, 14]
     """
 
-    def mutate(
-        self, problem: Problem, X: Packed, *, random_state: Generator, algorithm: Algorithm | None = None
-    ) -> Packed:
-        """Mutate packed rows in place."""
-        random_state, n = own_stream(random_state), len(_checked(X, self))
-        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), n)
-        positions = _subsets(problem.n_var, counts, random_state)
-        flips = (128 >> (positions & 7)).astype(np.uint8)
-        np.bitwise_xor.at(X, (np.repeat(np.arange(n), counts), positions >> 3), flips)
-        return X
+    def flip(self, problem: Problem, rows: list[Mask], random_state: Generator, algorithm: Algorithm | None) -> None:
+        """Flip bits of the rows in place."""
+        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(rows))
+        for i in np.flatnonzero(counts):
+            rows[i][_distinct(problem.n_var, counts[i], random_state)] ^= True
 
 
-def _checked(X: Array, operator: Operator) -> Array:
-    if X.dtype != np.uint8:
+def _bool_row(individual: Individual, operator: Operator) -> Mask:
+    row: Mask = individual.X
+    if row.dtype != np.bool_:
         raise TypeError(
-            f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
+            f"{operator.name} works on bool rows, but an individual holds {row.dtype}; "
             "give the algorithm a bool sampling such as DensitySampling()"
         )
-    return X
+    return row
 
 
 def _distinct(n: int, size: int, random_state: Generator) -> Integers:
@@ -268,21 +218,54 @@ def _distinct(n: int, size: int, random_state: Generator) -> Integers:
     return positions
 
 
-def _subsets(n: int, sizes: Integers, random_state: Generator) -> Integers:
-    """Return distinct integers below `n` for each of the sizes, one after the other, with the draws of `_distinct`."""
-    if sizes.max(initial=0) > n // 20:
-        return np.concatenate([_distinct(n, size, random_state) for size in sizes])
-    # Floyd's algorithm: the k-th of m integers is at most n − m + k, and n − m + k itself where it was drawn before.
-    ends = np.cumsum(sizes)
-    most = n + np.arange(sizes.sum()) - np.repeat(ends, sizes)
-    drawn = random_state.integers(most + 1)
-    for begin, end in zip(ends - sizes, ends, strict=True):
-        earlier: set[int] = set()
-        for k in range(begin, end):
-            if int(drawn[k]) in earlier:
-                drawn[k] = most[k]
-            earlier.add(int(drawn[k]))
-    return drawn
+class DigestDuplicates(DuplicateElimination):
+    """Elimination of individuals with equal rows by digests.
+
+    A seeded search keeps the same individuals as with pymoo's ``DefaultDuplicateElimination``, which computes all
+    distances in double precision (seconds per generation at 500,000 bits).
+
+    Examples
+    --------
+    >>> population = Population.new("X", np.array([[True, False], [True, True], [True, False]]))
+    >>> DigestDuplicates().do(population).get("X").tolist()
+    [[True, False], [True, True]]
+    """
+
+    def _do(self, pop: Population, other: Population | None, is_duplicate: Mask) -> Mask:
+        seen = set() if other is None else set(map(_digest, other))
+        for i, individual in enumerate(pop):
+            is_duplicate[i] = _digest(individual) in seen
+            if other is None:
+                seen.add(_digest(individual))
+        return is_duplicate
+
+
+def _digest(individual: Individual) -> bytes:
+    """Return the digest of an individual, which is remembered with its row."""
+    if individual.data.get("digested") is not individual.X:
+        individual.data |= {"digested": individual.X, "digest": row_digests([individual.X])[0]}
+    digest: bytes = individual.data["digest"]
+    return digest
+
+
+def row_digests(X: Iterable[Array]) -> list[bytes]:
+    """Return 16 bytes of the SHA-256 digest of each row, the same for equal rows, with −0 equal to 0.
+
+    Two different rows of n share a digest with a probability of about n² / 2¹²⁹. Digests can be kept in files.
+
+    Examples
+    --------
+    >>> a, b, c = row_digests(np.array([[True, False], [True, True], [True, False]]))
+    >>> a == c, a == b
+    (True, False)
+    """
+    # Processors have instructions for SHA-256, which make it twice as fast as blake2b on long rows.
+    return [sha256(_hashed(row)).digest()[:16] for row in X]
+
+
+def _hashed(row: Array) -> Any:
+    # The sum turns -0.0 into 0.0 and leaves every other number as it is.
+    return np.packbits(row) if row.dtype == np.bool_ else np.ascontiguousarray(row + 0)
 
 
 ETA = 20.0
@@ -320,7 +303,7 @@ class MixedSampling(Sampling):
         return X
 
 
-class MixedCrossover(RowCrossover):
+class MixedCrossover(Crossover):
     """Uniform crossover of the bits, simulated binary crossover of the reals.
 
     Parameters
@@ -332,26 +315,21 @@ class MixedCrossover(RowCrossover):
     """
 
     def __init__(self, n_bits: int, prob: float = CROSSOVER) -> None:
-        super().__init__(prob)
+        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
         self.n_bits = n_bits
 
-    def cross(self, problem: Problem, X: Matrix, parents: Integers, *, random_state: Generator) -> Matrix:
-        """Cross the rows of `X` of the pairs `parents` (n, 2); return the n first children, then the n second ones."""
-        children: Matrix = X[parents.T]
-        n = len(parents)
-        taking_place = random_state.random(n) < self.prob.get()
-        if taking_place.any():
-            bits, reals = children[:, :, : self.n_bits], children[:, :, self.n_bits :]
-            exchanged = random_state.random((n, self.n_bits)) < 0.5
-            crossed = np.where(exchanged, bits[::-1], bits)
-            zeros, ones = np.zeros(reals.shape[2]), np.ones(reals.shape[2])
-            eta, half = np.full((n, 1), ETA), np.full((n, 1), 0.5)
-            reals = cross_sbx(reals, zeros, ones, eta, half, half, random_state=random_state)
-            children[:, taking_place] = np.concatenate((crossed, reals), axis=2)[:, taking_place]
-        return children.reshape(-1, X.shape[1])
+    def _do(self, problem: Problem, X: Array, *args: object, random_state: Generator, **kwargs: object) -> Array:
+        """Return the children of all parents `X` (2, n, n_var)."""
+        bits, reals = X[:, :, : self.n_bits], X[:, :, self.n_bits :]
+        n, n_reals = reals.shape[1:]
+        exchanged = random_state.random((n, self.n_bits)) < 0.5
+        crossed = np.where(exchanged, bits[::-1], bits)
+        zeros, ones, eta, half = np.zeros(n_reals), np.ones(n_reals), np.full((n, 1), ETA), np.full((n, 1), 0.5)
+        reals = cross_sbx(reals, zeros, ones, eta, half, half, random_state=random_state)
+        return np.concatenate((crossed, reals), axis=2)
 
 
-class MixedMutation(RowMutation):
+class MixedMutation(Mutation):
     """Bit flip of the bits, polynomial mutation of the reals, each entry with the same probability.
 
     Parameters
@@ -363,18 +341,14 @@ class MixedMutation(RowMutation):
     """
 
     def __init__(self, n_bits: int, prob_var: float | None = None) -> None:
-        super().__init__(prob_var)
+        super().__init__(prob=1.0, prob_var=prob_var)
         self.n_bits = n_bits
 
-    def mutate(
-        self, problem: Problem, X: Matrix, *, random_state: Generator, algorithm: Algorithm | None = None
-    ) -> Matrix:
-        """Return mutated rows."""
+    def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
         bits, reals = X[:, : self.n_bits], X[:, self.n_bits :]
         n, n_reals = reals.shape
         probability = self.get_prob_var(problem, size=n)
         flipped = random_state.random(bits.shape) < probability[:, None]
         zeros, ones, eta = np.zeros(n_reals), np.ones(n_reals), np.full(n, ETA)
         mutated = mut_pm(reals, zeros, ones, eta, probability, at_least_once=False, random_state=random_state)
-        random_state.random(n)  # pymoo draws whether an individual mutates, which all do
         return np.concatenate((np.where(flipped, 1 - bits, bits), mutated), axis=1)

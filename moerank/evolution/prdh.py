@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.evolution.bit_search import (
     BitSearch,
-    beside_size,
     first_of_equals,
     front_numbers,
     group_numbers,
@@ -17,6 +16,7 @@ from moerank.evolution.bit_search import (
     select_by_crowding,
     tournament,
     uniform_children,
+    without_size,
 )
 
 
@@ -67,17 +67,17 @@ class PRDH(BitSearch):
     def _survive(self, X: Mask, F: Matrix) -> Integers:
         distinct = first_of_equals(X)
         X, F = X[distinct], F[distinct]
-        errors = F[:, beside_size(X, F)]
+        errors = F[:, without_size(X, F)]
         unlike = _unlike(X, F, errors)
         distinct, X, F, errors = distinct[unlike], X[unlike], F[unlike], errors[unlike]
         smallest = np.lexsort((*errors.T[::-1], np.count_nonzero(X, axis=1)))
         feasible = np.flatnonzero((errors <= errors[smallest[0]]).any(axis=1))
         if len(feasible) < self.pop_size:
-            survivors = smallest[: self.pop_size]
-            self.standing = np.arange(len(survivors))
-            return distinct[survivors]
-        survivors, self.standing = select_by_crowding(F[feasible], self.pop_size)
-        return distinct[feasible[survivors]]
+            selected = smallest[: self.pop_size]
+            self.standing = np.arange(len(selected))
+            return distinct[selected]
+        selected, self.standing = select_by_crowding(F[feasible], self.pop_size)
+        return distinct[feasible[selected]]
 
 
 def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
@@ -88,11 +88,11 @@ def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
     if not len(crowd):
         return np.arange(len(X))
     unlikeness = np.column_stack(_unlikeness(X, errors, crowd, first))
-    survivors = np.ones(len(X), np.bool_)
+    unlike = np.ones(len(X), np.bool_)
     for number in np.unique(groups[crowd]):
         members = groups[crowd] == number
-        survivors[crowd[members]] = front_numbers(-unlikeness[members]) == 0
-    return np.flatnonzero(survivors)
+        unlike[crowd[members]] = front_numbers(-unlikeness[members]) == 0
+    return np.flatnonzero(unlike)
 
 
 def _unlikeness(X: Mask, errors: Matrix, rows: Integers, first: Mask) -> tuple[Vector, Vector]:

@@ -6,7 +6,8 @@ running it again from its seed with the memo.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -19,10 +20,77 @@ from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
-from moerank.arrays import Matrix, Vector
-from moerank.evolution.archive import Archive
+from moerank.arrays import Array, Matrix, Vector
 from moerank.evolution.memo import Memo
-from moerank.evolution.rows import RowEvaluator, Rows
+
+
+class Archive:
+    """Non-dominated individuals, one for each distinct objective vector.
+
+    Objectives are minimised, and no member is dropped to save room. Of individuals with equal objectives the first one
+    is kept. pymoo's archive, when full, drops members at random.
+
+    Attributes
+    ----------
+    X : ndarray, shape (n_members, n_var)
+        The individuals in the order of addition.
+    F : ndarray of float64, shape (n_members, n_objectives)
+        Their objective values; read-only.
+
+    Notes
+    -----
+    Adding n individuals to m members takes O((n + m) log(n + m)) for two or three objectives.
+
+    Examples
+    --------
+    >>> archive = Archive()
+    >>> archive.add(np.array([[True, True], [True, False]]), np.array([[2, 0.1], [1, 0.4]]))
+    >>> archive.add(np.array([[False, True], [False, False]]), np.array([[1, 0.2], [2, 0.1]]))
+    >>> archive.F.tolist(), archive.X.tolist()
+    ([[2.0, 0.1], [1.0, 0.2]], [[True, True], [False, True]])
+    """
+
+    def __init__(self) -> None:
+        self.F: Matrix = np.empty((0, 0))
+        self._rows: list[Array] = []  # as a list, because long strings take long to copy
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def X(self) -> Array:
+        """The members' rows, shape (n_members, n_var)."""
+        return np.array(self._rows) if self._rows else np.empty((0, 0))
+
+    def add(self, X: Sequence[Array] | Array, F: Array) -> None:
+        """Add the individuals `X`, shape (n, n_var), with the objectives `F`, shape (n, n_objectives).
+
+        Raises a ValueError if X and F differ in length, F has another number of objectives than before, or holds NaN.
+        """
+        F = np.asarray(F, np.float64)
+        if F.ndim != 2 or len(X) != len(F) or (len(self) and F.shape[1] != self.F.shape[1]):
+            raise ValueError(
+                f"archive: {len(X)} individuals came with F of shape {F.shape}; give one row of "
+                f"{self.F.shape[1] or 'n'} objectives each"
+            )
+        if len(F) == 0:
+            return
+        if (undefined := np.isnan(F).any(axis=1)).any():
+            i = undefined.argmax()
+            raise ValueError(
+                f"archive: the objective values of individual {i} are {F[i]}; let the problem return a finite penalty "
+                "in place of NaN"
+            )
+        n_old = len(self)
+        merged = np.concatenate((self.F.reshape(n_old, F.shape[1]), F))
+        # Of equal vectors moocore keeps the first, so members stay.
+        best = np.flatnonzero(moocore.is_nondominated(merged)).tolist()
+        if best == list(range(n_old)):
+            return
+        # A new list and array, because a history may hold the old ones.
+        self._rows = [self._rows[i] if i < n_old else X[i - n_old].copy() for i in best]
+        self.F = merged[best]
+        self.F.setflags(write=False)
 
 
 @dataclass(frozen=True)
@@ -34,7 +102,7 @@ class Generation:
     n_gen, n_eval : int
         Generations and evaluations so far.
     elapsed : float
-        Seconds from the beginning of the search to the last evaluation, without interruptions.
+        Seconds from the beginning of the search, without interruptions.
     front : ndarray, shape (n_members, n_objectives)
         The objective values of the archive.
     """
@@ -89,8 +157,8 @@ def search(
     Parameters
     ----------
     problem : pymoo Problem
-        It may have the method ``evaluate_rows(X, digests)``, which returns F for rows with their digests, the same to
-        the bit in any batch.
+        If it has the attribute ``exact``, which is true, its values do not depend on the batch, and a memo of it is
+        checked to the last bit.
     algorithm : pymoo Algorithm
         A fresh algorithm, which is copied. Its ``sampling`` makes the initial population.
     termination : int, tuple or pymoo Termination
@@ -136,14 +204,14 @@ def search(
     """
     if algorithm.problem is not None:
         raise ValueError("search: the algorithm has been set up already; give a freshly made one")
-    if type(algorithm.evaluator) not in (Evaluator, RowEvaluator):
+    if type(algorithm.evaluator) is not Evaluator:
         raise ValueError("search: the algorithm has an evaluator of its own; take pymoo.optimize.minimize for it")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
     algorithm = deepcopy(algorithm)
     termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
     archive = Archive() if archive is None else archive
-    evaluator = RowEvaluator() if memo is None else memo
-    evaluator.callback = partial(_collect, archive)
+    evaluator = Evaluator() if memo is None else memo
+    evaluator.callback = partial(_collect, archive, problem.has_constraints())
     algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose, evaluator=evaluator)
     history: list[Generation] = []
     while algorithm.has_next():
@@ -153,7 +221,8 @@ def search(
         if algorithm.n_iter == n_gen:
             # MOEAD evaluates one individual at a time; its generation is still under way.
             continue
-        history.append(Generation(len(history) + 1, evaluator.n_eval, evaluator.elapsed, archive.F))
+        elapsed = time.time() - algorithm.start_time if memo is None else memo.elapsed
+        history.append(Generation(len(history) + 1, evaluator.n_eval, elapsed, archive.F))
         if progress is not None and (memo is None or not memo.repeating):
             progress(min(1.0, algorithm.termination.perc), len(history), evaluator.n_eval)
     if memo is not None and memo.resumed and len(archive):
@@ -161,10 +230,8 @@ def search(
     return SearchResult(algorithm, archive, tuple(history))
 
 
-def _collect(archive: Archive, batch: Rows | Population) -> None:
+def _collect(archive: Archive, constrained: bool, batch: Population) -> None:
     """Add the feasible individuals of an evaluated batch to an archive."""
-    if isinstance(batch, Rows):
-        front = batch.take(moocore.is_nondominated(batch.F))
-        archive.add(front.strings, front.F)
-    elif feasible := [individual for individual in batch if individual.feas]:
+    feasible = [individual for individual in batch if not constrained or individual.feas]
+    if feasible:
         archive.add([individual.X for individual in feasible], np.array([individual.F for individual in feasible]))

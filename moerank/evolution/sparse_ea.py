@@ -80,8 +80,8 @@ class SparseEA(BitSearch):
             self.score = _scores(X, F)
             return np.arange(len(X))
         distinct = first_of_equals(F)
-        survivors, self.standing = select_by_crowding(F[distinct], self.pop_size)
-        return distinct[survivors]
+        selected, self.standing = select_by_crowding(F[distinct], self.pop_size)
+        return distinct[selected]
 
     def _coins(self) -> Mask:
         return self.random_state.random((self.pop_size, 1)) < 0.5

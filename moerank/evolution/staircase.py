@@ -13,17 +13,16 @@ from pymoo.core.problem import Problem
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.evolution.bit_search import (
     BitSearch,
-    beside_size,
     crowding_distances,
     first_of_equals,
     random_members,
     tournament,
+    without_size,
 )
-from moerank.evolution.operators import SubsetSizeSampling
-from moerank.evolution.rows import Rows
+from moerank.evolution.operators import SubsetSizeSampling, row_digests
 
 MOST_OF_A_SIZE = 3  # members of one size
-FARTHEST_PLACE = 5  # places between a string and its near mate, in the order of size
+MOST_RANKS_AWAY = 5  # ranks between a string and its near mate, in the order of size
 DECIMALS = 12  # by which objectives are compared
 P_FURTHER_MOVE = 1 / 3  # probability of one more move after each
 LEAST_SHARE, MEMORY = 0.05, 0.9  # of each operator, and of earlier successes in each generation
@@ -75,7 +74,7 @@ class Staircase(BitSearch):
     3. Survival: by gap, then size, then crowding among those of its size; at most three of a size, and one of several
        with the same size and objectives (to 12 digits). All that are on the staircase stay, if need be beyond P.
     4. Mating: the parent is the winner of a tournament of two on the gap. A child is made in one of five ways: it takes
-       each bit in which they differ with probability ½ from a mate up to five places away in the order of size; or from
+       each bit in which they differ with probability ½ from a mate up to five ranks away in the order of size; or from
        the winner of another tournament; or from either, followed by moves; or one of its bits, any, is flipped; or a
        one and a zero are exchanged. A move adds, drops or exchanges random bits; after each follows another with
        probability ⅓. No string is sent twice.
@@ -110,9 +109,9 @@ class Staircase(BitSearch):
         self.n_sent = self.stale = 0
         self.pop_size = self._size_now()
         self.used, self.survived = np.zeros((2, len(OPERATORS)))
-        self.aside: Rows | None = None
-        self.met: set[bytes] = set()
-        self.best = self.rows
+        self.aside: Population | None = None
+        self.all_sent: set[bytes] = set()
+        self.best = Population.empty()
         self._forget()
 
     def _size_now(self) -> int:
@@ -120,7 +119,8 @@ class Staircase(BitSearch):
         return max(2, int(self.nominal_size * np.clip(growth, SMALLEST_SHARE, LARGEST_SHARE)))
 
     def _forget(self) -> None:
-        self.sent = set(_keys(np.zeros((1, self.problem.n_var), np.bool_)))  # the empty string is never to be sent
+        empty = np.zeros((1, self.problem.n_var), np.bool_)  # which is never to be sent
+        self.sent = set(row_digests(empty))
         self.made_by: dict[bytes, int] = {}
 
     def _start(self, n: int) -> Mask:
@@ -138,7 +138,7 @@ class Staircase(BitSearch):
         return SubsetSizeSampling(largest)._do(self.problem, n, random_state=self.random_state)
 
     def _mate(self) -> Mask:
-        if self._all_known():
+        if self._all_are_sent():
             return self.X[:0]  # which ends the search
         if self.stale > STALE_GENERATIONS:
             self.stale = 0
@@ -150,7 +150,7 @@ class Staircase(BitSearch):
         for attempt in range(TRIES):
             operators = self._operators(self.pop_size)
             children = self._children(operators, further=2 if attempt >= TRIES - 2 else 0)
-            for key, child, operator in zip(_keys(children), children, operators.tolist(), strict=True):
+            for key, child, operator in zip(row_digests(children), children, operators.tolist(), strict=True):
                 if key not in self.sent and key not in self.made_by:
                     self.made_by[key] = operator
                     rows.append(child)
@@ -161,12 +161,12 @@ class Staircase(BitSearch):
             return self._mate()
         return np.array(rows[: self.pop_size])
 
-    def _all_known(self) -> bool:
+    def _all_are_sent(self) -> bool:
         """Whether all strings have been sent, in this population or an earlier one."""
         if self.problem.n_var > FEW_BITS:
             return False
-        self.met |= self.sent
-        return len(self.met) == 2**self.problem.n_var
+        self.all_sent |= self.sent
+        return len(self.all_sent) == 2**self.problem.n_var
 
     def _operators(self, n: int) -> Integers:
         """Draw an operator for each of `n` children."""
@@ -181,7 +181,7 @@ class Staircase(BitSearch):
         parents = tournament(self.gap, n, rng)
         by_size = self.X.sum(axis=1).argsort(kind="stable")
         rank = by_size.argsort()[parents]
-        away = rng.integers(1, FARTHEST_PLACE, n, endpoint=True) * np.where(rng.integers(2, size=n), 1, -1)
+        away = rng.integers(1, MOST_RANKS_AWAY, n, endpoint=True) * np.where(rng.integers(2, size=n), 1, -1)
         near = by_size.take(rank + away, mode="clip")
         is_near = (operators == NEAR) | ((operators == MOVED) & (rng.random(n) < 0.5))
         mates = np.where(is_near, near, tournament(self.gap, n, rng))
@@ -202,7 +202,7 @@ class Staircase(BitSearch):
 
     def _sent(self, X: Mask) -> Integers:
         distinct = super()._sent(X)
-        keys = _keys(X[distinct])
+        keys = row_digests(X[distinct])
         new = [i for i, key in enumerate(keys) if key not in self.sent]
         self.sent.update(keys)
         # After a repair that leaves nothing new, the search goes on and grows stale.
@@ -212,46 +212,42 @@ class Staircase(BitSearch):
         n_old = len(self.X)
         self.n_sent += len(X) - n_old
         self.pop_size = self._size_now()
-        sizes, values = np.count_nonzero(X, axis=1), _values_beside_size(X, F)
-        if n_old == 0 and self.aside is None and 1 < F.shape[1] == len(beside_size(X, F)):
+        sizes, values = np.count_nonzero(X, axis=1), _values_without_size(X, F)
+        if n_old == 0 and self.aside is None and 1 < F.shape[1] == len(without_size(X, F)):
             warnings.warn(
                 f"no objective of {type(self.problem).__name__} is the number of ones, by which Staircase spreads its "
-                "members; take another search, as NSGA-II or SparseEA",
+                "members; take another search, such as NSGA-II or SparseEA",
                 stacklevel=2,
             )
         climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))[n_old:].any()
         self.stale = 0 if climbed else self.stale + 1
         survivors, self.gap = select_by_gap(sizes, values, self.pop_size)
-        operators = np.array([self.made_by.get(key, -1) for key in _keys(X[n_old:])], np.int64)
-        for sums, counted in (
-            (self.used, operators),
-            (self.survived, operators[survivors[survivors >= n_old] - n_old]),
-        ):
+        operators = np.array([self.made_by.get(key, -1) for key in row_digests(X[n_old:])], np.int64)
+        successful = operators[survivors[survivors >= n_old] - n_old]
+        for sums, counted in ((self.used, operators), (self.survived, successful)):
             sums *= MEMORY
             sums += np.bincount(counted[counted >= 0], minlength=len(OPERATORS))
         return survivors
 
     def _begin_anew(self) -> Mask:
         """Put the population aside and return the first strings of another one."""
-        self.aside = self.rows
-        self.rows = self.pop = self.rows.take(np.empty(0, np.int64))
+        self.aside = self.pop
+        self._hold(Population.empty())
         self._forget()
         return self._random_strings(self.pop_size)
 
     def _unite(self) -> None:
         """Let the population and the one put aside survive together."""
-        assert self.aside is not None
-        both = self.rows + self.aside
-        sizes = np.count_nonzero(both.X, axis=1)
-        survivors, self.gap = select_by_gap(sizes, _values_beside_size(both.X, both.F), self.pop_size)
-        self.rows = self.pop = both.take(survivors)
+        self._hold(Population.merge(self.pop, self.aside))
+        sizes = np.count_nonzero(self.X, axis=1)
+        survivors, self.gap = select_by_gap(sizes, _values_without_size(self.X, self.F), self.pop_size)
+        self._hold(self.pop[survivors])
         self.aside = None
 
     def _set_optimum(self) -> None:
-        candidates = self.best + self.rows if len(self.best) else self.rows
-        is_single = candidates.F.shape[1] == 1
-        best = candidates.F.argmin(axis=0) if is_single else moocore.is_nondominated(candidates.F)
-        self.best = self.opt = candidates.take(best)
+        candidates = Population.merge(self.best, self.pop)
+        F = self._arrays(candidates)[1]
+        self.best = self.opt = candidates[F.argmin(axis=0) if F.shape[1] == 1 else moocore.is_nondominated(F)]
 
 
 def gaps(sizes: Integers, values: Matrix) -> Vector:
@@ -283,16 +279,16 @@ def select_by_gap(sizes: Integers, values: Matrix, n: int) -> tuple[Integers, Ve
     order = np.lexsort((-crowding_distances(values, sizes), sizes, gap))
     grouped = np.argsort(sizes[order], kind="stable")
     first = np.searchsorted(sizes[order][grouped], sizes[order][grouped])
-    rank = np.empty(len(order), np.int64)
-    rank[grouped] = np.arange(len(order)) - first
-    survivors = order[rank < MOST_OF_A_SIZE]
+    earlier = np.empty(len(order), np.int64)  # the number of members of its size before each
+    earlier[grouped] = np.arange(len(order)) - first
+    survivors = order[earlier < MOST_OF_A_SIZE]
     survivors = survivors[: max(n, np.count_nonzero(gap[survivors] <= 0))]
     return distinct[survivors], gap[survivors]
 
 
-def _values_beside_size(X: Mask, F: Matrix) -> Vector:
+def _values_without_size(X: Mask, F: Matrix) -> Vector:
     """Return the objectives other than the size; several as shares of their spans."""
-    values = F[:, beside_size(X, F)]
+    values = F[:, without_size(X, F)]
     if values.shape[1] == 1:
         return values
     span = np.ptp(values, axis=0)
@@ -305,9 +301,3 @@ def _move(X: Mask, rows: Integers, kinds: Integers, random_state: np.random.Gene
     adds, drops = rows[(kinds != DROP) & (sizes < X.shape[1])], rows[(kinds != ADD) & (sizes > 0)]
     zeros, ones = random_members(~X[adds], 1, random_state)[0], random_members(X[drops], 1, random_state)[0]
     X[adds, zeros], X[drops, ones] = True, False
-
-
-def _keys(X: Mask) -> list[bytes]:
-    packed = np.packbits(X, axis=1)
-    keys: list[bytes] = packed.view(f"S{packed.shape[1]}").ravel().tolist()
-    return keys

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 from moerank.arrays import Floats, Integers, Mask
 from moerank.checks import PLAIN_NAME, check_choice, first_mistake, plain_name, toml_value
 from moerank.data.scaling import FittedScaling, Scaling
-from moerank.files import read_text
+from moerank.files import read_toml
 from moerank.rankers.model import Forest, Model
 
 SearchEngine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
@@ -282,17 +281,10 @@ _FEATURES = TypeAdapter(dict[str, TargetFeature])
 
 def read_features(features: str | Path | Mapping[str, object] | None) -> dict[str, TargetFeature]:
     """Read descriptions of features by name, from a TOML file or a mapping of the same content."""
-    where, values = "features", features
-    if isinstance(features, str | Path):
-        where = str(features)
-        try:
-            values = tomllib.loads(read_text(Path(features), MOST_FEATURE_BYTES))
-        except RecursionError:
-            raise ValueError(f"{where}: not a TOML file: nested too deeply") from None
-        except ValueError as error:
-            raise ValueError(f"{where}: not a TOML file: {error}") from None
+    is_file = isinstance(features, str | Path)
+    where = str(features) if is_file else "features"
     try:
-        return _FEATURES.validate_python({} if values is None else values)
+        return _FEATURES.validate_python(read_toml(Path(where), MOST_FEATURE_BYTES) if is_file else features or {})
     except ValidationError as error:
         raise ValueError(f"{where}: {first_mistake(error)}") from None
 

@@ -135,7 +135,6 @@ def export(
     solr-features.json solr.json
     """
     from moerank.exports.deployable import deployable, read_features
-    from moerank.rankers.model import Model
 
     chosen = find_format(format)
     options: dict[str, Any] = {"target_version": target_version, "phase": phase, "inherits": inherits}
@@ -143,17 +142,18 @@ def export(
     for option in given.keys() - chosen.takes:
         takers = " and ".join(other for other, entry in FORMATS.items() if option in entry.takes)
         raise ValueError(f"{option} is for {takers}, not for {format}")
-    model = ranker if isinstance(ranker, Model) else _model_of(ranker, member)
     path = Path(chosen.file.format(name) if out is None else out)
-    deployment = chosen.write(deployable(model, name, read_features(features), **given), path)
+    deployment = chosen.write(deployable(_model_of(ranker, member), name, read_features(features), **given), path)
     _write(deployment)
     return deployment
 
 
 def _model_of(solver: Any, member: int | None) -> Model:
-    """Return the model of a fitted estimator, or of a member of its front."""
+    """Return a model itself, or that of a fitted estimator or of a member of its front."""
     from moerank.rankers.model import Model
 
+    if isinstance(solver, Model):
+        return solver
     if not hasattr(solver, "support_"):
         raise ValueError(f"{type(solver).__name__} is not fitted: call fit first")
     if member is not None:

@@ -126,7 +126,7 @@ class StudyFigure:
             if value is not None and name not in self.takes:
                 raise ValueError(f"this figure takes no {name}; omit it")
         if metric is not None:
-            metric = mine.named_metric(metric, mine.kept_metrics if self.of_chosen else mine.metrics)
+            metric = mine.named_metric(metric, mine.all_metrics if self.of_chosen else mine.metrics)
         if fold is not None and fold not in mine.folds:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)

@@ -20,10 +20,11 @@ from moerank.figures.style import WIDTH, Style, finished, put_ticks, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
+from moerank.statistics import FEWEST_QUERIES
 from moerank.studies.comparison import by_validation
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
-from moerank.verdict import FEWEST_QUERIES, Verdict
+from moerank.verdict import Verdict
 
 MOST_LINES = 6
 """Largest number of solvers with a colour, which readers can distinguish at a glance."""

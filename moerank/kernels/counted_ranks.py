@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from operator import ge, gt
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -25,6 +25,9 @@ from moerank.kernels.tiles import longest_query
 
 LANES = 16
 """Individuals per block. Loops over them have this constant length, which the compiler turns into vectors."""
+
+Room: TypeAlias = tuple[Matrix, Vector, Matrix]
+"""Room for a query: scores and gains of the documents that may count, and the gains by rank."""
 
 
 def ndcg(y: Integers, offsets: Integers, scores: Matrix, k: int) -> Matrix:
@@ -73,13 +76,14 @@ def normalised_gain(
     if len(query) == 0 or n_individuals == 0:
         return values
     table = _at_least_one_block(scores)
-    candidates, candidate_gain, placed = _workspace(offsets, query)
+    room = _room(offsets, query)
+    placed = room[2]
     cumulated, total = np.empty(LANES), np.empty(LANES)
     for first in range(0, n_individuals, LANES):
         column = min(first, table.shape[1] - LANES)
         for c in range(len(query)):
             begin, end = offsets[query[c]], offsets[query[c] + 1]
-            _place_gains(table, column, begin, end, gain, depth[c], candidates, candidate_gain, placed)
+            _place_gains(table, column, begin, end, gain, depth[c], room)
             n_averaged = ideal_first[c + 1] - ideal_first[c]
             cumulated[:] = 0.0
             total[:] = 0.0
@@ -106,13 +110,14 @@ def average_precision(scores: Vector, offsets: Integers, query: Integers, releva
     if len(query) == 0 or n_individuals == 0:
         return values
     table = _at_least_one_block(scores)
-    candidates, candidate_relevance, placed = _workspace(offsets, query)
+    room = _room(offsets, query)
+    placed = room[2]
     hits, total = np.empty(LANES), np.empty(LANES)
     for first in range(0, n_individuals, LANES):
         column = min(first, table.shape[1] - LANES)
         for q in query:
             begin, end = offsets[q], offsets[q + 1]
-            _place_gains(table, column, begin, end, relevance, end - begin, candidates, candidate_relevance, placed)
+            _place_gains(table, column, begin, end, relevance, end - begin, room)
             hits[:] = 0.0
             total[:] = 0.0
             for rank in range(end - begin):
@@ -141,15 +146,15 @@ def mean_over_queries(values: Matrix) -> Matrix:
 
 
 @kernel
-def _workspace(offsets: Integers, query: Integers) -> tuple[Matrix, Matrix, Matrix]:
-    """Return room for the longest query: scores and gains of the documents kept, and the gains by rank."""
+def _room(offsets: Integers, query: Integers) -> Room:
+    """Return room for the longest query."""
     longest = longest_query(offsets, query)
     return np.empty((longest, LANES)), np.empty(longest), np.empty((longest, LANES))
 
 
 @kernel
 def _at_least_one_block(scores: Vector) -> Matrix:
-    """Fill up a narrow table with copies of its last individual, for which no further document has to be kept.
+    """Fill up a narrow table with copies of its last individual, which need no further documents.
 
     A wide table needs no filling: its last block reaches back to individuals that the block before it has, too.
     """
@@ -164,19 +169,10 @@ def _at_least_one_block(scores: Vector) -> Matrix:
 
 
 @kernel
-def _place_gains(
-    table: Matrix,
-    column: int,
-    begin: int,
-    end: int,
-    gain: Vector,
-    depth: int,
-    candidates: Matrix,
-    candidate_gain: Vector,
-    placed: Matrix,
-) -> None:
+def _place_gains(table: Matrix, column: int, begin: int, end: int, gain: Vector, depth: int, room: Room) -> None:
     """Write the gain of the document at each of the first `depth` ranks of a query to ``placed[rank]``."""
-    n_candidates = _keep_candidates(table, column, begin, end, gain, depth, candidates, candidate_gain)
+    candidates, candidate_gain, placed = room
+    n_candidates = _copy_candidates(table, column, begin, end, gain, depth, room)
     placed[:depth] = 0.0
     above = np.empty(LANES, np.int64)
     for i in range(n_candidates):
@@ -190,17 +186,9 @@ def _place_gains(
 
 
 @kernel
-def _keep_candidates(
-    table: Matrix,
-    column: int,
-    begin: int,
-    end: int,
-    gain: Vector,
-    depth: int,
-    candidates: Matrix,
-    candidate_gain: Vector,
-) -> int:
+def _copy_candidates(table: Matrix, column: int, begin: int, end: int, gain: Vector, depth: int, room: Room) -> int:
     """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
+    candidates, candidate_gain, _ = room
     floor = np.full(LANES, np.inf)
     best = np.empty(LANES)
     for group in range(depth):
@@ -227,14 +215,14 @@ def _keep_candidates(
 @njit(nogil=True)
 def _count(rows: Vector, stands: Any, score: Vector, count: Integers) -> None:
     """Count in each lane the rows for which ``stands(row, score)``, by fours to keep the counts in registers."""
-    n_whole = len(rows) // 4 * 4
-    for j in range(0, n_whole, 4):
+    n_full = len(rows) // 4 * 4
+    for j in range(0, n_full, 4):
         for lane in range(LANES):
             s = score[lane]
             first, second = stands(rows[j, lane], s), stands(rows[j + 1, lane], s)
             third, fourth = stands(rows[j + 2, lane], s), stands(rows[j + 3, lane], s)
             count[lane] += first + second + third + fourth
-    for j in range(n_whole, len(rows)):
+    for j in range(n_full, len(rows)):
         for lane in range(LANES):
             count[lane] += stands(rows[j, lane], score[lane])
 
@@ -248,7 +236,7 @@ def most_violated_rankings(z: Vector, relevant: Mask, offsets: Integers, coeffic
         Ψ(π) = 1 / (|R| |N|) Σ_{i ∈ R} Σ_{j ∈ N} ± (xᵢ − xⱼ),   + where π has i above j.
 
     Documents of one kind stand in the order of their scores. Each irrelevant document, from the best on, goes to its
-    own best place among the relevant ones; a worse one never belongs above a better one, so these places form a
+    own best position among the relevant ones. A worse one never belongs above a better one, so these positions form a
     ranking.
 
     `coefficients` (n_documents,) receives the factors of x in Ψ(perfect ranking) − Ψ(π), query by query, and `losses`

@@ -8,15 +8,25 @@ goes query by query, changes C and U there and sums the errors of the next step.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.kernels.cholesky import dot
+from moerank.kernels.algebra import dot
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes, load, spread, store
 
 GROUP_SIZE = lanes(np.float64)
+
+ByFeature: TypeAlias = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
+"""C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and what `_changes` wrote, each (n_blocks, lanes)."""
+
+ByDocument: TypeAlias = tuple[Vector, Vector, Vector, Vector, Vector]
+"""a, p, the leave-query-out predictions, and C and U of the feature selected last, as they were before."""
+
+ByQuery: TypeAlias = tuple[Integers, Vector, Vector]
+"""Where the queries begin, and two numbers for each that follow from the feature selected last."""
 
 
 def greedy_rank_rls(
@@ -43,47 +53,32 @@ def greedy_rank_rls(
     n_features) after each step.
     """
     n_features, n_documents = X.shape
-    C, U, power, target = _begin(X, y, ridge)
-    a, p, f = y / ridge, y.copy(), np.zeros(n_documents)
-    column, scaled = np.zeros(n_documents), np.zeros(n_documents)
-    change = np.zeros_like(power)
-    through, g = np.zeros((2, len(offsets) - 1))
+    by_feature = _begin(X, y, ridge)
+    a = y / ridge
+    by_document = a, y.copy(), np.zeros(n_documents), np.zeros(n_documents), np.zeros(n_documents)
+    by_query = offsets, *np.zeros((2, len(offsets) - 1))
     left = np.ones(n_features, np.bool_)
     order, errors = np.empty(n_steps, np.int64), np.empty(n_steps)
     W = np.zeros((n_steps, n_features))
-    tried = np.empty((0 if judge is None else len(C), GROUP_SIZE))
+    tried = np.empty((0 if judge is None else len(by_feature[0]), GROUP_SIZE))
     for step in range(n_steps):
-        error = _update_and_try(C, U, column, scaled, change, through, g, a, p, f, power, target, offsets, tried)
-        error = error.ravel()[:n_features]
+        error = _update_and_try(by_feature, by_document, by_query, tried).ravel()[:n_features]
         if judge is not None:
-            by_document = tried.reshape(-1, n_documents, GROUP_SIZE).swapaxes(0, 1).reshape(n_documents, -1)
-            error = judge(by_document[:, :n_features])
+            predictions = tried.reshape(-1, n_documents, GROUP_SIZE).swapaxes(0, 1).reshape(n_documents, -1)
+            error = judge(predictions[:, :n_features])
         order[step] = best = int(np.where(left, error, np.inf).argmin())
         errors[step], left[best] = error[best], False
-        _select(best, X, C, U, column, scaled, change, through, g, a, p, f, power, target, offsets)
+        _select(best, X, by_feature, by_document, by_query)
         _weights(X, a, left, W[step])
     return order, errors, W
 
 
 @kernel
-def _select(
-    best: int,
-    X: Matrix,
-    C: Matrix,
-    U: Matrix,
-    column: Vector,
-    scaled: Vector,
-    change: Matrix,
-    through: Vector,
-    g: Vector,
-    a: Vector,
-    p: Vector,
-    f: Vector,
-    power: Matrix,
-    target: Matrix,
-    offsets: Integers,
-) -> None:
-    """Bring all but C and U up to the selection of the feature `best`; f are the leave-query-out predictions."""
+def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery) -> None:
+    """Bring all but C and U up to the selection of the feature `best`."""
+    C, U, power, target, change = by_feature
+    a, p, f, column, scaled = by_document
+    offsets, through, g = by_query
     n_documents = len(a)
     block, lane = best // GROUP_SIZE, best % GROUP_SIZE
     c = 1.0 / (1.0 + power[block, lane])
@@ -120,8 +115,8 @@ def _weights(X: Matrix, a: Vector, left: Mask, w: Vector) -> None:
 
 
 @kernel
-def _begin(X: Matrix, y: Vector, ridge: float) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """Return C = X / ridge and U = X (n_blocks · n_documents, lanes), and xᵀC and Cᵀy (n_blocks, lanes).
+def _begin(X: Matrix, y: Vector, ridge: float) -> ByFeature:
+    """Return C = X / ridge, U = X, xᵀC and Cᵀy, and no changes.
 
     The last block is filled up with features that are 0.
     """
@@ -138,7 +133,7 @@ def _begin(X: Matrix, y: Vector, ridge: float) -> tuple[Matrix, Matrix, Matrix, 
                 C[b * n_documents + i, j] = x / ridge
                 power[b, j] += x * (x / ridge)
                 target[b, j] += (x / ridge) * y[i]
-    return C, U, power, target
+    return C, U, power, target, np.zeros_like(power)
 
 
 @kernel
@@ -159,30 +154,17 @@ def _changes(C: Matrix, x: Vector, c: float, change: Matrix) -> None:
 
 
 @kernel
-def _update_and_try(
-    C: Matrix,
-    U: Matrix,
-    column: Vector,
-    scaled: Vector,
-    change: Matrix,
-    through: Vector,
-    g: Vector,
-    a: Vector,
-    p: Vector,
-    f: Vector,
-    power: Matrix,
-    target: Matrix,
-    offsets: Integers,
-    tried: Matrix,
-) -> Matrix:
+def _update_and_try(by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery, tried: Matrix) -> Matrix:
     """Bring C and U up to the selection so far, and return the error (n_blocks, lanes) that each feature would leave.
 
     Write the leave-query-out predictions (n_blocks · n_documents, lanes) of each feature into `tried`, if it has rows.
     They are summed up without the labels: rounding must not tell documents of equal predictions apart by their labels.
 
-    `column` and `scaled` are C and U of the feature selected last, as they were before, `change` what `_changes` gave
-    for it, `through` and `g` its numbers for every query; all are 0 in the first step. The others are up to date.
+    What describes the feature selected last is 0 in the first step. All but C and U is up to date.
     """
+    C, U, power, target, change = by_feature
+    a, p, f, column, scaled = by_document
+    offsets, through, g = by_query
     n_documents = len(a)
     error = np.empty_like(power)
     factor, inner, ahead = np.empty((1, GROUP_SIZE)), np.empty((1, GROUP_SIZE)), np.empty((1, GROUP_SIZE))

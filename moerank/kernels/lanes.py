@@ -90,7 +90,7 @@ for _mask in _MASKS.values():
 
 
 def _lowered(sig: Signature, build: Build) -> Intrinsic:
-    """Return what an intrinsic consists of; `build` takes LLVM values, and of an array the pointer to its numbers."""
+    """Return the signature and code generator of an intrinsic; `build` takes LLVM values, pointers for arrays."""
 
     def lower(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> ir.Value:
         values = [
@@ -109,12 +109,12 @@ def _row(builder: ir.IRBuilder, numbers: ir.Value, row: ir.Value, vector: LaneTy
     return builder.bitcast(first, vector.llvm.as_pointer())
 
 
-def _places(numbers: Iterable[int]) -> ir.Constant:
+def _indices(numbers: Iterable[int]) -> ir.Constant:
     chosen = list(numbers)
     return ir.Constant(ir.VectorType(INT32, len(chosen)), chosen)
 
 
-def _nothing(vector: ir.VectorType) -> ir.Constant:
+def _undefined(vector: ir.VectorType) -> ir.Constant:
     return ir.Constant(vector, ir.Undefined)
 
 
@@ -152,8 +152,8 @@ def spread(typing_context: BaseContext, number: types.Float) -> Intrinsic:
     vector = _VALUES[number]
 
     def build(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
-        first = builder.insert_element(_nothing(vector.llvm), number, INT32(0))
-        return builder.shuffle_vector(first, first, _places([0] * vector.width))
+        first = builder.insert_element(_undefined(vector.llvm), number, INT32(0))
+        return builder.shuffle_vector(first, first, _indices([0] * vector.width))
 
     return _lowered(vector(number), build)
 
@@ -207,9 +207,9 @@ def least(typing_context: BaseContext, values: LaneType) -> Intrinsic:
     """Return the smallest number of a vector, none of which is NaN."""
 
     def build(builder: ir.IRBuilder, vector: ir.Value) -> ir.Value:
-        while (n := vector.type.count) > 1:  # the upper half beside the lower
-            low = builder.shuffle_vector(vector, _nothing(vector.type), _places(range(n // 2)))
-            high = builder.shuffle_vector(vector, _nothing(vector.type), _places(range(n // 2, n)))
+        while (n := vector.type.count) > 1:  # compare the upper half with the lower
+            low = builder.shuffle_vector(vector, _undefined(vector.type), _indices(range(n // 2)))
+            high = builder.shuffle_vector(vector, _undefined(vector.type), _indices(range(n // 2, n)))
             vector = builder.select(builder.fcmp_ordered("<", low, high), low, high)
         return builder.extract_element(vector, INT32(0))
 
@@ -237,7 +237,7 @@ def sum_four(typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType,
 
     def build(builder: ir.IRBuilder, *vectors: ir.Value) -> ir.Value:
         def add_neighbours(x: ir.Value, y: ir.Value, n_sums: int) -> ir.Value:
-            even, odd = (builder.shuffle_vector(x, y, _places(range(begin, 2 * n_sums, 2))) for begin in (0, 1))
+            even, odd = (builder.shuffle_vector(x, y, _indices(range(begin, 2 * n_sums, 2))) for begin in (0, 1))
             return builder.fadd(even, odd)
 
         first, second, third, fourth = vectors
@@ -245,7 +245,7 @@ def sum_four(typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType,
         vector = add_neighbours(*halves, a.width)
         while vector.type.count > 4:
             vector = add_neighbours(vector, vector, vector.type.count // 2)
-        return builder.shuffle_vector(vector, vector, _places(lane % 4 for lane in range(a.width)))
+        return builder.shuffle_vector(vector, vector, _indices(lane % 4 for lane in range(a.width)))
 
     return _lowered(a(a, b, c, d), build)
 
@@ -273,5 +273,5 @@ def fused(typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType) ->
 
 @intrinsic
 def first_bit(typing_context: BaseContext, bits: types.Integer) -> Intrinsic:
-    """Return the place of the lowest bit that is set; `bits` (int64) is not 0."""
+    """Return the position of the lowest bit that is set; `bits` (int64) is not 0."""
     return _lowered(types.int64(types.int64), lambda builder, value: builder.cttz(value, ir.IntType(1)(1)))

@@ -24,8 +24,18 @@ import numpy as np
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, blend, first_bit, lanes, least, load, load_mask, spread, store, word_type
+from moerank.kernels.pair_pass import project
 from moerank.kernels.threads import in_threads
-from moerank.kernels.tiles import TILE, TILED_BLOCK, copy_to_tiles, cut_block, longest_query, places_of
+from moerank.kernels.tiles import (
+    TILE,
+    TILED_BLOCK,
+    OwnFeatures,
+    copy_to_tiles,
+    cut_block,
+    longest_query,
+    own_features,
+    true_columns,
+)
 
 FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
 """Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
@@ -95,17 +105,15 @@ def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRan
     """
     values = np.zeros((len(offsets) - 1, len(W)))
     if len(few_ranks[0]) and len(W):
-        used = np.flatnonzero(W.any(axis=0))
-        weights = W[:, used]
-        begin, position = places_of(weights != 0.0)
+        own = own_features(W != 0.0)
         width = lanes(columns.dtype.type)
         # Word l has the bits of the lanes behind lane l.
         later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], word_type(width))
-        weight = weights[weights != 0.0].astype(columns.dtype)
+        weight = W[W != 0.0].astype(columns.dtype)
         flat = columns.reshape(-1)
 
         def fill(part: FewRanks) -> None:
-            _gain_by_documents(flat, columns.shape[1], used, begin, position, weight, offsets, part, later, values)
+            _gain_by_documents(flat, columns.shape[1], own, weight, offsets, part, later, values)
 
         in_threads(fill, _parts(few_ranks, offsets, workers))
     return values
@@ -115,17 +123,16 @@ def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRan
 def _gain_by_documents(
     columns: Floats,
     n_documents: int,
-    used: Integers,
-    begin: Integers,
-    position: Integers,
+    own: OwnFeatures,
     weight: Floats,
     offsets: Integers,
     few_ranks: FewRanks,
     later: Words,
     values: Matrix,
 ) -> None:
-    """Fill `values` block by block; individual i has the weights ``begin[i]`` to ``begin[i + 1]``."""
+    """Fill `values` block by block, with a `weight` for each of the individuals' `own` features."""
     query, gain, discount, depth, ideal = few_ranks
+    used, begin, _ = own
     n_individuals, width = len(begin) - 1, len(later)
     longest = longest_query(offsets, query)
     room = (max(TILED_BLOCK, longest) // CLASSES + 1) * (CLASSES // width) + TILE  # vectors
@@ -143,13 +150,13 @@ def _gain_by_documents(
     while c < len(query):
         end, n = cut_block(offsets, query, c, width, first_vector)
         copy_to_tiles(columns, n_documents, used, offsets, query[c:end], first_vector, tiles)
-        _score_tiles(tiles, len(used), (n + TILE - 1) // TILE, begin, position, weight, scores, room)
+        _score_tiles(tiles, (n + TILE - 1) // TILE, own, weight, scores, room)
         for q in range(c, end):
             document = offsets[query[q]]
             size = offsets[query[q] + 1] - document
             for individual in range(n_individuals):
                 start = individual * room + first_vector[q - c]
-                n_candidates = _keep_documents(scores, flat, start, size, depth[q], best, candidates_flat, row)
+                n_candidates = _copy_candidates_of_one(scores, flat, start, size, depth[q], best, candidates_flat, row)
                 _count_above(candidates, n_candidates, later, above)
                 total = _sum_gains(above_flat, row, n_candidates, gain, document, discount, depth[q], placed)
                 values[query[q], individual] = total / ideal[q]
@@ -157,20 +164,12 @@ def _gain_by_documents(
 
 
 @kernel
-def _score_tiles(
-    tiles: Floats,
-    n_used: int,
-    n_tiles: int,
-    begin: Integers,
-    position: Integers,
-    weight: Floats,
-    scores: Floats,
-    room: int,
-) -> None:
+def _score_tiles(tiles: Floats, n_tiles: int, own: OwnFeatures, weight: Floats, scores: Floats, room: int) -> None:
     """Sum the scores of every tile under every individual, in feature order."""
+    used, begin, position = own
     zero = spread(weight.dtype.type(0))
     for t in range(n_tiles):
-        tile = t * n_used * TILE
+        tile = t * len(used) * TILE
         for individual in range(len(begin) - 1):
             a = b = c = d = zero
             for k in range(begin[individual], begin[individual + 1]):
@@ -188,13 +187,13 @@ def _score_tiles(
 
 
 @kernel
-def _keep_documents(
+def _copy_candidates_of_one(
     scores: Floats, flat: Floats, start: int, size: int, depth: int, best: Floats, candidates: Floats, row: Integers
 ) -> int:
     """Copy the scores that may stand in the first `depth` ranks of a query, and return their number.
 
     The scores are the rows of `scores` (the same numbers are in `flat`) from `start` on, `size` numbers; `row` receives
-    the places of those that are kept.
+    the positions of those that are copied.
     """
     width = scores.shape[1]
     low = scores.dtype.type(-np.inf)
@@ -322,10 +321,10 @@ def lane_gain(X: Floats, W: Matrix, offsets: Integers, few_ranks: FewRanks, work
     if len(few_ranks[0]) and len(W):
         width = lanes(X.dtype.type)
         used = _used_by_groups(W, width)
-        begin, feature = places_of(used)
+        begin, feature = true_columns(used)
         weights = np.zeros((len(used) * width, W.shape[1]), X.dtype)
         weights[: len(W)] = W
-        by_feature = weights.reshape(len(used), width, -1).transpose(0, 2, 1)[used]
+        by_feature = np.ascontiguousarray(weights.reshape(len(used), width, -1).transpose(0, 2, 1))
 
         def fill(part: FewRanks) -> None:
             _gain_by_individuals(X, begin, feature, by_feature, offsets, part, NETWORK, values)
@@ -345,9 +344,13 @@ def _gain_by_individuals(
     network: Integers,
     values: Matrix,
 ) -> None:
-    """Fill `values` block by block; group g has the features and weights ``begin[g]`` to ``begin[g + 1]``."""
+    """Fill `values` block by block.
+
+    Group g has `weights` (n_groups, n_features, lanes) for the features ``feature[begin[g]]`` to
+    ``feature[begin[g + 1] - 1]``.
+    """
     query, gain, discount, depth, ideal = few_ranks
-    n_individuals, width = values.shape[1], weights.shape[1]
+    n_individuals, width = values.shape[1], weights.shape[2]
     longest = longest_query(offsets, query)
     scores = np.empty((longest, width), X.dtype)
     best = np.empty((CLASSES, width), X.dtype)
@@ -361,10 +364,11 @@ def _gain_by_individuals(
     while c < len(query):
         end, _ = cut_block(offsets, query, c, np.int64(1), first_document)  # type: ignore[arg-type]
         for group in range(len(begin) - 1):
+            own, weights_of_group = feature[begin[group] : begin[group + 1]], weights[group]
             for q in range(c, end):
                 first, last = offsets[query[q]], offsets[query[q] + 1]
-                _score_rows(X, first, last, begin[group], begin[group + 1], feature, weights, scores)
-                n_candidates = _keep_rows(
+                project(X[first:last], weights_of_group, own, scores)
+                n_candidates = _copy_candidate_rows(
                     scores, first, last, gain, depth[q], network, best, candidates, candidate_gain
                 )
                 _sum_gains_of_rows(candidates, candidate_gain, n_candidates, discount, depth[q], above, placed, total)
@@ -374,33 +378,7 @@ def _gain_by_individuals(
 
 
 @kernel
-def _score_rows(
-    X: Floats, first: int, last: int, begin: int, end: int, feature: Integers, weights: Floats, scores: Floats
-) -> None:
-    """Sum the scores of the rows `first` to `last` in feature order, as `moerank.kernels.pair_pass.project` does."""
-    zero = spread(weights.dtype.type(0))
-    n_full = last - (last - first) % 4
-    for i in range(first, n_full, 4):  # four documents together share the loads of the weights and hide latency
-        a = b = c = d = zero
-        for k in range(begin, end):
-            f, w = feature[k], load(weights, k)
-            a = a + spread(X[i, f]) * w
-            b = b + spread(X[i + 1, f]) * w
-            c = c + spread(X[i + 2, f]) * w
-            d = d + spread(X[i + 3, f]) * w
-        store(scores, i - first, a)
-        store(scores, i - first + 1, b)
-        store(scores, i - first + 2, c)
-        store(scores, i - first + 3, d)
-    for i in range(n_full, last):
-        a = zero
-        for k in range(begin, end):
-            a = a + spread(X[i, feature[k]]) * load(weights, k)
-        store(scores, i - first, a)
-
-
-@kernel
-def _keep_rows(
+def _copy_candidate_rows(
     scores: Floats,
     first: int,
     last: int,

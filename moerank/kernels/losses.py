@@ -1,32 +1,42 @@
-"""Passes of single rankers: the logistic loss of preference pairs, and the cross entropy of ListNet."""
+"""Losses of single rankers: passes over the pairs, line search, decision stumps, and the cross entropy of lists.
+
+A stump is h(x) = 1 if feature f of x is above a threshold, else 0. What a weighting D of the pairs (i, j), i better,
+makes of it is
+
+    r = Σ D(i, j) (h(xᵢ) − h(xⱼ)) = Σ_d π(d) h(x_d),   π(d) = Σ_{d better} D − Σ_{d worse} D,
+
+so the pairs are needed once per round, for the potentials π, and not once per feature.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
+from moerank.kernels.pair_pass import PairGroups
+
+TIE = 1e-10
+"""Gains within this share of the total weight are equal but for rounding: the first stump is taken."""
+
+STEP_ROUNDING = 1e-18
+"""Share of the objective; a line search ends when the next Newton step promises less."""
+
+MAX_PASSES = 100
+"""Steps after which a line search ends; two to four are usual."""
 
 
 @kernel
-def logistic_pass(
-    first: Integers,
-    winner: NDArray[np.int32],
-    worse: NDArray[np.int32],
-    y: Vector,
-    z: Vector,
-    X: Matrix,
-    gradient: Vector,
-    curvature: Matrix,
-) -> float:
+def logistic_pass(pairs: PairGroups, y: Vector, z: Vector, X: Matrix, gradient: Vector, curvature: Matrix) -> float:
     """Return Σ log(1 + exp d) − t d over the pairs (i, j), with d = zᵢ − zⱼ and t = (1 + yᵢ − yⱼ) / 2.
 
     O(n_pairs · n_features), vectorised over the features.
 
-    The pairs are those of `PreferencePairs`, y are labels in [0, 1] and z scores. `gradient` (n_documents,) receives
+    y are labels in [0, 1] and z scores. `gradient` (n_documents,) receives
     the gradient in z, `curvature` (n_documents, n_features) the Hessian in z, a graph Laplacian, times X.
     """
+    first, winner, worse = pairs
     n_features = X.shape[1]
     gradient[:] = 0.0
     curvature[:] = 0.0
@@ -53,6 +63,207 @@ def logistic_pass(
         for f in range(n_features):
             curvature[i, f] += degree[i] * X[i, f]
     return loss
+
+
+def sort_by_label(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
+    """Return the order of documents for a line search, and the runs of equal labels in it.
+
+    The order (n_sorted,) has the documents of all queries with at least two labels, by query, then label, best first.
+    Each row of the runs (n_runs, 4) says of the documents with one label in one query where the query begins, where the
+    run begins and ends, and where the query ends.
+
+    >>> rows, runs = sort_by_label(np.array([0, 0, 1, 0, 2]), np.array([0, 2, 5]))
+    >>> rows.tolist(), runs.tolist()
+    ([4, 2, 3], [[0, 0, 1, 3], [0, 1, 2, 3], [0, 2, 3, 3]])
+    """
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    rows = np.lexsort((-y, query))
+    differ = np.minimum.reduceat(y, offsets[:-1]) < np.maximum.reduceat(y, offsets[:-1])
+    rows = rows[differ[query[rows]]]
+    y, query = y[rows], query[rows]
+    begin = np.flatnonzero((np.diff(y, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0))
+    bounds = np.append(begin, len(rows))
+    left = np.searchsorted(query, query[begin], side="left")
+    right = np.searchsorted(query, query[begin], side="right")
+    return rows, np.column_stack([left, bounds[:-1], bounds[1:], right])
+
+
+@kernel
+def hinge_line_search(
+    runs: Integers,
+    scores: Vector,
+    change: Vector,
+    slope: float,
+    curvature: float,
+    start: float,
+    longest: float,
+    residual: Vector,
+) -> tuple[float, float]:
+    """Return the step t in [0, longest] that minimises φ, and φ(t).
+
+    With s the scores and c their change along the direction, and the sum over all preference pairs (i, j),
+
+        φ(t) = Σ max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ))² + slope · t + ½ curvature · t²,   curvature ≥ 0.
+
+    φ′ is piecewise linear and increasing, so Newton's method ends at its zero; a bracket keeps it from cycling. The
+    breakpoints are neither computed nor sorted. O(n_pairs) a pass; two to four passes where `start` is a good guess.
+
+    runs, scores, change : see `sort_by_label`; scores and change have shape (n_sorted,)
+    start : the first step, in [0, longest]
+    longest : the largest step, may be infinite if φ has a minimum
+    residual : (n_sorted,), receives the sums of d = max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ)) at the minimum, + d for the
+        better document, − d for the worse; the loss has the gradient −2 residual in the scores
+    """
+    # Separate arrays, as the compiler cannot tell that the rows of one array do not overlap.
+    moved, above = np.empty_like(scores), np.empty_like(scores)
+    below, bends = np.empty_like(scores), np.empty_like(scores)
+    step, low, high = start, 0.0, longest
+    low_seen = high_seen = False  # whether a slope was measured at the ends of the bracket
+    for _ in range(MAX_PASSES):
+        for i in range(len(scores)):
+            moved[i] = scores[i] + step * change[i]
+        _pass(runs, moved, change, above, below, bends)
+        value = slope * step + 0.5 * curvature * step * step  # φ, φ′ and φ″
+        rise, bend = slope + curvature * step, curvature
+        for i in range(len(scores)):
+            residual[i] = above[i] - below[i]
+            value += above[i] - moved[i] * residual[i]  # Σ d² = Σ d − Σ d (sᵢ − sⱼ)
+            rise -= 2.0 * residual[i] * change[i]
+            bend += 2.0 * bends[i]
+        if rise == 0.0 or (step == 0.0 and rise > 0.0) or (step == longest and rise < 0.0):
+            break
+        if bend > 0.0 and rise * rise <= 2.0 * STEP_ROUNDING * bend * abs(value):
+            break
+        if rise > 0.0:
+            high, high_seen = step, True
+        else:
+            low, low_seen = step, True
+        if bend > 0.0:
+            following = step - rise / bend
+        elif rise > 0.0:
+            following = low
+        else:
+            following = min(high, 2.0 * step + 1.0)
+        if (following <= low and low_seen) or (following >= high and high_seen):
+            following = 0.5 * (low + high)
+            if not low < following < high:
+                break
+        step = min(max(following, low), high)
+    return step, value
+
+
+@kernel
+def _pass(runs: Integers, scores: Vector, change: Vector, above: Vector, below: Vector, bends: Vector) -> None:
+    """Sum d = max(0, 1 − (sᵢ − sⱼ)) over the pairs of each better document, and of each worse one.
+
+    `bends` receives Σ (cᵢ − cⱼ)² over the pairs with d > 0 of each worse document.
+    """
+    above[:] = 0.0
+    below[:] = 0.0
+    bends[:] = 0.0
+    for run in range(len(runs)):
+        query, begin, end, last = runs[run]
+        # Loops over slices, which the compiler vectorises.
+        worse, worse_change = scores[end:last], change[end:last]
+        worse_sum, worse_bend = below[end:last], bends[end:last]
+        for i in range(begin, end):
+            slack, ahead = 1.0 - scores[i], change[i]
+            for j in range(len(worse)):
+                d = slack + worse[j]
+                gain = ahead - worse_change[j]
+                worse_sum[j] += max(0.0, d)
+                worse_bend[j] += gain * gain if d > 0.0 else 0.0
+        better, better_sum = scores[query:begin], above[query:begin]
+        for j in range(begin, end):
+            slack = 1.0 + scores[j]
+            for i in range(len(better)):
+                better_sum[i] += max(0.0, slack - better[i])
+
+
+@kernel
+def _fidelity(o: float) -> float:
+    """Return e^−o (1 + e^−o)^−3/2 for o = sᵢ − sⱼ, twice minus the slope of the fidelity loss 1 − (1 + e^−o)^−½."""
+    small = np.exp(-abs(o))  # e^−o would overflow for a pair far in the wrong order
+    root = np.sqrt(1.0 + small)
+    return (small if o > 0.0 else np.sqrt(small)) / (root * root * root)
+
+
+@kernel
+def pair_weights(
+    pairs: PairGroups,
+    scores: Vector,
+    importance: Vector,
+    fidelity: bool,
+    weights: Vector,
+    potentials: Vector,
+) -> float:
+    """Weigh pair (i, j) by cᵢ times the slope of a loss at sᵢ − sⱼ, c the importance; return the sum of the weights.
+
+    The loss is the `fidelity` loss or else the exponential one. `weights` (n_pairs,) and `potentials` (n_documents,)
+    receive D and π. O(n_pairs + n_documents).
+    """
+    first, winner, worse = pairs
+    total = 0.0
+    potentials[:] = 0.0
+    for w in range(len(winner)):
+        i = winner[w]
+        won = 0.0
+        for k in range(first[w], first[w + 1]):
+            j = worse[k]
+            o = scores[i] - scores[j]
+            weight = importance[i] * (_fidelity(o) if fidelity else np.exp(-o))
+            weights[k] = weight
+            potentials[j] -= weight
+            won += weight
+        potentials[i] += won
+        total += won
+    return total
+
+
+@kernel
+def split_weight(pairs: PairGroups, weights: Vector, above: Mask) -> tuple[float, float]:
+    """Return the weight of the pairs that a stump orders rightly and of those it orders wrongly.
+
+    `above` (n_documents,) says which documents have h = 1; a pair with both or none of its documents above counts for
+    neither.
+    """
+    first, winner, worse = pairs
+    right = wrong = 0.0
+    for w in range(len(winner)):
+        i_above = above[winner[w]]
+        for k in range(first[w], first[w + 1]):
+            if above[worse[k]] != i_above:
+                if i_above:
+                    right += weights[k]
+                else:
+                    wrong += weights[k]
+    return right, wrong
+
+
+@kernel
+def best_stump(
+    bins: NDArray[np.int32], n_thresholds: Integers, potentials: Vector, total: float, reversed_too: bool
+) -> tuple[int, int, float]:
+    """Return feature, threshold and r of the stump with the largest r, or the largest |r| with `reversed_too`.
+
+    `bins` (n_features, n_documents) counts the thresholds below each value, and `total` is the weight of all pairs.
+    Of equal stumps the first feature is taken, then the lowest threshold. O(n_documents · n_features + Σ n_thresholds).
+    """
+    feature, threshold = 0, 0
+    best = largest = 0.0
+    sums = np.empty(n_thresholds.max() + 1)
+    for f in range(len(bins)):
+        sums[: n_thresholds[f] + 1] = 0.0
+        for i in range(len(potentials)):
+            sums[bins[f, i]] += potentials[i]
+        for b in range(n_thresholds[f], 0, -1):
+            sums[b - 1] += sums[b]
+        for b in range(n_thresholds[f]):
+            r = sums[b + 1]
+            gain = abs(r) if reversed_too else r
+            if gain > largest + TIE * total:
+                feature, threshold, best, largest = f, b, r, gain
+    return feature, threshold, best
 
 
 @kernel

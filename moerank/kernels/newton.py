@@ -11,7 +11,7 @@ one product each are usual.
 
 `advance_newton` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says
 which sums they need next. So an individual's weights do not depend on its company. `newton_lanes` drives it for listed
-pairs, `moerank.training.counted` for pairs that are counted.
+pairs, `CountedPairs` of `moerank.training.pairs` for pairs that are counted.
 """
 
 from __future__ import annotations
@@ -19,12 +19,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
-from moerank.kernels.cholesky import dot, factorise, solve
+from moerank.kernels.algebra import dot, factorise, solve
 from moerank.kernels.compiled import kernel
-from moerank.kernels.pair_pass import curvature_pass, hinge_pass, project, pull_back, transpose, used_features
+from moerank.kernels.pair_pass import (
+    PairGroups,
+    curvature_pass,
+    hinge_pass,
+    project,
+    pull_back,
+    transpose,
+    used_features,
+)
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS
 
 MAX_STEPS = 60
@@ -157,9 +164,7 @@ def advance_newton(
 @kernel
 def newton_lanes(
     X: Floats,
-    first: Integers,
-    winner: NDArray[np.int32],
-    worse: NDArray[np.int32],
+    pairs: PairGroups,
     words: Words,
     n_kept: Integers,
     feature_mask: Mask,
@@ -179,7 +184,7 @@ def newton_lanes(
     lane that did not converge stopped at `MAX_STEPS`.
 
     X : (n_documents, n_features), the precision of the passes
-    first, winner, worse : the pairs, see `moerank.kernels.pair_pass`
+    pairs : see `PairGroups`
     words : (n_pairs,); bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask : (lanes, n_features); at least one feature per lane
     B, rhs : (n_features, n_features) and (n_features,), the quadratic model
@@ -220,7 +225,7 @@ def newton_lanes(
         for i in range(len(shift)):
             for lane in range(lanes):
                 scores[i, lane] -= shift[i]
-        hinge_pass(first, winner, worse, words, scores, margin, hinge, active, documents, slack_sum)
+        hinge_pass(pairs, words, scores, margin, hinge, active, documents, slack_sum)
         pull_back(X, documents, used, partial, sums)
         transpose(sums, pulled)
         slack = margin * slack_sum
@@ -237,7 +242,7 @@ def newton_lanes(
             if served.any():
                 transpose(state.direction, weights)
                 project(X, weights, used, scores)
-                curvature_pass(first, winner, worse, active, scores, documents)
+                curvature_pass(pairs, active, scores, documents)
                 pull_back(X, documents, used, partial, sums)
                 transpose(sums, pulled)
     return W, state.n_steps <= MAX_STEPS

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_mask
+
+PairGroups: TypeAlias = tuple[Integers, NDArray[np.int32], NDArray[np.int32]]
+"""`first`, `winner` and `worse` of `PreferencePairs`: the pairs by their better document."""
 
 
 @kernel
@@ -28,9 +33,7 @@ def enumerate_pairs(y: Integers, offsets: Integers, n_pairs: int) -> tuple[NDArr
 
 @kernel
 def hinge_pass(
-    first: Integers,
-    winner: NDArray[np.int32],
-    worse: NDArray[np.int32],
+    pairs: PairGroups,
     pair_words: Words,
     scores: Floats,
     margin: float,
@@ -45,6 +48,7 @@ def hinge_pass(
     Σ d, from which the squared loss follows: Σ d² = margin · Σ d − Σ s · residual, the second sum over documents.
     Complexity: O(n_pairs) vector operations.
     """
+    first, winner, worse = pairs
     zero = spread(scores.dtype.type(0))
     target = spread(scores.dtype.type(margin))
     winner_total = np.empty((1, scores.shape[1]), scores.dtype)
@@ -71,18 +75,12 @@ def hinge_pass(
 
 
 @kernel
-def curvature_pass(
-    first: Integers,
-    winner: NDArray[np.int32],
-    worse: NDArray[np.int32],
-    active: Words,
-    scores: Floats,
-    result: Floats,
-) -> None:
+def curvature_pass(pairs: PairGroups, active: Words, scores: Floats, result: Floats) -> None:
     """Multiply by the graph Laplacian of the active pairs: result[i] += sᵢ − sⱼ, result[j] −= sᵢ − sⱼ.
 
     Complexity: O(n_pairs) vector operations.
     """
+    first, winner, worse = pairs
     zero = spread(scores.dtype.type(0))
     result[:] = 0
     for w in range(len(winner)):

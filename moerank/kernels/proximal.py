@@ -8,7 +8,7 @@ over its own p pairs and its own features; FSMRank has costs cᵢ = 1 / sᵢ.
 
 `advance` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says where ℓ is
 needed next. So an individual's weights do not depend on its company. `proximal_lanes` drives it for listed pairs,
-`moerank.training.counted` for pairs that are counted.
+`CountedPairs` of `moerank.training.pairs` for pairs that are counted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
-from moerank.kernels.pair_pass import hinge_pass, project, pull_back, transpose, used_features
+from moerank.kernels.pair_pass import PairGroups, hinge_pass, project, pull_back, transpose, used_features
 from moerank.kernels.run_pass import IDLE
 
 GRADIENT, VALUE = 1, 2
@@ -121,9 +121,7 @@ def advance(
 @kernel
 def proximal_lanes(
     X: Matrix,
-    first: Integers,
-    winner: NDArray[np.int32],
-    worse: NDArray[np.int32],
+    pairs: PairGroups,
     words: NDArray[np.uint8],
     n_kept: Integers,
     feature_mask: Mask,
@@ -143,7 +141,7 @@ def proximal_lanes(
     for w, one back from the documents for the gradient at z, and two passes over the pairs.
 
     X : (n_documents, n_features)
-    first, winner, worse : the pairs, see `moerank.kernels.pair_pass`
+    pairs : see `PairGroups`
     words : (n_pairs,); bit l keeps the pair for lane l. ``n_kept`` (lanes,) counts them; a lane with none is idle.
     feature_mask, A, cost, lambda1, lambda2 : see `Terms`
     start : (lanes, 2 n_features), not negative, and 0 off the lane's features
@@ -169,7 +167,7 @@ def proximal_lanes(
             for lane in range(lanes):
                 change = scores_w[i, lane] - scores_before[i, lane]
                 scores[i, lane] = scores_w[i, lane] + state.momentum[lane] * change
-        _hinge(first, winner, worse, words, scores, active, documents, squares)
+        _hinge(pairs, words, scores, active, documents, squares)
         pull_back(X, documents, every, partial, sums)
         transpose(sums, pulled)
         served = state.task == GRADIENT
@@ -181,7 +179,7 @@ def proximal_lanes(
             if served.any():
                 _differences(state.trial, weights)
                 project(X, weights, used_features(weights), scores)
-                _hinge(first, winner, worse, words, scores, active, documents, squares)
+                _hinge(pairs, words, scores, active, documents, squares)
         scores_before, scores_w, scores = scores_w, scores, scores_before
     return state.w, state.n_iter
 
@@ -189,9 +187,7 @@ def proximal_lanes(
 @kernel
 def subgradient_lanes(
     X: Matrix,
-    first: Integers,
-    winner: NDArray[np.int32],
-    worse: NDArray[np.int32],
+    pairs: PairGroups,
     feature_mask: Mask,
     A: Matrix,
     cost: Matrix,
@@ -208,19 +204,19 @@ def subgradient_lanes(
     """
     lanes, n_features = feature_mask.shape
     every = np.arange(n_features)
-    share = np.full(lanes, 1.0 / len(worse))
+    share = np.full(lanes, 1.0 / len(pairs[2]))
     terms = Terms(feature_mask, share, np.ascontiguousarray(A.T), np.ascontiguousarray(cost), lambda1, lambda2)
     w = np.zeros((lanes, 2 * n_features))
     best, gradient, similar = w.copy(), np.empty(2 * n_features), np.zeros(n_features)
     weights, partial, sums = np.empty((n_features, lanes)), np.empty((n_features, lanes)), np.empty((n_features, lanes))
     scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
-    words = np.full(len(worse), 255, np.uint8)
+    words = np.full(len(pairs[2]), 255, np.uint8)
     pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(words)
     least = np.full(lanes, np.inf)
     for step in range(max_iter + 1):
         _differences(w, weights)
         project(X, weights, used_features(weights), scores)
-        _hinge(first, winner, worse, words, scores, active, documents, squares)
+        _hinge(pairs, words, scores, active, documents, squares)
         pull_back(X, documents, every, partial, sums)
         transpose(sums, pulled)
         for lane in range(lanes):
@@ -245,9 +241,7 @@ def _differences(variables: Matrix, weights: Matrix) -> None:
 
 @kernel
 def _hinge(
-    first: Integers,
-    winner: NDArray[np.int32],
-    worse: NDArray[np.int32],
+    pairs: PairGroups,
     words: NDArray[np.uint8],
     scores: Matrix,
     active: NDArray[np.uint8],
@@ -256,7 +250,7 @@ def _hinge(
 ) -> None:
     """Sum d = max(0, 1 − (sᵢ − sⱼ)) over the pairs into the documents, and Σ d² = Σ d − Σ s · documents."""
     one_sided = len(squares) > 0  # True, but no literal, which would be a type of its own
-    hinge_pass(first, winner, worse, words, scores, 1.0, one_sided, active, documents, squares)
+    hinge_pass(pairs, words, scores, 1.0, one_sided, active, documents, squares)
     for i in range(len(scores)):
         for lane in range(len(squares)):
             squares[lane] -= scores[i, lane] * documents[i, lane]

@@ -12,13 +12,19 @@ single precision; up to some 5,000 documents that is faster than sorting the sco
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
-from moerank.kernels.tiles import TILE, TILED_BLOCK, copy_to_tiles, cut_block, longest_query
+from moerank.kernels.tiles import TILE, TILED_BLOCK, OwnFeatures, copy_to_tiles, cut_block, longest_query
+
+RunOrder: TypeAlias = tuple[Integers, Integers, Integers, NDArray[np.int32]]
+"""`query`, `first`, `start` and `row`: the queries with pairs, increasing; query q has the runs ``first[q]`` to
+``first[q + 1]``, run r the documents ``row[start[r]]`` to ``row[start[r + 1]]``."""
 
 
 @kernel
@@ -108,20 +114,10 @@ IDLE, RESIDUALS, CURVATURE = 0, 1, 2
 """Tasks of a pass for an individual: nothing; the sum of residuals at w; the second derivative at w times v."""
 
 
-@kernel
 def rows_by_run(run: NDArray[np.int32], n_runs: int) -> tuple[NDArray[np.int32], Integers]:
     """Return the documents sorted by run, in order of row within each, and where each run begins (n_runs + 1,)."""
-    start = np.zeros(n_runs + 1, np.int64)
-    for i in range(len(run)):
-        start[run[i] + 1] += 1
-    for r in range(n_runs):
-        start[r + 1] += start[r]
-    next_place = start.copy()
-    row = np.empty(len(run), np.int32)
-    for i in range(len(run)):
-        row[next_place[run[i]]] = i
-        next_place[run[i]] += 1
-    return row, start
+    row = np.argsort(run, kind="stable")
+    return row.astype(np.int32), np.searchsorted(run[row], np.arange(n_runs + 1))
 
 
 @kernel
@@ -145,18 +141,12 @@ def run_pass(
     columns: Floats,
     centre: Matrix,
     offsets: Integers,
-    query: Integers,
-    first: Integers,
-    start: Integers,
-    row: NDArray[np.int32],
-    used: Integers,
-    begin: Integers,
-    position: Integers,
+    order: RunOrder,
+    own: OwnFeatures,
     w: Floats,
     v: Floats,
     task: Integers,
-    documents: Mask,
-    queries: Mask,
+    chosen_units: tuple[Mask, Mask],
     margin: float,
     shift: Vector,
     hinge: bool,
@@ -172,25 +162,24 @@ def run_pass(
     columns : (n_features, n_documents), C-contiguous, in any precision
     centre : (n_features, n_queries), subtracted in each query
     offsets : (n_queries + 1,)
-    query : (n_counted,), the queries with pairs, increasing
-    first, start, row : query q has the runs ``first[q]`` to ``first[q + 1]``, run r the documents ``row[start[r]]`` to
-        ``row[start[r + 1]]``
-    used : features that any individual uses
-    begin, position : individual k has the features ``used[position[i]]``, begin[k] ≤ i < begin[k + 1], increasing
-    w, v : (n_places,), weights and directions in the precision of the pass
+    order, own : see `RunOrder` and `OwnFeatures`
+    w, v : (n_own,), weights and directions in the precision of the pass
     task : (n_individuals,)
-    documents : (n_individuals, n_documents), the documents whose pairs count; one row for everybody, or none for all
-    queries : (n_individuals, n_queries), the same for queries
+    chosen_units : (n_individuals, n_documents), the documents whose pairs count; one row for everybody, or none for
+        all; and (n_individuals, n_queries), the same for queries
     shift : (n_documents,), or empty for 0
     prefix : (lanes,) words; word l has the bits of the lanes before lane l
-    sums : (n_places,), receives the sums of vectors, on the individual's features
+    sums : (n_own,), receives the sums of vectors, on the individual's features
     slack : (n_individuals,), receives Σ t d
     """
-    n_individuals, width, n_used = len(begin) - 1, len(prefix), len(used)
+    query, first, start, row = order
+    used, begin, position = own
+    documents, queries = chosen_units
+    n_individuals, width = len(begin) - 1, len(prefix)
     longest = longest_query(offsets, query)
     step = TILE * width
     room = (max(TILED_BLOCK, longest) + step - 1) // step * step
-    tiles = np.zeros((room // width * n_used, width), w.dtype)
+    tiles = np.zeros((room // width * len(used), width), w.dtype)
     scores = np.zeros((n_individuals * (room // width), width), w.dtype)
     moves = np.zeros((n_individuals * (room // width), width), w.dtype)
     partial = np.zeros((len(position) + 3, width), w.dtype)
@@ -219,8 +208,8 @@ def run_pass(
         copy_to_tiles(all_columns, columns.shape[1], used, offsets, query[c:end], first_vector, tiles)
         _centre(tiles, used, centre, offsets, query[c:end], first_vector)
         n_tiles = (n + TILE - 1) // TILE
-        _score(tiles, n_used, n_tiles, begin, position, w, task, RESIDUALS, scores, room // width)
-        _score(tiles, n_used, n_tiles, begin, position, v, task, CURVATURE, moves, room // width)
+        _score(tiles, n_tiles, own, w, task, RESIDUALS, scores, room // width)
+        _score(tiles, n_tiles, own, v, task, CURVATURE, moves, room // width)
         for individual in range(n_individuals):
             if task[individual] == IDLE:
                 continue
@@ -271,7 +260,7 @@ def run_pass(
                 _gather(added, 0, by_row, document, n_of_query, at + document, score)
             for vector in range(n, n_tiles * TILE):
                 store(scores, at // width + vector, nothing)
-        _pull_back(tiles, n_used, n_tiles, begin, position, task, scores, room // width, partial)
+        _pull_back(tiles, n_tiles, own, task, scores, room // width, partial)
         for k in range(0, len(position), 4):
             store(four, 0, sum_four(load(partial, k), load(partial, k + 1), load(partial, k + 2), load(partial, k + 3)))
             for j in range(min(4, len(position) - k)):
@@ -282,12 +271,7 @@ def run_pass(
 
 @kernel
 def _centre(
-    tiles: Floats,
-    used: Integers,
-    centre: Matrix,
-    offsets: Integers,
-    queries: Integers,
-    first_vector: Integers,
+    tiles: Floats, used: Integers, centre: Matrix, offsets: Integers, queries: Integers, first_vector: Integers
 ) -> None:
     """Subtract from each used feature its mean in each query of the block."""
     n_used, width = len(used), tiles.shape[1]
@@ -302,21 +286,13 @@ def _centre(
 
 @kernel
 def _score(
-    tiles: Floats,
-    n_used: int,
-    n_tiles: int,
-    begin: Integers,
-    position: Integers,
-    w: Floats,
-    task: Integers,
-    least_task: int,
-    scores: Floats,
-    room: int,
+    tiles: Floats, n_tiles: int, own: OwnFeatures, w: Floats, task: Integers, least_task: int, scores: Floats, room: int
 ) -> None:
     """Sum wᵀx of every tile under every individual with at least this task, in feature order."""
+    used, begin, position = own
     zero = spread(w.dtype.type(0))
     for t in range(n_tiles):
-        tile = t * n_used * TILE
+        tile = t * len(used) * TILE
         for individual in range(len(begin) - 1):
             if task[individual] < least_task:
                 continue
@@ -346,19 +322,12 @@ def _gather(
 
 @kernel
 def _pull_back(
-    tiles: Floats,
-    n_used: int,
-    n_tiles: int,
-    begin: Integers,
-    position: Integers,
-    task: Integers,
-    documents: Floats,
-    room: int,
-    partial: Floats,
+    tiles: Floats, n_tiles: int, own: OwnFeatures, task: Integers, documents: Floats, room: int, partial: Floats
 ) -> None:
     """Bring sums over documents back to the features: partial += xᵀ documents, lane by lane, on own features."""
+    used, begin, position = own
     for t in range(n_tiles):
-        tile = t * n_used * TILE
+        tile = t * len(used) * TILE
         for individual in range(len(begin) - 1):
             if task[individual] == IDLE:
                 continue

@@ -46,21 +46,21 @@ class Tree(NamedTuple):
     level: Integers  # (1,), −1 at the end
 
 
-class Found(NamedTuple):
-    """What is known of each number of units."""
+class Incumbents(NamedTuple):
+    """The best subset so far of each number of units."""
 
-    loss: Vector  # (n_units + 1,), of the best subset known
+    loss: Vector  # (n_units + 1,), of the best subset so far
     bound: Vector  # (n_units + 1,), the least loss that parts of the tree may have which were not looked at
     subset: Mask  # (n_units + 1, n_units)
 
 
 @kernel
-def grow_tree(tree: Tree, units: Units, best: Found, low: int, high: int, n_nodes: int, close: bool) -> int:
+def grow_tree(tree: Tree, units: Units, best: Incumbents, low: int, high: int, n_nodes: int, close: bool) -> int:
     """Look at up to `n_nodes` more nodes, depth first, and return how many they were.
 
-    The search does not go below a node if no subset of `low` to `high` units there can be better than the best one
-    known. A removal of t units raises the loss at least by the t-th smallest rise of a single one, and by the sum of
-    the t smallest Σ share · w². With `close` it goes below no node, and writes down what the rest of the tree may hold.
+    The search does not go below a node if no subset of `low` to `high` units there can be better than the best one so
+    far. A removal of t units raises the loss at least by the t-th smallest rise of a single one, and by the sum of the
+    t smallest Σ share · w². With `close` it goes below no node, and writes down what the rest of the tree may hold.
 
     O(n_rows²) for a node that has children, O(n_rows · log(n_rows)) for any other.
     """

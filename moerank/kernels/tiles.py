@@ -7,6 +7,8 @@ are finite.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from moerank.arrays import Floats, Integers, Mask
@@ -21,6 +23,10 @@ TILED_BLOCK = 512
 
 AHEAD = 4
 """Features between the one that is copied and the one that is asked for."""
+
+OwnFeatures: TypeAlias = tuple[Integers, Integers, Integers]
+"""`used`, `begin` and `position`: individual i has the features ``used[position[k]]``, k from ``begin[i]`` to
+``begin[i + 1]``, increasing; every used feature belongs to somebody."""
 
 
 @kernel
@@ -91,14 +97,24 @@ def copy_to_tiles(
                 flat[target * width + row - last] = columns[column + row]
 
 
-def places_of(mask: Mask) -> tuple[Integers, Integers]:
+def true_columns(mask: Mask) -> tuple[Integers, Integers]:
     """Return where the true columns of each row begin, shape (n_rows + 1,), and these columns, shape (n_true,).
 
     ``values[mask]`` has the same order. Both are contiguous, or kernels would be compiled twice.
 
-    >>> begin, place = places_of(np.array([[True, False, True], [False, True, False]]))
-    >>> begin.tolist(), place.tolist()
+    >>> begin, column = true_columns(np.array([[True, False, True], [False, True, False]]))
+    >>> begin.tolist(), column.tolist()
     ([0, 2, 3], [0, 2, 1])
     """
-    row, position = np.nonzero(mask)
-    return np.searchsorted(row, np.arange(len(mask) + 1)), np.ascontiguousarray(position)
+    row, column = np.nonzero(mask)
+    return np.searchsorted(row, np.arange(len(mask) + 1)), np.ascontiguousarray(column)
+
+
+def own_features(feature_mask: Mask) -> OwnFeatures:
+    """Return the features of each row of a mask (n_individuals, n_features), as kernels on tiles read them.
+
+    >>> [array.tolist() for array in own_features(np.array([[True, False, True], [False, False, True]]))]
+    [[0, 2], [0, 2, 3], [0, 1, 1]]
+    """
+    used = np.flatnonzero(feature_mask.any(axis=0))
+    return used, *true_columns(feature_mask[:, used])

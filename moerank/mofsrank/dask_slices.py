@@ -16,7 +16,6 @@ from uuid import uuid4
 import numpy as np
 
 from moerank.arrays import Array, Matrix
-from moerank.evolution import pack_rows, unpack_rows
 from moerank.kernels.blas import one_blas_thread
 from moerank.version import VERSION
 
@@ -53,11 +52,12 @@ class Slices:
 
         Raises an OSError if the scheduler is gone, or its workers are gone for half a minute or unlike this process.
         """
+        packed = np.packbits(X, axis=1) if X.dtype == np.bool_ else X
         parts: list[Array] = []
         measured: dict[int, Matrix] = {}
         for _ in range(MOST_TRIES):
             threads = self._threads()
-            parts = parts or np.array_split(pack_rows(X), min(len(X), sum(threads.values())))
+            parts = parts or np.array_split(packed, min(len(X), sum(threads.values())))
             if not self._send(set(threads)):
                 continue
             futures = {
@@ -167,8 +167,9 @@ def _measured(stage: Stage, name: str, rows: Array, expected: dict[str, str]) ->
     if name not in _STAGES:
         _STAGES.clear()
     stage = _STAGES.setdefault(name, stage)
+    X = np.unpackbits(rows, axis=1, count=stage.n_var).view(np.bool_) if rows.dtype == np.uint8 else rows
     with one_blas_thread():
-        return stage.measure(unpack_rows(rows, stage.n_var))
+        return stage.measure(X)
 
 
 def connect(address: str) -> Client:

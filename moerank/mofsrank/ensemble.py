@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,22 +11,13 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Mask, Matrix
 from moerank.checks import check_choice
 from moerank.data import RankingData
-from moerank.evolution import (
-    CROSSOVER,
-    DigestDuplicates,
-    MixedCrossover,
-    MixedMutation,
-    MixedSampling,
-    Operators,
-)
+from moerank.evolution import CROSSOVER, DigestDuplicates, MixedCrossover, MixedMutation, MixedSampling, Operators
 from moerank.metrics import Metric
 from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
-from moerank.mofsrank.settings import Limits
+from moerank.mofsrank.settings import ENSEMBLE_DEFAULTS, Counted, Limits
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import FitnessBackend, LinearPopulation
-
-Counted: TypeAlias = Literal["weights", "bits"]
 
 
 class Ensemble(Stage):
@@ -87,8 +78,8 @@ class Ensemble(Stage):
         limits: Limits = UNLIMITED,
         by_group: bool = False,
         backend: FitnessBackend | None = None,
-        inject: bool = False,
-        count: Counted = "weights",
+        inject: bool = ENSEMBLE_DEFAULTS.inject,
+        count: Counted = ENSEMBLE_DEFAULTS.count,
         crossover: float = CROSSOVER,
         mutation: float | None = None,
         workers: int = 1,
@@ -160,8 +151,7 @@ class Ensemble(Stage):
 
     def check(self, X: Matrix) -> None:
         """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
-        if self.strings.limits.given:
-            self.strings.check(self._feature_strings(X) | self.strings.included_bits)
+        self.strings.check(self._feature_strings(X) | self.strings.included_bits)
 
     def _feature_strings(self, X: Matrix) -> Mask:
         """Return the bits of the strings, with zeros for features that no member uses."""

@@ -19,20 +19,22 @@ from moerank.data import RankingData
 from moerank.data.inputs import column_mask
 from moerank.evolution import Factory
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank.front import (
     Final,
     Front,
+    Measured,
     advice_against,
+    by_size,
     choose_member,
     guaranteed_member,
     halves,
 )
 from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
-from moerank.mofsrank.objectives import FRONT, Objective, ObjectiveLike, read_objectives, values_of
+from moerank.mofsrank.objectives import ObjectiveLike, read_objectives, values_of
 from moerank.mofsrank.searching import StagedSearch
 from moerank.mofsrank.settings import (
+    SEARCH_DEFAULTS,
     Limits,
     SearchProgress,
     Settings,
@@ -58,8 +60,8 @@ from moerank.rankers import (
 )
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.model import Forest
-from moerank.statistics import level_of_each
-from moerank.verdict import LEVEL, MARGIN, Part, Verdict, judge
+from moerank.statistics import LEVEL, level_of_each
+from moerank.verdict import Part, Verdict, judge
 
 if TYPE_CHECKING:  # matplotlib takes long to load
     from distributed import Client
@@ -69,21 +71,14 @@ if TYPE_CHECKING:  # matplotlib takes long to load
 class _SearchData(NamedTuple):
     """Training data with the costs of the limits: all allowed features, and those that the search selects from.
 
-    `columns` (n_features,) are the latter among all features, and `limits` name features.
+    `allowed_columns` and `columns` (n_features,) are these among all features, and `limits` name features.
     """
 
     allowed: RankingData
     varying: RankingData
+    allowed_columns: Mask
     columns: Mask
     limits: Limits
-
-
-class _Values(NamedTuple):
-    """The metric of the members and of the reference on each query, and whether it can differ there."""
-
-    members: Matrix
-    reference: Vector
-    can_differ: Mask
 
 
 def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, **progress: Any) -> Any:
@@ -232,13 +227,13 @@ class MOFSRank(RankingEstimator):
     instance_selection: StageArgument = True
     feature_selection: StageArgument = True
     ensemble: StageArgument = True
-    objectives: Sequence[ObjectiveLike] = FRONT
+    objectives: Sequence[ObjectiveLike] = SEARCH_DEFAULTS.objectives
     limits: Limits | Mapping[str, object] | None = None
     adaptive_mutation: bool = True
-    algorithm: str | Factory = "nsga2"
-    final: Final = "auto"
+    algorithm: str | Factory = SEARCH_DEFAULTS.algorithm
+    final: Final = SEARCH_DEFAULTS.final
     refit: AnyRanker | str | None = None
-    margin: float = MARGIN
+    margin: float = SEARCH_DEFAULTS.margin
     tune: bool = True
     random_state: int | None = None
     workers: int | Client = 1
@@ -268,10 +263,6 @@ class MOFSRank(RankingEstimator):
     def _scored_by(self) -> Metric:
         return as_metric(self.metric, NDCG(10))
 
-    @property
-    def _objectives(self) -> tuple[Objective, ...]:
-        return read_objectives(self.objectives)
-
     def _check_parameters(self) -> None:
         self._settings = Settings.of(self.get_params(deep=False))
 
@@ -281,7 +272,7 @@ class MOFSRank(RankingEstimator):
         validation, tests = self._held_out(validation)
         data = self._search_data(train, refit)
         with one_blas_thread():
-            tuning = None if validation is None or not self.tune else validation.with_features(self._allowed)
+            tuning = None if validation is None or not self.tune else validation.with_features(data.allowed_columns)
             self.backend_ = _tuned(self._settings.backend, data.allowed, tuning)
             front, reference = self._searched(data)
             self.refit_ = None
@@ -293,9 +284,7 @@ class MOFSRank(RankingEstimator):
             self._reference = on_all_columns(reference, data.columns)
             parts = {"training": train, "validation": validation, "tests": tests}
             values = {name: self._measured(front, part) for name, part in parts.items() if part is not None}
-        front, values = self._by_size(front, values)
-        self._choose(front, values)
-        self._judge(values, validation)
+        self._choose(front, values, validation)
 
     def _held_out(self, validation: RankingData | None) -> tuple[RankingData | None, RankingData | None]:
         """Return the validation queries that tune and choose, and those of the tests of a guarantee."""
@@ -308,19 +297,20 @@ class MOFSRank(RankingEstimator):
     def _search_data(self, train: RankingData, refit: object) -> _SearchData:
         """Return the data without features that are excluded or change no ranker; refuse limits that none can keep."""
         settings, limits = self._settings, self._settings.limits
-        self._allowed, named = allowed_features(train, limits)
+        allowed, named = allowed_features(train, limits)
         rankers = [settings.backend, *([] if refit is None else [refit])]
         # The search would waste evaluations on bits that change no ranker.
         useful = np.any([varying_for(ranker, train) for ranker in rankers], axis=0)
-        columns = self._allowed & (useful | column_mask(limits.include, train.feature_names, "include"))
+        columns = allowed & (useful | column_mask(limits.include, train.feature_names, "include"))
         if not columns.any():
             raise ValueError(f"{train.name}: the allowed features are constant in every query; allow others")
         check_differing(self._scored_by, train)
-        priced = with_costs(train, limits)
-        data = _SearchData(priced.with_features(self._allowed), priced.with_features(columns), columns, Limits(**named))
-        strings = FeatureStrings(data.varying, data.limits, by_group=settings.feature_selection.by_group)
+        priced, named_limits = with_costs(train, limits), Limits(**named)
+        varying = priced.with_features(columns)
+        strings = FeatureStrings(varying, named_limits, by_group=settings.feature_selection.by_group)
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
-        return data
+        self._n_allowed = int(np.count_nonzero(allowed))
+        return _SearchData(priced.with_features(allowed), varying, allowed, columns, named_limits)
 
     def _searched(self, data: _SearchData) -> tuple[Front, Population]:
         """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
@@ -363,64 +353,45 @@ class MOFSRank(RankingEstimator):
         if self.progress is not None:
             self.progress(stage, share, number, number)
 
-    def _measured(self, front: Front, part: RankingData) -> _Values:
+    def _measured(self, front: Front, part: RankingData) -> Measured:
         """Return the metric of the members and of the reference on the queries of a part."""
         values = values_of(part, self._scored_by, side_by_side([front.population, self._reference]))
-        return _Values(values[:, :-1], values[:, -1], self._scored_by.can_differ(part))
+        return Measured(values[:, :-1], values[:, -1], self._scored_by.can_differ(part))
 
     def _scores(self, X: Matrix) -> Vector:
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
-    def _by_size(self, front: Front, values: dict[str, _Values]) -> tuple[Front, dict[str, _Values]]:
-        """Keep the table; return the members by size, without those that the rankers of `refit` leave dominated."""
-        means = {name: mean_over_queries(part.members) for name, part in values.items()}
-        names, training = [objective.name for objective in self._objectives], 1.0 - means["training"]
-        errors = front.F[:, names.index("error")] if "error" in names else training
-        validation = means.get("validation", np.full(len(errors), np.nan))
+    def _choose(self, front: Front, values: Mapping[str, Measured], validation: RankingData | None) -> None:
+        """Order the members by size, choose the one that `final` says, and judge it on the validation queries."""
         # The rule of the paper takes the training data alone.
-        self._chosen_by = "training" if self.final == "train" or "validation" not in values else "validation"
-        quality = -training if self._chosen_by == "training" else validation
-        order = front.by_size(errors)
-        if self.refit_ is not None:
-            order = order[front.take(order).non_dominated(self._objectives, -quality[order])]
-        self._quality, front = quality[order], front.take(order)
-        self.front_ = front.table(self._objectives, errors[order], validation[order])
-        return front, {name: part._replace(members=part.members[:, order]) for name, part in values.items()}
-
-    def _choose(self, front: Front, values: Mapping[str, _Values]) -> None:
-        """Keep the front, and choose the member that `final` says."""
+        chosen_by = "training" if self.final == "train" or validation is None else "validation"
+        retrained = self.refit_ is not None
+        front, values, self._quality, self.front_ = by_size(
+            front, values, read_objectives(self.objectives), chosen_by, retrained=retrained
+        )
         self.front_support_, self.front_coefs_ = front.feature_mask, front.population.coefs
         self.front_rankers_, self.trained_on_ = front.population, front.trained_on
-        self.guarantee_ = None
+        self.guarantee_, self.verdict_, self._advice = None, None, ""
+        sizes, validated = front.sizes, values.get("validation")
         if "tests" in values:
-            tests = values["tests"]
-            losses = (tests.members - tests.reference[:, None])[tests.can_differ]
-            self.guarantee_ = guaranteed_member(front.sizes, self._quality, losses, self.margin)
+            self.guarantee_ = guaranteed_member(sizes, self._quality, values["tests"].differences, self.margin)
             self.chosen_ = self.guarantee_.chosen
+            self._advice = self.guarantee_.sentence(sizes, self._n_allowed, self._scored_by.name, self.margin)
         else:
-            per_query = values[self._chosen_by].members
-            self.chosen_ = choose_member(self.final, front.sizes, self._quality, per_query)
+            self.chosen_ = choose_member(self.final, sizes, self._quality, values[chosen_by].members)
+            if validated is not None:
+                self._advice = advice_against(
+                    self.chosen_, sizes, validated.members, validated.reference, all_allowed=self._all_allowed
+                )
         self.support_ = self.front_support_[self.chosen_]
         if self.front_coefs_ is not None:
             self.coef_ = self.front_coefs_[self.chosen_]
         elif hasattr(self, "coef_"):  # from an earlier fit
             del self.coef_
-
-    def _judge(self, values: Mapping[str, _Values], validation: RankingData | None) -> None:
-        """Compare the chosen member with the reference on the validation queries, if there are any."""
-        self._advice, self.verdict_ = "", None
-        if validation is None:
-            return
-        members, reference, can_differ = values["validation"]
-        sizes = self.front_["n_features"].to_numpy()
-        if self.guarantee_ is None:
-            self._advice = advice_against(self.chosen_, sizes, members, reference, all_allowed=self._all_allowed)
-        else:
-            n_allowed = int(np.count_nonzero(self._allowed))
-            self._advice = self.guarantee_.sentence(sizes, n_allowed, self._scored_by.name, self.margin)
-        differences = (members - reference[:, None])[can_differ]
-        level = level_of_each(differences) if self.final != "train" else LEVEL
-        self.verdict_ = self._judged(members[:, self.chosen_], reference, validation, "validation", level)
+        if validation is not None and validated is not None:
+            level = LEVEL if self.final == "train" else level_of_each(validated.differences)
+            chosen = validated.members[:, self.chosen_]
+            self.verdict_ = self._judged(chosen, validated.reference, validation, "validation", level)
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the front: the number of features against the metric on training and validation data.
@@ -494,7 +465,7 @@ class MOFSRank(RankingEstimator):
             part,
             self._scored_by.name,
             int(self.support_.sum()),
-            int(np.count_nonzero(self._allowed)),
+            self._n_allowed,
             can_differ=self._scored_by.can_differ(data),
             margin=self.margin,
             advice=self._advice,

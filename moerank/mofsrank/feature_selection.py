@@ -31,7 +31,7 @@ from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced
 from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors_of
-from moerank.mofsrank.settings import Limits
+from moerank.mofsrank.settings import FEATURE_DEFAULTS, Limits
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import (
     AnyRanker,
@@ -114,12 +114,12 @@ class FeatureSelection(Stage):
         unit: Unit = "pair",
         objectives: Sequence[ObjectiveLike] = FRONT,
         limits: Limits = UNLIMITED,
-        by_group: bool = False,
+        by_group: bool = FEATURE_DEFAULTS.by_group,
         adaptive: bool = True,
-        form: Form = "additive",
-        decay: Decay = "inverse",
-        importance: Importance = "share",
-        redundancy: Redundancy = "share",
+        form: Form = FEATURE_DEFAULTS.form,
+        decay: Decay = FEATURE_DEFAULTS.decay,
+        importance: Importance = FEATURE_DEFAULTS.importance,
+        redundancy: Redundancy = FEATURE_DEFAULTS.redundancy,
         crossover: float = CROSSOVER,
         mutation: float | None = None,
         workers: int = 1,
@@ -141,7 +141,7 @@ class FeatureSelection(Stage):
             vtype=bool,
         )
         self.pair_masks = pair_masks
-        self._subsets = [None] if pair_masks is None else [_frozen(mask) for mask in pair_masks]
+        self._subsets = [None] if pair_masks is None else list(pair_masks)
         self.unit = unit
         self.adaptive = adaptive
         self.form = form
@@ -231,8 +231,7 @@ class FeatureSelection(Stage):
 
     def check(self, X: Mask) -> None:
         """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
-        if self.strings.limits.given:
-            self.strings.check(X)
+        self.strings.check(X)
 
     def _candidates(self, X: Mask) -> Candidates:
         rankers, _, errors = self.most_accurate(X)
@@ -251,10 +250,3 @@ class FeatureSelection(Stage):
             populations = [population for part in parts for population in part]
         order = np.arange(len(populations) * len(masks)).reshape(len(populations), -1).T.ravel()
         return side_by_side(populations).take(order)
-
-
-def _frozen(mask: Mask) -> Mask:
-    """Return a read-only copy, so that values remembered for the mask are found without reading it."""
-    copy = mask.copy()
-    copy.setflags(write=False)
-    return copy

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from math import ceil
@@ -16,10 +15,10 @@ from moocore import is_nondominated
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.folds import of_queries
+from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.mofsrank.objectives import FRONT, Objective
 from moerank.rankers import Population, on_all_columns
-from moerank.statistics import e_value, mean_and_error, mean_interval, p_above, smallest_within_error
-from moerank.verdict import FEWEST_QUERIES, LEVEL
+from moerank.statistics import largest_loss, mean_and_error, shown_above, smallest_within_error
 
 Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee", "guaranteed"]
 """Rules for the final member of the front; see `MOFSRank`."""
@@ -49,24 +48,15 @@ class Front:
         feature_mask[:, columns] = self.feature_mask
         return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, columns))
 
-    def by_size(self, errors: Vector) -> Integers:
-        """Return the members by size, error (n_members,), then objectives."""
-        return np.lexsort((*self.F.T[::-1], errors, self.sizes))
-
     def take(self, members: Integers) -> Front:
         """Return some members."""
         trained_on = None if self.trained_on is None else self.trained_on[members]
         return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on)
 
-    def non_dominated(self, objectives: Sequence[Objective], errors: Vector) -> Integers:
-        """Return the members that no other dominates if these errors, shape (n_members,), take the place of theirs."""
-        is_error = np.array([objective.name == "error" for objective in objectives])
-        return np.flatnonzero(is_nondominated(np.where(is_error, errors[:, None], self.F)))
-
-    def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> FrontTable:
+    def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> pd.DataFrame:
         """Return a row for each member, as in `MOFSRank.front_`."""
         further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
-        return FrontTable(
+        return pd.DataFrame(
             {
                 "n_features": self.sizes,
                 "error": errors,
@@ -75,6 +65,39 @@ class Front:
                 "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.feature_mask],
             }
         )
+
+
+class Measured(NamedTuple):
+    """The metric of the members and of the reference on each query, and whether it can differ there."""
+
+    members: Matrix
+    reference: Vector
+    can_differ: Mask
+
+    @property
+    def differences(self) -> Matrix:
+        """Member − reference, on the queries that can differ."""
+        return (self.members - self.reference[:, None])[self.can_differ]
+
+
+def by_size(
+    front: Front, values: Mapping[str, Measured], objectives: Sequence[Objective], chosen_by: str, *, retrained: bool
+) -> tuple[Front, dict[str, Measured], Vector, pd.DataFrame]:
+    """Return the members by size, their values, their mean metric on the part `chosen_by`, and the table of them.
+
+    Members that others dominate by this metric are left out if their rankers are `retrained`.
+    """
+    means = {name: mean_over_queries(part.members) for name, part in values.items()}
+    names, training = [objective.name for objective in objectives], 1.0 - means["training"]
+    errors = front.F[:, names.index("error")] if "error" in names else training
+    quality = -training if chosen_by == "training" else means[chosen_by]
+    order = np.lexsort((*front.F.T[::-1], errors, front.sizes))
+    if retrained:
+        is_error = np.array([name == "error" for name in names])
+        order = order[is_nondominated(np.where(is_error, -quality[order, None], front.F[order]))]
+    front, validation = front.take(order), means.get("validation", np.full(len(errors), np.nan))
+    values = {name: part._replace(members=part.members[:, order]) for name, part in values.items()}
+    return front, values, quality[order], front.table(objectives, errors[order], validation[order])
 
 
 def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Matrix) -> int:
@@ -121,7 +144,7 @@ def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: V
     """Return advice if the chosen member is worse than all features by more than a paired standard error, else "".
 
     `per_query` (n_queries, n_members) and `reference` (n_queries,) are the metric of the members and of the ranker on
-    all features, which `all_allowed` tells to be within the limits.
+    all features. `all_allowed` tells whether the limits allow all features together.
     """
     gains, errors = np.transpose([mean_and_error(values - reference) for values in per_query.T])
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
@@ -145,7 +168,7 @@ class Guarantee(NamedTuple):
     Attributes
     ----------
     chosen : int
-        Its number; of no member with a guarantee, the number of the first one that was tested.
+        Its number; without a guaranteed member, the number of the first one that was tested.
     shown : bool
         Whether it is shown to lose less than the margin.
     smaller : bool
@@ -194,24 +217,6 @@ def order_of_tests(sizes: Integers, means: Vector) -> Integers:
     return by_size[means[by_size] > best_before][::-1]
 
 
-def shows(differences: Vector, margin: float) -> bool:
-    """Return whether the mean of all queries is shown to be above −margin, at the level of .05.
-
-    From 30 differences on, by `p_above`; of fewer, and where all differences are equal, by an e-value, which assumes
-    nothing but independent queries.
-    """
-    if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
-        return p_above(differences, -margin) < LEVEL
-    return e_value(differences, -margin) > 1 / LEVEL
-
-
-def largest_loss(differences: Vector) -> float:
-    """Return the smallest margin, at most 1, that `shows` would accept for this one member."""
-    if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
-        return float(min(1.0, -mean_interval(differences, 1 - 2 * LEVEL)[0]))
-    return next((float(margin) for margin in np.linspace(0.001, 1.0, 1000) if shows(differences, margin)), 1.0)
-
-
 def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, margin: float) -> Guarantee:
     """Choose the smallest member that is shown to lose less than the margin against all features.
 
@@ -240,37 +245,7 @@ def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, ma
     (1, True, True)
     """
     order = order_of_tests(sizes, ordering)
-    accepted = list(takewhile(lambda member: shows(differences[:, member], margin), order))
+    accepted = list(takewhile(lambda member: shown_above(differences[:, member], -margin), order))
     chosen = int(accepted[-1] if accepted else order[0])
     loss = largest_loss(differences[:, chosen])
     return Guarantee(chosen, bool(accepted), len(accepted) < len(order), loss, len(differences))
-
-
-PLAIN_WIDTH = 120
-"""Width of a table that is printed to a file or a pipe."""
-
-
-class FrontTable(pd.DataFrame):
-    """A DataFrame that prints all columns, in several blocks if they exceed the width of the terminal.
-
-    >>> table = FrontTable({"n_features": [1, 2], "error": [0.5, 0.25], "features": [(7,), (3, 7)]})
-    >>> print(table)
-       n_features  error features
-    0           1   0.50     (7,)
-    1           2   0.25   (3, 7)
-    >>> type(table.head(1)).__name__
-    'FrontTable'
-    """
-
-    @property
-    def _constructor(self) -> type[FrontTable]:
-        return FrontTable
-
-    def __repr__(self) -> str:
-        """Return the table as text of the width of the terminal."""
-        width = shutil.get_terminal_size((PLAIN_WIDTH, 0)).columns
-        longest = max(width // 3, 20)  # a list of features must leave room for the other columns
-        text = self.to_string(line_width=width, max_rows=pd.get_option("display.max_rows"), max_colwidth=longest)
-        return str(text)
-
-    __str__ = __repr__

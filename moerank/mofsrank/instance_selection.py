@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix
-from moerank.checks import check_at_least, check_choice, check_room
+from moerank.checks import check_choice, check_room
 from moerank.data import RankingData
 from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
 from moerank.evolution import (
@@ -24,14 +24,7 @@ from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import (
-    AnyRanker,
-    FitnessBackend,
-    Population,
-    as_backend,
-    side_by_side,
-    train_population,
-)
+from moerank.rankers import AnyRanker, FitnessBackend, Population, as_backend, side_by_side, train_population
 from moerank.training.masks import Unit
 
 MOST_PAIRS = 1_000_000
@@ -84,8 +77,8 @@ class InstanceSelection(Stage):
     >>> import numpy as np
     >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
-    >>> kept = np.array([[True, False, False], [True, True, True]])
-    >>> InstanceSelection(train, metric=NDCG(2)).evaluate(kept)
+    >>> subsets = np.array([[True, False, False], [True, True, True]])
+    >>> InstanceSelection(train, metric=NDCG(2)).evaluate(subsets)
     array([[1., 0.],
            [3., 0.]])
     """
@@ -163,7 +156,7 @@ def n_pairs_kept(train: RankingData, unit: Unit, masks: Mask) -> Integers:
 
 
 def evenly_spaced(n: int, most: int) -> Integers:
-    """Return at most `most` of the places 0 to n − 1, evenly spaced from the first to the last.
+    """Return at most `most` of the numbers 0 to n − 1, evenly spaced from the first to the last.
 
     >>> evenly_spaced(10, 4).tolist()
     [0, 3, 6, 9]
@@ -174,9 +167,8 @@ def evenly_spaced(n: int, most: int) -> Integers:
 def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> Mask:
     """Return at most `most` subsets (n_chosen, n_units) of a front, evenly spaced by size, the smallest first.
 
-    The size is the first column of F. With `include_all` the subset of all units is one of them, found or not.
+    The size is the first column of F. With `include_all` the subset of all units is one of them, whether it is in the front or not.
     """
-    check_at_least(1, max_subsets=most)
     room = most - 1 if include_all else most
     order = np.lexsort(F.T[::-1])
     order = order[~X[order].all(axis=1)] if include_all else order

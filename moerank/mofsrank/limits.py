@@ -56,8 +56,9 @@ class FeatureStrings:
         self._most = np.array([limits.max_features or np.inf, max_cost])
         self.most_ones = self.n_bits
         if limits.given:
-            self._refuse_impossible()
-            self.most_ones = int(np.count_nonzero(self._filled(self._cheapest_first()[None])))
+            fullest = self._filled(self._cheapest_first()[None])
+            self._refuse_impossible(fullest)
+            self.most_ones = int(np.count_nonzero(fullest))
 
     def columns(self, X: Mask) -> Mask:
         """Return the feature masks of strings, shape (n, n_features)."""
@@ -79,6 +80,8 @@ class FeatureStrings:
 
     def check(self, X: Mask) -> None:
         """Raise a ValueError for the first string that breaks a limit; empty strings pass."""
+        if not self.limits.given:
+            return
         broken = ~self.keeps_limits(X) & X.any(axis=1)
         if broken.any():
             row = int(broken.argmax())
@@ -159,16 +162,13 @@ class FeatureStrings:
             return f"has {size:.0f} features, and max_features is {self.limits.max_features}"
         return f"costs {cost:g}, and max_cost is {self.limits.max_cost:g}"
 
-    def _refuse_impossible(self) -> None:
+    def _refuse_impossible(self, fullest: Mask) -> None:
         """Raise a ValueError if the included features alone, or the smallest ones, break a limit."""
-        if self.included.any():
-            if not self.keeps_limits(self.included_bits[None])[0]:
-                raise ValueError(f"no selection can keep the limits: include alone {self._breach(self.included_bits)}")
-            return
-        singles = np.diag(self.allowed_bits)
-        if not self.keeps_limits(singles)[self.allowed_bits].any():
+        if not self.keeps_limits(fullest)[0]:  # beyond a limit nothing is added to the included features
+            raise ValueError(f"no selection can keep the limits: include alone {self._breach(self.included_bits)}")
+        if not fullest.any():
             order = self._cheapest_first()
-            smallest = singles[order[self.allowed_bits[order]][0]]
+            smallest = np.arange(self.n_bits) == order[self.allowed_bits[order]][0]
             unit = "group" if self.by_group else "feature"
             raise ValueError(f"no selection can keep the limits: the smallest {unit} alone {self._breach(smallest)}")
 

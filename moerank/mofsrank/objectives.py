@@ -170,17 +170,17 @@ class Error(Objective):
 
 
 class Cost(Objective):
-    """Sum of the costs of the features, in a cascade the mean over documents; a group's shared cost is paid once."""
+    """Sum of the costs of the features; the cost of a group is paid once."""
 
     name = "cost"
     title = "Cost"
 
     def values(self, candidates: Candidates) -> NDArray[np.number]:
-        """Add up the costs of each candidate's features."""
+        """See `Objective`."""
         return self._of(candidates.data).sums(candidates.feature_mask)
 
     def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
-        """Return 0 and the cost of all features."""
+        """See `Objective`."""
         return 0.0, self._of(data).total
 
     def _of(self, data: RankingData) -> FeatureCosts:
@@ -249,12 +249,13 @@ OBJECTIVES: dict[str, Objective] = {
 
 def known_objectives() -> dict[str, Objective]:
     """Return the objectives of this package and of entry points by name."""
-    return {name: _made(entry) for name, entry in plugins(GROUP).items()} | OBJECTIVES
+    return {name: _instance(entry) for name, entry in plugins(GROUP).items()} | OBJECTIVES
 
 
-def _made(offered: Any) -> Objective:
-    made: Objective = offered() if isinstance(offered, type) else offered
-    return made
+def _instance(entry: Any) -> Objective:
+    """Return the objective that a package or the user's code offers, itself or by its class."""
+    objective: Objective = entry() if isinstance(entry, type) else entry
+    return objective
 
 
 def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...]:
@@ -276,7 +277,7 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
         if isinstance(entry, str) and entry not in by_name:
             if not is_code(entry):
                 raise ValueError(unknown("objective", entry, by_name))
-            by_name[entry] = _made(load_code(entry))
+            by_name[entry] = _instance(load_code(entry))
     read = tuple(by_name[entry] if isinstance(entry, str) else entry for entry in objectives)
     if not read:
         raise ValueError("objectives: a search needs at least one")

@@ -29,15 +29,9 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pymoo.core.termination import Termination
 from pymoo.termination import get_termination
-from pymoo.termination.max_time import TimeBasedTermination
 from sklearn.base import clone
 
-from moerank.checks import (
-    check_at_least,
-    check_switch,
-    most_workers,
-    unknown,
-)
+from moerank.checks import check_at_least, check_switch, most_workers, unknown
 from moerank.data import FeatureCosts
 from moerank.data.inputs import listed
 from moerank.evolution import (
@@ -58,15 +52,6 @@ from moerank.mofsrank.objectives import FRONT, read_objectives
 from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend
 from moerank.solvers import make_solver, read_solver, solver_entry, solvers
 from moerank.verdict import MARGIN
-
-STAGES = ("instance_selection", "feature_selection", "ensemble")
-"""Names of the stages in their order, as sections and arguments."""
-
-MOST_GENERATIONS = 10**9
-"""Largest number of generations."""
-
-MOST_INDIVIDUALS = 10**7
-"""Largest population."""
 
 StageArgument: TypeAlias = bool | Mapping[str, object]
 """Whether the stage runs, or its settings."""
@@ -105,22 +90,16 @@ def _checked_by(check: Callable[[Any], object], shown_as: object) -> BeforeValid
     return BeforeValidator(validate, json_schema_input_type=shown_as)
 
 
-def _check_termination(termination: object) -> None:
+def _check_termination(termination: Any) -> None:
     """Refuse a termination that pymoo would misread, or refuse without its name."""
     if termination is None or isinstance(termination, Termination):
         return
-    kind, *arguments = termination if isinstance(termination, list | tuple) and termination else (termination,)
     try:
-        if kind in ("n_gen", "n_iter", "n_eval", "n_evals"):
-            (number,) = arguments
-            check_at_least(1, **{kind: number})
-        elif kind == "time":
-            (limit,) = arguments
-            seconds = TimeBasedTermination(limit).max_time
-            if isinstance(limit, bool) or not 0 < seconds < inf:
-                raise ValueError
-        else:
-            get_termination(kind, *arguments)
+        kind, *limits = [termination] if isinstance(termination, str) else termination
+        made = get_termination(kind, *limits)
+        numbers: list[Any] = [getattr(made, "max_time", limit) for limit in limits]
+        if any(isinstance(limit, bool) for limit in limits) or not all(0 < number < inf for number in numbers):
+            raise ValueError
     except Exception:  # pymoo raises Exception itself
         raise ValueError(
             f'termination must be ("n_gen", 50), ("n_eval", 5000), ("time", "00:01:00"), another one that pymoo knows '
@@ -236,6 +215,10 @@ class Limits(LimitsSection):
         return [(name, getattr(self, name)) for name in type(self).model_fields if name in self.model_fields_set]
 
 
+Counted: TypeAlias = Literal["weights", "bits"]
+"""What an ensemble counts as its features."""
+
+
 class StageSettings(Section):
     """Settings of every stage.
 
@@ -257,8 +240,8 @@ class StageSettings(Section):
         Initial population instead of the sampling of the stage.
     """
 
-    population: Annotated[int, at_least(2, MOST_INDIVIDUALS)] = 100
-    generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 100
+    population: Annotated[int, at_least(2)] = 100
+    generations: Annotated[int, at_least(1)] = 100
     termination: Annotated[object, _checked_by(_check_termination, list[str | int]), AsJson] = None
     crossover: Annotated[float, Field(ge=0, le=1)] = CROSSOVER
     mutation: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -285,7 +268,7 @@ class InstanceSelectionSettings(StageSettings):
         Whether the subset of all instances is one of them.
     """
 
-    generations: Annotated[int, at_least(1, MOST_GENERATIONS)] = 50
+    generations: Annotated[int, at_least(1)] = 50
     unit: Literal["auto", "pair", "document", "query"] = "auto"
     density: tuple[Annotated[float, Field(gt=0, le=1)], Annotated[float, Field(gt=0, le=1)]] = DENSITY
     max_subsets: Annotated[int, at_least(1)] = 10
@@ -328,7 +311,7 @@ class EnsembleSettings(StageSettings):
 
     keep_members: bool = True
     inject: bool = False
-    count: Literal["weights", "bits"] = "weights"
+    count: Counted = "weights"
 
 
 STAGE_SETTINGS: dict[str, type[StageSettings]] = {
@@ -337,6 +320,12 @@ STAGE_SETTINGS: dict[str, type[StageSettings]] = {
     "ensemble": EnsembleSettings,
 }
 """The settings of each stage."""
+
+FEATURE_DEFAULTS, ENSEMBLE_DEFAULTS = FeatureSelectionSettings(), EnsembleSettings()
+"""Defaults of the arguments that `FeatureSelection` and `Ensemble` share with their settings."""
+
+STAGES = tuple(STAGE_SETTINGS)
+"""Names of the stages in their order, as sections and arguments."""
 
 NESTED: dict[str, type[Section]] = {**STAGE_SETTINGS, "limits": Limits}
 """Arguments of `MOFSRank` that are set key by key, too, as ``feature_selection__generations``."""
@@ -353,6 +342,10 @@ class SearchSettings(Section):
     final: Final = "auto"
     refit: Annotated[object, _checked_by(lambda value: read_refit(value), str | None), AsJson] = None
     margin: Annotated[float, Field(gt=0)] = MARGIN
+
+
+SEARCH_DEFAULTS = SearchSettings()
+"""Defaults of these arguments of `MOFSRank`."""
 
 
 class Settings(SearchSettings):
@@ -431,8 +424,8 @@ def _sentence(error: ValidationError) -> str:
         return unknown(f"setting of {name}" if keys else "limit", (keys or [name])[-1], model.model_fields)
     if first["type"] == "value_error":
         return f"{name}: {first['ctx']['error']}" if keys else str(first["ctx"]["error"])
-    place = f"{name}: {'.'.join(keys)}" if keys else name
-    return f"{place} {first['msg'].removeprefix('Input ')}, not {first['input']!r:.80}"
+    where = f"{name}: {'.'.join(keys)}" if keys else name
+    return f"{where} {first['msg'].removeprefix('Input ')}, not {first['input']!r:.80}"
 
 
 def is_sparse(algorithm: str | Factory) -> bool:

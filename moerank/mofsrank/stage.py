@@ -57,8 +57,11 @@ class Stage(Problem):  # type: ignore[misc]
         self.workers = most_workers(workers)
         most = n_var if n_counted is None else n_counted
         self.bounds_of_objectives = np.array([entry.bounds(train, most) for entry in self.objectives], np.float64).T
-        self._known: dict[bytes, Vector] = {}
+        self._cached: dict[bytes, Vector] = {}
         self.slices: Slices | None = None
+
+    exact = True
+    """Whether no objective value depends on its batch, to the bit."""
 
     @abstractmethod
     def operators(self) -> Operators:
@@ -90,27 +93,22 @@ class Stage(Problem):  # type: ignore[misc]
                 f"{type(self).__name__}: strings must be bool, and the algorithm makes {X.dtype}; give it the "
                 "operators of the problem, as in NSGA2(100, **problem.operators())"
             )
-        out["F"] = self.evaluate_rows(X, row_digests(X))
-
-    def evaluate_rows(self, X: Array, digests: Sequence[bytes]) -> Array:
-        """Return the objectives (n, n_objectives) of individuals, given their digests."""
-        first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in self._known}
+        digests = row_digests(X)
+        first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in self._cached}
         if first:
-            new = np.array(sorted(first.values()))
+            new = sorted(first.values())
             rows = X if len(new) == len(X) else X[new]  # long strings are not copied
             self.check(rows)
             usable = ~self._is_empty(rows)
             F = np.tile(np.array(self.worst), (len(rows), 1))
-            measure = self.measure if self.slices is None else self.slices.measure
-            F[usable] = measure(rows if usable.all() else rows[usable])
-            self._known |= {digests[i]: values for i, values in zip(new, F, strict=True)}
-        return np.array([self._known[digest] for digest in digests])
+            if usable.any():
+                F[usable] = (self.slices or self).measure(rows if usable.all() else rows[usable])
+            self._cached |= {digests[i]: values for i, values in zip(new, F, strict=True)}
+        out["F"] = np.array([self._cached[digest] for digest in digests])
 
     def measure(self, X: Array) -> Matrix:
         """Return the objectives (n, n_objectives) of non-empty individuals, without looking them up."""
         # The threads share the individuals in training, then the queries in measuring.
-        if len(X) == 0:
-            return np.empty((0, self.n_obj))
         candidates = self._candidates(X)
         return np.column_stack([objective.values(candidates) for objective in self.objectives]).astype(np.float64)
 
@@ -122,7 +120,7 @@ class Stage(Problem):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, object]:
         """Leave what other processes neither need nor may have: the values so far, and the cluster."""
-        return self.__dict__ | {"_known": {}, "slices": None}
+        return self.__dict__ | {"_cached": {}, "slices": None}
 
     def __deepcopy__(self, memo: dict[int, object]) -> Stage:
         """Return the stage itself: pymoo copies problems with their histories, and data need no copy."""

@@ -1,6 +1,7 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
 from moerank.rankers.ada_rank import AdaRank as AdaRank
+from moerank.rankers.adapter import QuerySample as QuerySample
 from moerank.rankers.adapter import RankerAdapter as RankerAdapter
 from moerank.rankers.adapter import as_backend as as_backend
 from moerank.rankers.adapter import train_on as train_on
@@ -33,7 +34,6 @@ from moerank.rankers.population import on_all_columns as on_all_columns
 from moerank.rankers.population import require_weights as require_weights
 from moerank.rankers.population import side_by_side as side_by_side
 from moerank.rankers.population import train_population as train_population
-from moerank.rankers.query_sample import QuerySample as QuerySample
 from moerank.rankers.rank_rls import RankRLS as RankRLS
 from moerank.rankers.rank_svm import RankSVM as RankSVM
 from moerank.rankers.rank_svm import RankSVMTRON as RankSVMTRON

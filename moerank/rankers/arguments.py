@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,8 +23,11 @@ from moerank.data.ranking_data import labels_alone
 from moerank.data.scaling import ROWS as BLOCK_ROWS
 from moerank.data.scaling import fill_missing
 
+if TYPE_CHECKING:
+    from moerank.rankers.base import RankingEstimator
+
 Validation: TypeAlias = RankingData | tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike | None]
-"""Data to look at without training on them; X and y without qid are one query, as they must be in training, too."""
+"""Validation data: a RankingData, (X, y) of one query, or (X, y, qid)."""
 
 
 def as_ranking_data(
@@ -35,12 +38,12 @@ def as_ranking_data(
     A RankingData is returned as it is, with its names and all that is remembered there. The columns of a DataFrame
     keep their names.
 
-    Raises a ValueError if y is missing, or given beside a RankingData, for malformed data, and for values too large to
+    Raises a ValueError if y is missing, or given with a RankingData, for malformed data, and for values too large to
     train on.
     """
     data: RankingData
     if isinstance(X, RankingData):
-        _refuse_beside(y, qid)
+        _refuse_labels(y, qid)
         data = X
     elif y is None:
         raise ValueError(
@@ -68,9 +71,9 @@ def one_validation(
 
 
 def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
-    """Return test data for a metric: X if it is a RankingData, else labels and queries beside a feature that is 0."""
+    """Return test data for a metric: X if it is a RankingData, else labels and queries with one feature that is 0."""
     if isinstance(X, RankingData):
-        _refuse_beside(y, qid)
+        _refuse_labels(y, qid)
         return X
     if y is None:
         raise ValueError("test data: y is missing: give the relevance labels, one per row of X")
@@ -110,15 +113,7 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
     return validation
 
 
-def as_feature_table(
-    X: RankingData | ArrayLike,
-    n_features: int,
-    names: Sequence[str] | NDArray[np.object_] | None = None,
-    *,
-    scaling: Scaling = UNSCALED,
-    missing: MissingRule | None = None,
-    estimator: str = "ranker",
-) -> Matrix:
+def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Matrix:
     """Check the argument of a `predict`, and return it as the table that the fit has seen: complete and scaled.
 
     The table is C-contiguous, float64 or float32. Raw values are scaled by fitted values; unscaled RankingData are
@@ -127,28 +122,25 @@ def as_feature_table(
     rule that can be followed, data that are scaled in another way, and with a TypeError tables of objects that no
     number can be made of.
     """
+    names, scaling, missing = getattr(ranker, "feature_names_in_", None), ranker.scaling_, ranker.missing_
     expected = None if names is None else list(names)
     if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")
-        _check_width(X.X, n_features, estimator)
+        _check_width(X.X, ranker)
         table = _scaled_alike(X, scaling, missing).X
     else:
         _check_names(column_names(X), names, "the columns of X", "the fit")
         table = as_table(X, expected)
-        _check_width(table, n_features, estimator)
+        _check_width(table, ranker)
         refuse_infinite_values(table, expected)
-        if isinstance(missing, str):
-            remedy = (
-                f"the rule of the training data, missing={missing!r}, looks at the whole query: give a RankingData "
-                f"with this rule and the queries"
-            )
-        elif missing is None:
-            remedy = (
-                f"no rule is known, since nothing was missing in the training data; give a RankingData with {RULES}"
-            )
-        else:
-            remedy = ""
+        if missing is not None and not isinstance(missing, str):
             table, _ = fill_missing(table, np.array([0, len(table)]), missing)
+        remedy = (
+            f"no rule is known, since nothing was missing in the training data; give a RankingData with {RULES}"
+            if missing is None
+            else f"the rule of the training data, missing={missing!r}, looks at the whole query: give a RankingData "
+            "with this rule and the queries"
+        )
         refuse_missing_values(table, expected, remedy=remedy)
         if isinstance(scaling, FittedScaling):
             table = scaling.table(table)
@@ -157,7 +149,8 @@ def as_feature_table(
     return table
 
 
-def _check_width(table: Array, n_features: int, estimator: str) -> None:
+def _check_width(table: Array, ranker: RankingEstimator) -> None:
+    n_features = ranker.n_features_in_
     if table.ndim != 2:
         raise ValueError(
             f"X must have shape (n_documents, {n_features}), not {table.shape}. Reshape your data: one document is "
@@ -165,8 +158,8 @@ def _check_width(table: Array, n_features: int, estimator: str) -> None:
         )
     if table.shape[1] != n_features:
         raise ValueError(
-            f"X has {table.shape[1]} features, but {estimator} is expecting {n_features} features as input, those of "
-            f"the fit: shape (n_documents, {n_features})"
+            f"X has {table.shape[1]} features, but {type(ranker).__name__} is expecting {n_features} features as "
+            f"input, those of the fit: shape (n_documents, {n_features})"
         )
 
 
@@ -190,11 +183,11 @@ def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | No
     )
 
 
-def _refuse_beside(y: ArrayLike | None, qid: ArrayLike | None) -> None:
-    """Raise a ValueError for labels or queries that are given beside a RankingData."""
+def _refuse_labels(y: ArrayLike | None, qid: ArrayLike | None) -> None:
+    """Raise a ValueError for labels or queries that are given in addition to a RankingData."""
     for argument, value in (("y", y), ("qid", qid)):
         if value is not None:
-            raise ValueError(f"{argument} must not be given beside a RankingData, which has its own")
+            raise ValueError(f"{argument} must not be given with a RankingData, which has its own")
 
 
 def _check_names(
@@ -220,27 +213,13 @@ LARGEST_RATIO = 1e4
 """Ratio of two standard deviations up to which no warning is given."""
 
 
-class Apart(NamedTuple):
-    """The features with the largest and the smallest standard deviation within queries: columns, and the values."""
-
-    large: int
-    small: int
-    largest: float
-    smallest: float
-
-    @property
-    def ratio(self) -> float:
-        """The ratio of the two, infinity if it is too large to be a number."""
-        return self.largest / self.smallest if self.smallest > self.largest / 1e300 else float("inf")
-
-
 def varying_in_queries(train: RankingData) -> Mask:
     """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
     return _spread(train)[0] > 0.0
 
 
-def features_apart(train: RankingData) -> Apart | None:
-    """Return the features that differ most in scale, or None if their ratio is at most 10,000.
+def features_apart(train: RankingData) -> tuple[int, int] | None:
+    """Return the features of the largest and the smallest scale, or None if their ratio is at most 10,000.
 
     The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
     that vary in some query count.
@@ -249,9 +228,7 @@ def features_apart(train: RankingData) -> Apart | None:
     if len(varies) == 0:
         return None
     large, small = int(varies[deviation[varies].argmax()]), int(varies[deviation[varies].argmin()])
-    if deviation[large] <= LARGEST_RATIO * deviation[small]:
-        return None
-    return Apart(large, small, float(deviation[large]), float(deviation[small]))
+    return None if deviation[large] <= LARGEST_RATIO * deviation[small] else (large, small)
 
 
 def _spread(train: RankingData) -> tuple[Vector, Vector]:
@@ -306,10 +283,13 @@ def warn_of_scales(train: RankingData) -> None:
     """
     if train.scaling != UNSCALED or (apart := features_apart(train)) is None:
         return
+    deviations, names = _spread(train)[1][list(apart)], [train.feature_names[f] for f in apart]
+    with np.errstate(over="ignore", divide="ignore"):
+        ratio = deviations[0] / deviations[1]
     message = (
-        f"{train.name}: the scales of the features differ by a factor of {apart.ratio:.0e}: within queries, feature "
-        f"{train.feature_names[apart.large]!r} has a standard deviation of {apart.largest:.2g}, and feature "
-        f"{train.feature_names[apart.small]!r} one of {apart.smallest:.2g}, so that it hardly counts; scale them: "
+        f"{train.name}: the scales of the features differ by a factor of {ratio:.0e}: within queries, feature "
+        f"{names[0]!r} has a standard deviation of {deviations[0]:.2g}, and feature "
+        f"{names[1]!r} one of {deviations[1]:.2g}, so that it hardly counts; scale them: "
         "query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file normalize = \"query\" or "
         '"standard"'
     )
@@ -317,10 +297,10 @@ def warn_of_scales(train: RankingData) -> None:
 
 
 def warn_of_other_scales(train: RankingData, validation: RankingData) -> None:
-    """Say if validation data look raw beside training data that look scaled, or the other way round.
+    """Say if validation data look raw where training data look scaled, or the other way round.
 
     So they are behind the scaler of a pipeline, which transforms nothing but X. For half of the features, a standard
-    deviation or the place of the mean differs by a factor of more than 3. The warning points at the caller of `fit`.
+    deviation or the position of the mean differs by a factor of more than 3. The warning points at the caller of `fit`.
     """
     if min(train.n_documents, validation.n_documents) < LEAST_ROWS:
         return

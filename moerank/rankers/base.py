@@ -112,8 +112,8 @@ class RankingEstimator(_Estimator):
 
     support_: Mask
     varying_: Mask
-    scaling_: Scaling
-    missing_: MissingRule | None
+    scaling_: Scaling = UNSCALED  # what is trained inside another estimator is given tables that are scaled
+    missing_: MissingRule | None = None
     negative_: Mask
     n_features_in_: int
     n_queries_: int
@@ -187,8 +187,8 @@ class RankingEstimator(_Estimator):
         if held_out is not None and train is not X:
             warn_of_other_scales(train, held_out)
         self._fit(train, held_out)
-        for reservation in self._reservations():
-            warnings.warn(f"{type(self).__name__} {reservation}", ConvergenceWarning, stacklevel=2)
+        for warning in self._fit_warnings():
+            warnings.warn(f"{type(self).__name__} {warning}", ConvergenceWarning, stacklevel=2)
         return self
 
     def predict(self, X: RankingData | ArrayLike) -> Vector:
@@ -240,8 +240,8 @@ class RankingEstimator(_Estimator):
         scores = self.predict(X)
         if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
             raise ValueError(
-                f"score needs qid, for the training data had {self.n_queries_} queries; scikit-learn's searches hand "
-                "it on after sklearn.set_config(enable_metadata_routing=True)"
+                f"score needs qid, because the training data had {self.n_queries_} queries; scikit-learn's searches "
+                "hand it on after sklearn.set_config(enable_metadata_routing=True)"
             )
         return self._scored_by.score(labelled(X, y, qid), scores)
 
@@ -255,7 +255,7 @@ class RankingEstimator(_Estimator):
         They are completed and scaled as `predict` does.
         """
         check_is_fitted(self, "support_")
-        as_given = not isinstance(self._scaling, FittedScaling) and self._missing is None
+        as_given = not isinstance(self.scaling_, FittedScaling) and self.missing_ is None
         if not isinstance(X, RankingData) and as_given:
             return super().transform(X)
         return self._table(X)[:, self.support_]
@@ -263,24 +263,13 @@ class RankingEstimator(_Estimator):
     def _table(self, X: RankingData | ArrayLike) -> Matrix:
         """Return X as training saw its data."""
         check_is_fitted(self, "support_")
-        names = getattr(self, "feature_names_in_", None)
-        rules: Parameters = {"scaling": self._scaling, "missing": self._missing, "estimator": type(self).__name__}
-        return as_feature_table(X, self.n_features_in_, names, **rules)
+        return as_feature_table(X, self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    @property
-    def _scaling(self) -> Scaling:
-        """The scaling of what was given to `fit`; what was trained inside another estimator is given scaled tables."""
-        return getattr(self, "scaling_", UNSCALED)
-
-    @property
-    def _missing(self) -> MissingRule | None:
-        return getattr(self, "missing_", None)
 
     @classmethod
     @cache
@@ -321,8 +310,8 @@ class RankingEstimator(_Estimator):
         if is_dataclass(self):
             check_fields(self)
 
-    def _reservations(self) -> Iterator[str]:
-        """Yield what a user has to know of the training that was, each to follow the name of the estimator."""
+    def _fit_warnings(self) -> Iterator[str]:
+        """Yield warnings about the fit; each continues the class name."""
         if not self.support_.any():
             yield f"found no feature to rank by, and scores all documents alike; {self._remedy}"
 
@@ -359,7 +348,7 @@ class Ranker(RankingEstimator):
 
     _size: ClassVar[str | None] = None
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
-    """Parameters, beside the size, in which entries of a grid may differ and yet be trained together; None for all."""
+    """Parameters, apart from the size, in which entries that are trained together may differ; None for all."""
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the published grid of hyper-parameters for these training data, the simplest ranker first."""
@@ -407,13 +396,10 @@ class Ranker(RankingEstimator):
         """Return the entries of a grid that are trained together, by their numbers."""
         if self._trained_together is None:
             return [list(range(len(candidates)))]
+        open_ones = {self._size, *self._trained_together}
         groups: dict[str, list[int]] = {}
         for i, candidate in enumerate(candidates):
-            setting = {
-                name: repr(value)
-                for name, value in candidate.get_params().items()
-                if name != self._size and name not in self._trained_together
-            }
+            setting = {name: repr(v) for name, v in candidate.get_params().items() if name not in open_ones}
             groups.setdefault(repr(setting), []).append(i)
         return list(groups.values())
 
@@ -517,7 +503,7 @@ class Backend(LinearRanker):
         raise TypeError(f"{type(self).__name__} does not implement _train")
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._set_weights(self.fit_population(train)[0])
+        self._set_weights(self._train(train, read_masks(train), None)[0])
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, self._fit_candidates(train, candidates))

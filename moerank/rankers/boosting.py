@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import Count
 from moerank.data import RankingData
-from moerank.kernels.stumps import best_stump, pair_weights, split_weight
+from moerank.kernels.losses import best_stump, pair_weights, split_weight
 from moerank.metrics import Metric
 from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.model import Forest
@@ -103,18 +103,18 @@ class StumpBoosting(Ranker):
         train = train.with_features(self.varying_)
         bins, n_thresholds, thresholds = _bins(train, self.n_thresholds)
         importance = self._importance(train)
-        groups = train.pairs.first, train.pairs.winner, train.pairs.worse
+        groups = train.pairs.groups
         weights, scores, potentials = np.empty(len(train.pairs)), *np.zeros((2, train.n_documents))
         stumps = []
         for _ in range(self.n_rounds):
-            total = pair_weights(*groups, scores, importance, self._fidelity, weights, potentials)
+            total = pair_weights(groups, scores, importance, self._fidelity, weights, potentials)
             if total < VANISHED:
                 break
             feature, b, r = best_stump(bins, n_thresholds, potentials, total, self.reversed_stumps)
             if r == 0.0:
                 break
             above = bins[feature] > b
-            right, wrong = split_weight(*groups, weights, above)
+            right, wrong = split_weight(groups, weights, above)
             alpha = self._step(right / total, wrong / total, 1.0 / len(train.pairs))
             scores[above] += alpha
             stumps.append((feature, thresholds[feature, b], alpha, right / total, wrong / total))

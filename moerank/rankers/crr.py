@@ -13,12 +13,12 @@ from scipy.special import expit
 from moerank.arrays import Matrix
 from moerank.checks import Positive, check_share, check_square
 from moerank.data import RankingData
+from moerank.kernels.algebra import product, square
 from moerank.kernels.losses import logistic_pass
-from moerank.kernels.products import product, square
 from moerank.rankers.base import Grid, LinearRanker
-from moerank.training.listed import ListedPairs
 from moerank.training.pair_loss import DIFFERENCE
 from moerank.training.pair_moments import PairMoments
+from moerank.training.pairs import ListedPairs
 from moerank.training.smooth import Expanded, dense_newton, solve_positive_definite
 
 CRRLoss = Literal["squared", "logistic"]
@@ -128,8 +128,7 @@ class _LogisticObjective:
         if self.alpha < 1:
             pairs, share = self.pairs, (1.0 - self.alpha) / len(self.pairs)
             X, slope, curvature = pairs.X, np.empty(len(pairs.X)), np.empty_like(pairs.X)
-            first, winner, worse = pairs.pairs.first, pairs.pairs.winner, pairs.pairs.worse
-            loss = logistic_pass(first, winner, worse, self.pair_labels, product(X, w), X, slope, curvature)
+            loss = logistic_pass(pairs.pairs.groups, self.pair_labels, product(X, w), X, slope, curvature)
             value += share * loss
             gradient[:-1] += share * product(X.T, slope)
             hessian[:-1, :-1] += share * square(X.T, curvature.T)

@@ -23,10 +23,9 @@ from moerank.rankers.importance import (
     key_of,
 )
 from moerank.rankers.selection import LargestWeightsPath
-from moerank.training.listed import ListedPairs
 from moerank.training.masks import Masks, read_masks
 from moerank.training.pair_loss import SQUARED_HINGE, Penalties
-from moerank.training.pairs import pairs_for
+from moerank.training.pairs import ListedPairs, pairs_for
 
 
 @dataclass(eq=False, repr=False)
@@ -107,8 +106,8 @@ class FSMRank(LargestWeightsPath, Backend):
         self.objectives_ = history[: self.n_iter_ + 1, 0].copy()
         self._set_weights(weights_of(variables)[0])
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         before, last = self.objectives_[-2:] if self.n_iter_ else (0.0, 0.0)
         if self.n_iter_ == self.max_iter and abs(last - before) > self.tol * abs(before):
             yield (
@@ -131,8 +130,7 @@ class FSMRank(LargestWeightsPath, Backend):
         """
         u, v = np.split(np.asarray(variables, dtype=float), 2)
         problem = ListedPairs.of(train)
-        w = u - v
-        loss = problem.expand(w, 1.0, SQUARED_HINGE).value - 0.5 * w @ w
+        loss = problem.residuals(u - v, SQUARED_HINGE)[0] / len(problem)
         (s, A), size = self._measures(train), u + v
         used = size > 0
         with np.errstate(divide="ignore"):
@@ -170,9 +168,8 @@ class FSMRank(LargestWeightsPath, Backend):
 
     def _measures(self, train: RankingData) -> tuple[Vector, Matrix]:
         """Return the importance and the similarity of the features."""
-        return feature_importance(train, self.importance), feature_similarity(
-            train, self.similarity, convex=self.convex
-        )
+        importance = feature_importance(train, self.importance)
+        return importance, feature_similarity(train, self.similarity, convex=self.convex)
 
 
 def weights_of(variables: Matrix) -> Matrix:

@@ -115,7 +115,7 @@ def feature_similarity(data: RankingData, similarity: FeatureSimilarity = "pears
 
 
 def key_of(measure: object) -> object:
-    """Return what tells an importance or a similarity from others: a name, a metric, a function, or its numbers."""
+    """Return a hashable key of an importance or a similarity: its name, metric or function, or its numbers."""
     return measure if isinstance(measure, str | Metric) or callable(measure) else np.asarray(measure, float).tobytes()
 
 
@@ -143,20 +143,14 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     """
 
     def compute() -> Matrix:
-        return (_sums(data, metric) / data.total_weight).reshape(2, -1)
+        sums = []
+        for begin in range(0, data.n_features, AT_ONCE):
+            part = copy(data).with_features(np.arange(data.n_features) // AT_ONCE == begin // AT_ONCE)
+            alone = np.eye(part.n_features)
+            sums.append(metric._sum_of_linear(part, np.vstack([alone, -alone]), 1).reshape(2, -1))
+        return np.hstack(sums) / data.total_weight
 
     return data.remember((metric, "of single features"), compute)
-
-
-def _sums(data: RankingData, metric: Metric) -> Matrix:
-    """Return the sums over the queries, shape (2 · n_features,)."""
-    values = []
-    for block in range(-(-data.n_features // AT_ONCE)):
-        part = copy(data).with_features(np.arange(data.n_features) // AT_ONCE == block)
-        alone = np.eye(part.n_features)
-        sums = metric._sum_of_linear(part, np.vstack([alone, -alone]), 1)
-        values.append(sums.reshape(2, -1))
-    return np.hstack(values).ravel()
 
 
 def spearman(X: Matrix) -> Matrix:

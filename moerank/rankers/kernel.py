@@ -49,19 +49,19 @@ class KernelRanker(Ranker):
         raise TypeError(f"{type(self).__name__} does not implement _prepare")
 
     def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
-        """Return the weights for one C, and how they were found."""
+        """Return the weights for one C, and the steps that led to them."""
         raise TypeError(f"{type(self).__name__} does not implement _solve")
 
     def _image(self, X: Matrix) -> Matrix:
-        """Return what the weights are multiplied by, shape (n_documents, n_weights)."""
+        """Return the feature map of X, shape (n_documents, n_weights)."""
         raise TypeError(f"{type(self).__name__} does not implement _image")
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.weights_, self.n_iter_, self._converged = self._solutions(train, [self])[0]
         self.support_ = self.varying_.copy()
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if not self._converged:
             yield no_convergence(self.tol, self.n_iter_)
 
@@ -95,6 +95,11 @@ class KernelRanker(Ranker):
         return leader._scores_of(validation.X64, W)
 
 
+def _widths(ranker: KernelRanker, powers: Iterable[int]) -> Grid:
+    """Return the grid of gamma as powers of 2; a linear kernel has no width."""
+    return [{}] if getattr(ranker, "kernel", "") == "linear" else [{"gamma": 2.0**power} for power in powers]
+
+
 KernelName: TypeAlias = Literal["rbf", "polynomial", "linear"]
 
 
@@ -110,10 +115,6 @@ class _HasKernel:
         """Return the kernel of all rows of X with all rows of Y, shape (len(X), len(Y))."""
         parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, n_jobs=1, **parameters))
-
-    def _widths(self, powers: Iterable[int]) -> Grid:
-        """Return the grid of gamma as powers of 2; a linear kernel has no width."""
-        return [{}] if self.kernel == "linear" else [{"gamma": 2.0**power} for power in powers]
 
 
 # Landmarks that are nearly combinations of others add directions of smaller eigenvalues than this: they are left out.
@@ -143,10 +144,7 @@ class KernelMapRanker(KernelRanker):
         if self.ranker is not None:
             entries = self.ranker.default_grid(train) if hasattr(self.ranker, "default_grid") else [{}]
             own = [{"ranker": clone(self.ranker).set_params(**entry)} for entry in entries]
-        return [{**width, **entry} for width, entry in product(self._widths(range(-12, 3, 2)), own)]
-
-    def _widths(self, powers: Iterable[int]) -> Grid:
-        return [{"gamma": 2.0**power} for power in powers]
+        return [{**width, **entry} for width, entry in product(_widths(self, range(-12, 3, 2)), own)]
 
     def _solutions(self, train: RankingData, candidates: list[Self]) -> list[Minimum]:
         if self.ranker is None:
@@ -410,7 +408,7 @@ class KernelRankSVM(_HasKernel, KernelRanker):
         This is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2², that a fold can afford.
         """
         p = train.label_runs.n_pairs
-        return [{**width, "C": p * 2.0**c} for width, c in product(self._widths(range(-8, -1, 2)), range(-12, 1, 3))]
+        return [{**width, "C": p * 2.0**c} for width, c in product(_widths(self, range(-8, -1, 2)), range(-12, 1, 3))]
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         X = train.X64[documents.rows]

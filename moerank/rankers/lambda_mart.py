@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, Share, check_share
 from moerank.data import RankingData
+from moerank.data.folds import of_queries
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP
 from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 LONGEST_QUERY = 10_000
 """Documents of the longest query that LightGBM accepts."""
 
-# What is tried beside the arguments: small trees, larger leaves (shares of the documents), and a lower learning rate.
+# Tuning also tries small trees, larger leaves (shares of the documents), and a lower learning rate.
 FEW_LEAVES = 3
 LEAF_SHARES = (0.0025, 0.015)
 SLOWER = 0.3
@@ -119,8 +121,15 @@ class LambdaMART(Ranker):
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of trees up to `n_trees` with each form of the trees; the grid of the forms is ours."""
-        forms = tree_forms(train.n_documents, self.n_leaves, self.min_leaf, self.learning_rate)
-        return [{"n_trees": size, **form} for size in range(1, self.n_trees + 1) for form in forms]
+        least = {self.min_leaf, *leaf_sizes(train.n_documents)}
+        names = ("n_trees", "n_leaves", "min_leaf", "learning_rate")
+        values = product(
+            range(1, self.n_trees + 1),
+            sorted({FEW_LEAVES, self.n_leaves}),
+            sorted(least, reverse=True),
+            (self.learning_rate, SLOWER * self.learning_rate),
+        )
+        return [dict(zip(names, entry, strict=True)) for entry in values]
 
     def stopped(self, train: RankingData, validation: RankingData) -> LambdaMART:
         """Return a clone with the number of trees that `tune` would choose by MAP, all else as it is.
@@ -184,17 +193,6 @@ class LambdaMART(Ranker):
 def leaf_sizes(n_documents: int) -> list[int]:
     """Return the `LEAF_SHARES` of so many documents, one at the least."""
     return [max(1, round(share * n_documents)) for share in LEAF_SHARES]
-
-
-def tree_forms(n_documents: int, n_leaves: int, min_leaf: int, learning_rate: float) -> Grid:
-    """Return the forms of trees that are tried on so many documents, those of the arguments among them."""
-    least = {min_leaf, *leaf_sizes(n_documents)}
-    return [
-        {"n_leaves": leaves, "min_leaf": documents, "learning_rate": rate}
-        for leaves in sorted({FEW_LEAVES, n_leaves})
-        for documents in sorted(least, reverse=True)
-        for rate in (learning_rate, SLOWER * learning_rate)
-    ]
 
 
 def boosted_trees(
@@ -278,7 +276,7 @@ def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
     for booster, n_trees in members:
         for tree in booster.dump_model(num_iteration=n_trees)["tree_info"]:
             roots.append(0)
-            # A node of the tree, and the list and the place in it that are to name it.
+            # A node of the tree, and the list and the position in it that are to name it.
             waiting = [(tree["tree_structure"], roots, len(roots) - 1)]
             while waiting:
                 node, names, slot = waiting.pop()
@@ -403,8 +401,8 @@ class BaggedLambdaMART(Ranker):
             bag = np.sort(rng.permutation(teaching)[:size])
             watched = validation
             if watched is None and len(bag) < len(teaching):
-                watched = _queries(train, np.setdiff1d(teaching, bag))
-            part = _queries(train, bag)
+                watched = of_queries(train, np.setdiff1d(teaching, bag))
+            part = of_queries(train, bag)
             settings = self._settings(part.n_documents, int(rng.integers(2**31 - 1)))
             booster = boosted_trees(part, self.n_trees, settings, watched, self.patience)
             best = booster.best_iteration
@@ -441,9 +439,3 @@ class BaggedLambdaMART(Ranker):
         """The trees that each ranker keeps, their leaves divided by the number of rankers, over all columns."""
         sizes = zip(self.boosters_, self.n_trees_.tolist(), strict=True)
         return mean_forest(sizes).over(np.flatnonzero(self.varying_))
-
-
-def _queries(data: RankingData, queries: Integers) -> RankingData:
-    """Return these queries of `data`, in their order there."""
-    rows = np.concatenate([np.arange(data.offsets[q], data.offsets[q + 1]) for q in queries])
-    return data.with_rows(rows)

@@ -302,7 +302,6 @@ class Model(BaseModel):
 
     def _table(self, X: ArrayLike) -> Matrix:
         """Check X, and return it as the ranker saw its table: its own columns complete and scaled."""
-        fitted = isinstance(self.scaling, FittedScaling)
         given = column_names(X)
         table = as_table(X)
         least = self.columns[-1] + 1 if self.columns else 0
@@ -324,9 +323,7 @@ class Model(BaseModel):
                 raise ValueError(
                     f"X[{row}, {column}] ({name}) is {values[row]}; replace missing values before ranking{rule}"
                 )
-        if not fitted and (self.missing is None or isinstance(self.missing, str)):
-            return np.ascontiguousarray(table)
-        completed = np.array(table)
+        completed = np.array(table, order="C")
         completed[:, np.array(self.columns, np.int64)] = own
         return completed
 

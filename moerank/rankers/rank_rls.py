@@ -11,16 +11,13 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Mask, Matrix
 from moerank.checks import NotNegative, Positive, check_square
 from moerank.data import RankingData, centre_in_queries
-from moerank.kernels.cholesky import ridge_subsets
-from moerank.kernels.products import product, square
+from moerank.kernels.algebra import product, ridge_subsets, square
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import Backend, Grid
-from moerank.training.counted import CountedPairs
-from moerank.training.listed import ListedPairs
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import DIFFERENCE, SQUARED, UNIT, Target
 from moerank.training.pair_moments import PairMoments, QueryMoments, centred
-from moerank.training.pairs import pairs_for
+from moerank.training.pairs import CountedPairs, ListedPairs, pairs_for
 from moerank.training.smooth import solve_positive_definite
 
 RankRLSLoss = Literal["pair", "query"]
@@ -186,19 +183,19 @@ def _shared_moments(train: RankingData, masks: Masks, target: Target) -> tuple[M
     documents, queries = masks.of_unit("document"), masks.of_unit("query")
     if queries is not None:
         documents = np.repeat(queries, np.diff(train.offsets), axis=1)
-    moments = PairMoments.of(train) if documents is None else PairMoments.of_documents(train, documents[0])
+    moments = PairMoments.of(train, None if documents is None else documents[0])
     return moments.gram, moments.moment(target)
 
 
 def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
     """X̃ᵀX̃ and X̃ᵀỹ with ~ centring in every query, remembered with the data."""
-    return data.remember("query loss system", lambda: _query_loss_sums(data))
 
+    def compute() -> tuple[Matrix, Matrix]:
+        check_square(data.n_features)
+        if data.is_weighted:
+            stack, sums, _, label = centred(data, 0, data.n_queries)
+            return square(stack), product(sums, label)
+        X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
+        return square(X.T), product(X.T, y)
 
-def _query_loss_sums(data: RankingData) -> tuple[Matrix, Matrix]:
-    check_square(data.n_features)
-    if data.is_weighted:
-        stack, sums, _, label = centred(data, 0, data.n_queries)
-        return square(stack), product(sums, label)
-    X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
-    return square(X.T), product(X.T, y)
+    return data.remember("query loss system", compute)

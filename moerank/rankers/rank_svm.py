@@ -14,10 +14,9 @@ from moerank.checks import NotNegative, Positive
 from moerank.data import RankingData
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Backend, Grid, LinearRanker
-from moerank.training.counted import CountedPairs
 from moerank.training.masks import Masks, read_masks
 from moerank.training.pair_loss import SQUARED_HINGE
-from moerank.training.pairs import LONGEST_LIST, pairs_for
+from moerank.training.pairs import LONGEST_LIST, CountedPairs, pairs_for
 from moerank.training.smooth import EXACT_STEPS
 from moerank.training.sorted import PairedDocuments, no_convergence, solve_with_features
 
@@ -143,8 +142,8 @@ class RankSVMTRON(LinearRanker):
     C: Positive = 1.0
     tol: Positive = 1e-4
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if not self._converged:
             yield no_convergence(self.tol, self.n_iter_)
 

@@ -1,4 +1,4 @@
-"""What leaving features out costs: a selection beside the ranker that uses all of them."""
+"""What leaving features out costs: a selection is compared with the ranker that uses all of them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Selection(Ranker):
         check_positive(margin=margin)
         measure = as_metric(metric, NDCG(10))
         for data in (train, validation):
-            if data is not None and (data.n_features, data.scaling) != (self.n_features_in_, self._scaling):
+            if data is not None and (data.n_features, data.scaling) != (self.n_features_in_, self.scaling_):
                 raise ValueError(
                     f"{data.name} has other features, or another scaling, than what {type(self).__name__} was fitted "
                     "on; give the data of the fit"

@@ -11,9 +11,9 @@ import numpy as np
 from moerank.arrays import Matrix
 from moerank.checks import Count, Positive
 from moerank.data import RankingData
+from moerank.kernels.algebra import product
 from moerank.kernels.counted_ranks import most_violated_rankings
 from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
-from moerank.kernels.products import product
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.arguments import varying_in_queries
 from moerank.rankers.base import Grid, LinearRanker
@@ -41,8 +41,8 @@ class CuttingPlaneRanker(LinearRanker):
         self._converged = planes.converged_
         return w
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if not self._converged:
             reason = (
                 f"max_iter={self.max_iter} cutting planes; raise max_iter or eps, or lower C"

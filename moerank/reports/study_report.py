@@ -74,7 +74,7 @@ class Report:
     def metrics(self, problem: Problem) -> list[str]:
         """Return the metrics of the table of results on a problem."""
         mine = self.results.of(problem.name)
-        return [mine.named_metric(name, mine.kept_metrics) for name in self._metrics] or mine.metrics
+        return [mine.named_metric(name, mine.all_metrics) for name in self._metrics] or mine.metrics
 
     def runs(self, problem: Problem) -> pd.DataFrame:
         """Return the numbers of the runs on a problem, with the quality of their fronts, see `front_quality`.

@@ -17,9 +17,9 @@ from moerank.checks import Count, NotNegative, Positive, check_room
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, listed
+from moerank.kernels.algebra import ridge_subsets
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.cholesky import ridge_subsets
-from moerank.kernels.subset_tree import TOLERANCE, Found, Tree, Units, grow_tree, room_for
+from moerank.kernels.subset_tree import TOLERANCE, Incumbents, Tree, Units, grow_tree, room_for
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
 from moerank.rankers.base import Grid
 from moerank.training.pair_moments import PairMoments
@@ -177,8 +177,8 @@ class BestSubset(Selection, LinearRanker):
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         return self.path(train).scores(X)
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if (sizes := self.masks_.sum(axis=1)[self.gaps_ > 0]).size:
             span = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else f"{sizes[0]}"
             yield (
@@ -243,7 +243,7 @@ class BestSubset(Selection, LinearRanker):
             most=limits[~np.isnan(limits)] * (1 + ROUNDING),
         )
 
-    def _grow(self, tree: Tree, units: Units, result: Found, most: int) -> tuple[int, str]:
+    def _grow(self, tree: Tree, units: Units, result: Incumbents, most: int) -> tuple[int, str]:
         """Search the sizes up to `most`; return the number of nodes, and the limit that ended the search, or ""."""
         began, n_nodes, ended_by = perf_counter(), 0, ""
         most_nodes = self.max_nodes or max(1, WORK // len(units.share) ** 2)
@@ -269,7 +269,7 @@ class BestSubset(Selection, LinearRanker):
         return n_nodes, ended_by
 
 
-def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, Units, Found]:
+def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, Units, Incumbents]:
     """Return the tree with its root, all features, the units with a diagonal `share`, and what is known.
 
     Units with an included feature stay. The subsets of backward elimination are the first ones that are known. `share`
@@ -298,7 +298,7 @@ def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, 
     tree.M[0, :-1] = table[np.ix_(rows, np.append(rows, len(b)))]
     units = units._replace(share=max(shares, key=lambda share: float(share @ table[:, -1] ** 2)).clip(0.0))
     unknown = np.full(len(free) + 1, np.inf)
-    result = Found(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
+    result = Incumbents(unknown, unknown.copy(), np.zeros((len(free) + 1, len(free)), bool))
     left, loss = np.arange(len(free)), tree.loss[0]
     while True:
         if room_for(left[:0], left, units) == 0:

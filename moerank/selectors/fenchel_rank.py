@@ -11,7 +11,7 @@ from moerank.arrays import Matrix
 from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.line_search import hinge_line_search, sort_by_label
+from moerank.kernels.losses import hinge_line_search, sort_by_label
 from moerank.rankers.base import Grid
 from moerank.rankers.selection import LargestWeightsPath
 
@@ -75,8 +75,8 @@ class FenchelRank(LargestWeightsPath):
         """Return r = 2⁻² … 2¹⁰; the paper tunes r but its grid is not known."""
         return [{"r": 2.0**power} for power in range(-2, 11)]
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if self.n_iter_ == self.max_iter and self.gap_ > self.tol:
             yield (
                 f"stopped at max_iter={self.max_iter} steps with a duality gap of {self.gap_:.3g}; raise max_iter or "

@@ -174,8 +174,8 @@ class FSBFS(Filter):
         sizes = np.searchsorted(n_members, np.arange(1, train.n_features + 1), side="right")
         return SelectionPath(*self._train_first(train, sizes))
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if self._cut_short:
             yield (
                 f"stopped joining features after max_evaluations={self.max_evaluations} subsets, and took the others "

@@ -21,7 +21,7 @@ from moerank.rankers.fsm_rank import FSMRank, weights_of
 from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
-from moerank.training.listed import ListedPairs, lane_groups
+from moerank.training.pairs import ListedPairs, lane_groups
 
 
 @dataclass(eq=False, repr=False)
@@ -126,7 +126,7 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
         history = np.empty((one.max_iter + 1, group.n_lanes))
         lambda1, lambda2, eta0 = np.ascontiguousarray(group.fill_up(parameters, empty=1.0).T)
         result = subgradient_lanes(
-            pairs.X, pairs.pairs.first, pairs.pairs.winner, pairs.pairs.worse,
+            pairs.X, pairs.pairs.groups,
             np.tile(s > 0, (group.n_lanes, 1)), A, np.tile(cost, (group.n_lanes, 1)),
             lambda1, lambda2, eta0, one.max_iter, history,
         )  # fmt: skip

@@ -9,11 +9,12 @@ from typing import Literal
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
+from scipy.stats import rankdata
 
 from moerank.arrays import Integers, Matrix
 from moerank.checks import NotNegative, Share, check_square
 from moerank.data import RankingData
-from moerank.kernels.similarity import concordance
+from moerank.kernels.counted_sums import opposed_pairs
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.base import Grid
 from moerank.rankers.importance import single_feature_values, spearman
@@ -109,8 +110,7 @@ class GAS(Filter):
         def compute() -> Matrix:
             if self.similarity == "spearman":
                 return mean_absolute(train.X64, train.offsets, spearman)
-            check_square(train.n_features)
-            return concordance(train.X64 * directions, train.offsets)
+            return mean_absolute(train.X64 * directions, train.offsets, concordance)
 
         return train.remember(("similarity of rankings", self.similarity, directions.tobytes()), compute)
 
@@ -154,9 +154,23 @@ def mean_absolute(X: Matrix, offsets: Integers, correlation: Callable[[Matrix], 
     return total / max(len(spans), 1)
 
 
+def concordance(X: Matrix) -> Matrix:
+    """Return the share of the document pairs that two features order alike, shape (n_features, n_features).
+
+    A pair tied in both is ordered alike; one tied in one of them counts half. O(n_features² · m log m), m documents.
+    """
+    n_pairs = len(X) * (len(X) - 1) / 2
+    rank = np.ascontiguousarray(rankdata(X, "dense", axis=0).T, np.int64)
+    opposed, tied_in_both = opposed_pairs(np.ascontiguousarray(np.argsort(X, axis=0, kind="stable").T), rank)
+    tied = np.diag(tied_in_both)
+    alike = np.tril(n_pairs - opposed - 0.5 * (tied[:, None] + tied) + tied_in_both)
+    result: Matrix = (alike + np.tril(alike, -1).T) / n_pairs
+    return result
+
+
 def kendall(X: Matrix) -> Matrix:
     """Return Kendall's τ of all pairs of columns; a pair of documents tied in both is ordered the same way."""
-    return 2.0 * concordance(X, np.array([0, len(X)])) - 1.0
+    return 2.0 * concordance(X) - 1.0
 
 
 # Correlations of short queries are often equal, and rounding, by the order of the documents, must not part them.

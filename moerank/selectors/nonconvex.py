@@ -14,9 +14,9 @@ from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.base import Grid
 from moerank.rankers.selection import LargestWeightsPath
-from moerank.training.listed import ListedPairs
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import Penalties
+from moerank.training.pairs import ListedPairs
 
 Penalty = Literal["lp", "log", "mcp"]
 # The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.
@@ -129,8 +129,8 @@ class NonconvexRanker(LargestWeightsPath):
         self._bound = courses[0].bound
         return W[0]
 
-    def _reservations(self) -> Iterator[str]:
-        yield from super()._reservations()
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
         if self._bound:
             yield f"stopped at {self._bound}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import traceback
@@ -17,23 +16,19 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ValidationError
 from threadpoolctl import threadpool_limits
 
-from moerank.checks import check_at_least, first_mistake, most_workers
-from moerank.files import FULL, Json, cannot_write, prepare_folder, read_json, read_text, remains_of, replace_file
+from moerank.checks import check_at_least, most_workers
+from moerank.files import FULL, Json, cannot_write, prepare_folder, read_text, replace_file
 from moerank.kernels.ahead import end_with
 from moerank.mofsrank.dask_slices import connect, gone
 from moerank.solvers import allow_code, code_is_allowed
-from moerank.studies.result import FORMAT, MOST_BYTES, STRICT, Stored, check_format
+from moerank.studies.result import FORMAT, MOST_BYTES, Format, Stored
 from moerank.version import VERSION
 
 STUDY = "study.json"
 CLAIMS = ".claims"
 STARTS = "starts.log"
-KEY = "[0-9a-f]" * 24
-"""A pattern of the keys of cells."""
-
 POLL = 0.3
 """Seconds between two looks at the cells of other processes."""
 
@@ -68,22 +63,18 @@ class Work(Protocol):
 WorkT = TypeVar("WorkT", bound=Work)
 
 
-class Failure(BaseModel):
+class Failure(Stored):
     """Why a cell failed."""
-
-    model_config = STRICT
 
     cell: str
     error: str
     traceback: str
 
 
-class Requests(BaseModel):
+class Requests(Stored):
     """The text of study.json: what was asked for in the folder, request by request."""
 
-    model_config = STRICT
-
-    format: int
+    format: Format
     moerank: str
     grids: list[Json]
 
@@ -104,7 +95,6 @@ class Store:
         if write:
             for part in ("", "cells", "failures", CLAIMS):
                 prepare_folder(self.folder / part)
-            self._remove_remains()
 
     def __enter__(self) -> Self:
         return self
@@ -121,12 +111,9 @@ class Store:
         except (FileNotFoundError, NotADirectoryError):
             return []
         try:
-            values = read_json(text)
-            if isinstance(values, dict) and "format" in values:
-                check_format(values["format"], values.get("moerank"))
-            return Requests.model_validate(values).grids
+            return Requests.from_json(text).grids
         except ValueError as error:
-            raise ValueError(f"{path}: not a study of this version of moerank ({_reason(error)})") from None
+            raise ValueError(f"{path}: {error}") from None
 
     def add_grid(self, grid: Json, check: Callable[[list[Json]], None] = lambda grids: None) -> None:
         """Write down one more request, unless it is there already; `check` may refuse what is there."""
@@ -135,8 +122,8 @@ class Store:
             grids = self.read_grids()
             check(grids)
             if grid not in grids:
-                requests = Requests(format=FORMAT, moerank=VERSION, grids=[*grids, grid]).model_dump()
-                _write_json(self.folder / STUDY, requests)
+                requests = Requests(format=FORMAT, moerank=VERSION, grids=[*grids, grid])
+                replace_file(self.folder / STUDY, requests.to_json().encode())
         finally:
             self._unlock(STUDY)
 
@@ -152,7 +139,8 @@ class Store:
         if not self._lock(cell.key):
             return False
         try:
-            if self._result(cell).is_file() or self._failure(cell).is_file():  # by another process, since we looked
+            # Another process may have done it since we looked.
+            if any(path(cell.key).is_file() for path in (self._result, self._failure)):
                 self._unlock(cell.key)
                 return False
             with (self.folder / STARTS).open("a") as log:
@@ -168,54 +156,47 @@ class Store:
 
     def finish(self, cell: Work, result: str) -> None:
         """Write the result of a claimed cell and let go of it."""
-        replace_file(self._result(cell), result.encode())
-        self._failure(cell).unlink(missing_ok=True)
+        replace_file(self._result(cell.key), result.encode())
+        self._failure(cell.key).unlink(missing_ok=True)
         self._unlock(cell.key)
 
     def fail(self, cell: Work, error: str, traceback: str = "") -> None:
         """Write why a claimed cell failed and let go of it."""
-        _write_json(self._failure(cell), Failure(cell=cell.label, error=error, traceback=traceback).model_dump())
+        failure = Failure(cell=cell.label, error=error, traceback=traceback)
+        replace_file(self._failure(cell.key), failure.to_json().encode())
         self._unlock(cell.key)
 
-    def adopt(self, cell: Work, other: Store) -> None:
-        """Copy a cell's result, or failure, from another study."""
-        self._lock(cell.key, wait=True)  # another process may run it just now
-        try:
-            if other._result(cell).is_file() and not self._result(cell).is_file():
-                self.finish(cell, read_text(other._result(cell), MOST_BYTES))
-            elif not self._result(cell).is_file() and not self._failure(cell).is_file():
-                replace_file(self._failure(cell), read_text(other._failure(cell), MOST_BYTES).encode())
-        finally:
-            self._unlock(cell.key)
+    def adopt(self, other: Store) -> None:
+        """Copy results and failures of another study; what is here stays."""
+        done_here = set().union(*self.done())
+        for keys, path_of in zip(other.done(), (Store._result, Store._failure), strict=True):
+            for key in keys - done_here:
+                replace_file(path_of(self, key), read_text(path_of(other, key), MOST_BYTES).encode())
 
     def forget_failure(self, cell: Work) -> None:
         """Make a cell that failed one that was never tried."""
-        self._failure(cell).unlink(missing_ok=True)
+        self._failure(cell.key).unlink(missing_ok=True)
 
     def read_failure(self, cell: Work) -> Json:
         """Return why a cell failed."""
-        path = self._failure(cell)
-        text = read_text(path, MOST_BYTES)
-        try:
-            return Failure.model_validate(read_json(text)).model_dump()
-        except ValueError as error:
-            reason = _reason(error)
-            raise ValueError(f"{path}: not a failure of this version of moerank ({reason}); remove the file") from None
+        return self._parsed(self._failure(cell.key), Failure.from_json).model_dump()
 
     def read(self, cell: Work) -> Any:
         """Return the result of a finished cell."""
-        path = self._result(cell)
+        return self._parsed(self._result(cell.key), cell.read)
+
+    def _parsed(self, path: Path, parse: Callable[[str], Any]) -> Any:
         text = read_text(path, MOST_BYTES)
         try:
-            return cell.read(text)
+            return parse(text)
         except ValueError as error:
             raise ValueError(f"{path}: {error}; remove the file to run its cell again") from None
 
-    def _result(self, cell: Work) -> Path:
-        return self.folder / "cells" / f"{cell.key}.json"
+    def _result(self, key: str) -> Path:
+        return self.folder / "cells" / f"{key}.json"
 
-    def _failure(self, cell: Work) -> Path:
-        return self.folder / "failures" / f"{cell.key}.json"
+    def _failure(self, key: str) -> Path:
+        return self.folder / "failures" / f"{key}.json"
 
     def _lock(self, name: str, *, wait: bool = False) -> bool:
         """Lock a file of `.claims`; False if this or another process holds it."""
@@ -237,24 +218,6 @@ class Store:
         if (lock := self._locks.pop(name, None)) is not None:
             (self.folder / CLAIMS / name).unlink(missing_ok=True)
             lock.release()
-
-    def _remove_remains(self) -> None:
-        """Remove files that killed processes have left; a file that another process still writes is locked."""
-        files = [(STUDY, path) for path in remains_of(self.folder / STUDY)]
-        files += [(path.name[1:25], path) for path in self.folder.glob(f"*/.{KEY}.json.*.tmp")]
-        files += [(path.name, path) for path in self.folder.glob(f"{CLAIMS}/{KEY}")]
-        for name, path in files:
-            if self._lock(name):
-                path.unlink(missing_ok=True)
-                self._unlock(name)
-
-
-def _write_json(path: Path, values: Json) -> None:
-    replace_file(path, (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode())
-
-
-def _reason(error: ValueError) -> object:
-    return first_mistake(error) if isinstance(error, ValidationError) else error
 
 
 class Outcome(NamedTuple):

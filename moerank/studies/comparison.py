@@ -12,11 +12,10 @@ import pandas as pd
 
 from moerank.arrays import Vector
 from moerank.files import Json
-from moerank.statistics import PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p
+from moerank.statistics import LEVEL, PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p
 from moerank.studies.problem import Published
 from moerank.studies.result import PARTS, Result
 from moerank.studies.results import NoResultsError, Results
-from moerank.verdict import LEVEL
 
 
 def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:

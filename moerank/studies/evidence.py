@@ -13,7 +13,7 @@ from typing import Annotated
 
 import moocore
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import Field
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.arrays import Integers
@@ -31,7 +31,7 @@ from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import make_backend
 from moerank.studies.cells import Store, check_can_be_sent, run_cells
 from moerank.studies.problem import Problem, make_problem
-from moerank.studies.result import STRICT, Certificate, Natural, Result, Stored
+from moerank.studies.result import Certificate, Natural, Result, Stored
 from moerank.studies.run_fold import Progress, run_fold, tuned
 from moerank.studies.solver import Solver, digest_of
 from moerank.studies.sources import read_memory
@@ -43,9 +43,6 @@ BATCH = 2000
 
 SAME = 1e-9
 """Difference of errors, metrics or frequencies that counts as rounding."""
-
-MOST_SIZES = 20
-"""Frequencies are kept for 1, 2, … features up to this number, or up to a larger size that is requested."""
 
 
 def certify(
@@ -192,7 +189,7 @@ def expected_false(size: int, n_features: int, threshold: float) -> float:
     return size**2 / (n_features * (2 * threshold - 1))
 
 
-class Stability(BaseModel):
+class Stability(Stored):
     """How often halves of the training queries select each feature.
 
     Attributes
@@ -210,15 +207,13 @@ class Stability(BaseModel):
         Frequency from which a feature counts as selected.
     size : int
         Most features of the members that are judged, beside those that limits include in every selection.
-    frequencies : list of list of float, shape (n_sizes, n_features)
-        For 1, 2, … features the share of the halves whose largest member with at most so many features has each one.
+    frequency : list of float, shape (n_features,)
+        The share of the halves whose largest member with at most `size` features has each feature.
     counted : list of int
         The columns that vary within a query and are not included by a limit.
     bound : float
         Bound on the expected number of false ones among `selected`, see `expected_false`.
     """
-
-    model_config = STRICT
 
     solver: str
     data: str
@@ -229,18 +224,13 @@ class Stability(BaseModel):
     seed: Natural
     threshold: float
     size: Natural
-    frequencies: list[list[Annotated[float, Field(ge=0, le=1)]]]
+    frequency: list[Annotated[float, Field(ge=0, le=1)]]
     counted: list[Natural]
     bound: float
 
     @property
-    def frequency(self) -> list[float]:
-        """The frequency of each feature at `size`."""
-        return self.frequencies[self.size - 1]
-
-    @property
     def order(self) -> list[int]:
-        """The counted features that any half selects at `size`, the most frequent one first."""
+        """The counted features that any half selects, the most frequent one first."""
         selected = [feature for feature in self.counted if self.frequency[feature]]
         return sorted(selected, key=lambda feature: -self.frequency[feature])
 
@@ -252,28 +242,25 @@ class Stability(BaseModel):
     @property
     def finding(self) -> str:
         """The features that are selected, in words."""
-        n_all, named = len(self.counted), self.selected or self.order[:1]
-        if not named:
+        if not self.order:
             return f"No feature was selected: the solver has no member of at most {self.size} features"
-        halves = f"{2 * self.pairs} halves of {self.n_queries:,} training queries"
-        features = f"{self.size} feature{'s' * (self.size > 1)}"
-        often = f"in at least {self.threshold:.0%} of the selections of {features} on {halves}"
-        words = [f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named]
-        listed = " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-        if not self.selected:
-            return f"None of {n_all} features is {often}; the most frequent is feature {listed}"
-        return f"{len(named)} of {n_all} features {'is' if len(named) == 1 else 'are'} {often}: {listed}"
+        n_selected, named = len(self.selected), self.selected or self.order[:1]
+        verb = "are" if n_selected > 1 else "is"
+        listed = ", ".join(f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named)
+        often = (
+            f"of {len(self.counted)} features {verb} in at least {self.threshold:.0%} of the selections of at most "
+            f"{self.size} on {2 * self.pairs} halves of {self.n_queries:,} training queries"
+        )
+        return f"{n_selected} {often}: {listed}" if n_selected else f"None {often}; the most frequent is {listed}"
 
     def sentences(self) -> list[str]:
         """Return the finding, and its risk if any feature is selected."""
         if not self.selected:
             return [self.finding]
-        n_all = len(self.counted)
         chance = (
-            f"false features, which half of the queries select with a probability of at most {self.size} in {n_all}"
+            f"false features, which half of the queries select with a probability of at most {self.size} in "
+            f"{len(self.counted)}"
         )
-        if self.bound > 1 + SAME:
-            return [self.finding, f"Up to {self.bound:.2g} may be {chance}"]
         return [self.finding, f"At most {ceil(100 * self.bound - SAME) / 100:g} are expected to be {chance}"]
 
 
@@ -321,7 +308,7 @@ class HalfSample:
 
     def read(self, text: str) -> Selections:
         """Return the outcome from the text of its file."""
-        return Selections.model_validate_json(text)
+        return Selections.from_json(text)
 
 
 def stability(
@@ -419,15 +406,17 @@ def stability(
     counted = np.flatnonzero(varying_in_queries(queries) & ~included)
     if len(counted) < 2:
         raise ValueError(f"{queries.name}: {len(counted)} features vary within queries and can be left out; give two")
+    if queries.n_queries < 2:
+        raise ValueError(f"{queries.name}: one training query has no halves; give two or more")
     size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))
     cell = Cell(problem, fold, solver, seed)
     with TemporaryDirectory() as folder:
         samples = [HalfSample(cell, half) for half in range(2 * pairs)]
         outcomes = _outcomes(samples, Path(folder if out is None else out), data, workers, progress)
-    masks = np.zeros((max(size, min(MOST_SIZES, len(counted))), 2 * pairs, queries.n_features), np.bool_)
+    mask = np.zeros((2 * pairs, queries.n_features), np.bool_)
     for half, outcome in enumerate(outcomes):
-        for member in sorted(outcome.members, key=len):  # each takes the place of smaller ones
-            masks[max(0, len(member) - included.sum() - 1) :, half] = np.isin(np.arange(queries.n_features), member)
+        small = [member for member in outcome.members if len(member) <= size + included.sum()]
+        mask[half, max(small, key=len, default=[])] = True
     return Stability(
         solver=solver.label,
         data=queries.name,
@@ -438,7 +427,7 @@ def stability(
         seed=seed,
         threshold=threshold,
         size=size,
-        frequencies=(masks.sum(axis=1) / (2 * pairs)).tolist(),
+        frequency=(mask.sum(axis=0) / (2 * pairs)).tolist(),
         counted=counted.tolist(),
         bound=expected_false(size, len(counted), threshold),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import reprlib
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -25,7 +24,7 @@ from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
 from moerank.data.read.table import reader_of
-from moerank.files import Json, read_text
+from moerank.files import Json, read_text, read_toml
 from moerank.metrics import Metric, make_metric
 from moerank.mofsrank.limits import allowed_features
 from moerank.mofsrank.settings import (
@@ -244,7 +243,7 @@ class Problem(Section):
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the problem's file; None of a problem that has no file, or comes with the package."""
+        """The folder of the problem's file; None for a problem that has no file, or comes with the package."""
         return self._folder
 
     def located_in(self, folder: Path) -> Self:
@@ -465,13 +464,7 @@ def _document(path: Path) -> Json:
     """Return what stands in a TOML file."""
     if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
-    text = read_text(path, MOST_BYTES_OF_PROBLEM_FILES)
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise ValueError(f"{path}: not a TOML file: nested too deeply") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: not a TOML file: {error}") from None
+    return read_toml(path, MOST_BYTES_OF_PROBLEM_FILES)
 
 
 def _problem_path(problem: str | Path) -> Path:
@@ -480,8 +473,6 @@ def _problem_path(problem: str | Path) -> Path:
         return shipped[str(problem)]
     if Path(problem).exists() and not Path(problem).is_dir():
         return Path(problem)
-    if Path(problem).suffix == ".toml":
-        raise FileNotFoundError(f"there is no problem file {problem}; shipped problems are {', '.join(shipped)}")
     raise FileNotFoundError(unknown("problem", str(problem), shipped) + " (or give the path of a problem file)")
 
 

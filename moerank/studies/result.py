@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +9,13 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, Scaling
 from moerank.data.folds import MOST_FOLDS
 from moerank.data.scaling import QueryRule
-from moerank.files import Json, harmless, read_json, read_text, replace_file
+from moerank.files import Json, harmless, read_text, replace_file
 from moerank.mofsrank.objectives import FRONT
 from moerank.rankers.model import Forest, Model
 from moerank.verdict import Verdict
@@ -37,15 +36,39 @@ FORMAT = 5
 
 PARTS = ("train", "validation", "test")
 
-STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-"""No unknown keys, no NaN, and no "1" or true in place of a number."""
-
 Natural = Annotated[int, Field(ge=0)]
 Scores = dict[str, dict[str, float]]
 PerQuery = dict[str, dict[str, list[float]]]
 
 
-class Member(BaseModel):
+class Stored(BaseModel):
+    """What stands in a file of results or studies: no unknown keys, no NaN, and no "1" or true in place of a number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    def to_json(self) -> str:
+        """Return the text of its file."""
+        return self.model_dump_json(indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read the text of a file; a ValueError names the first mistake, which may be another format."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise ValueError(f"not written by this version of moerank ({first_mistake(error)})") from None
+
+
+def _check_format(number: int) -> int:
+    if number != FORMAT:
+        raise ValueError(f"the file has format {number}, and moerank {VERSION} reads format {FORMAT}")
+    return number
+
+
+Format = Annotated[int, AfterValidator(_check_format)]
+
+
+class Member(Stored):
     """A ranker with its values on each part of the fold: a member of the front, or a baseline.
 
     Attributes
@@ -76,8 +99,6 @@ class Member(BaseModel):
         test part. None without that baseline, and for baselines.
     """
 
-    model_config = STRICT
-
     name: str
     features: tuple[Natural, ...]
     weights: tuple[float, ...] | None = None
@@ -95,7 +116,7 @@ class Member(BaseModel):
         return self.scores[part][metric] if metric in self.scores[part] else self.further[part][metric]
 
 
-class Certificate(BaseModel):
+class Certificate(Stored):
     """What is proved about the front of a run, for RankRLS on all preference pairs of the training part.
 
     The loss of a subset is the least one of RankRLS on its features, see `moerank.selectors.best_subset.BestSubset`. It
@@ -121,8 +142,6 @@ class Certificate(BaseModel):
         Share of the hypervolume of the front, in number of features and error, that the members have on which none of
         these subsets improves.
     """
-
-    model_config = STRICT
 
     alpha: Annotated[float, Field(gt=0)]
     sizes: list[Natural]
@@ -169,10 +188,8 @@ class Certificate(BaseModel):
         )
 
 
-class Convergence(BaseModel):
+class Convergence(Stored):
     """The course of a stage, generation by generation."""
-
-    model_config = STRICT
 
     generation: list[Natural]
     evaluations: list[Natural]
@@ -186,10 +203,8 @@ class Convergence(BaseModel):
         return 1.0 - self.hypervolume[n_first - 1] / last if n_first and last else 1.0
 
 
-class Seconds(BaseModel):
+class Seconds(Stored):
     """Seconds of each step."""
-
-    model_config = STRICT
 
     data: float
     baselines: float
@@ -203,14 +218,6 @@ class Times(Seconds):
 
     processor: Seconds
     stages: dict[str, list[float]]
-
-
-class Stored(BaseModel):
-    """The outcome of a cell of a study."""
-
-    def to_json(self) -> str:
-        """Return the text of its file."""
-        return self.model_dump_json() + "\n"
 
 
 class Result(Stored):
@@ -274,9 +281,7 @@ class Result(Stored):
         Of the libraries; and the "machine", which explains the times.
     """
 
-    model_config = STRICT
-
-    format: int = FORMAT
+    format: Format = FORMAT
     problem: str
     fold: Annotated[int, Field(ge=1, le=MOST_FOLDS)]
     solver: str
@@ -307,7 +312,6 @@ class Result(Stored):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_format(self.format, self.versions.get("moerank"))
         n_features = len(self.feature_names)
         if self.chosen >= len(self.front):
             raise ValueError(f"chosen is {self.chosen}, but front has {len(self.front)} members, counted from 0")
@@ -349,65 +353,10 @@ class Result(Stored):
             parameters=member.parameters,
         )
 
-    def to_json(self) -> str:
-        """Return the text of result.json."""
-        return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read the text of a result.json.
-
-        Raises
-        ------
-        ValueError
-            If it is not one, or one of another format; the message names the place.
-        """
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            try:
-                _check_format_of(text)
-                reason = first_mistake(error)
-            except ValueError as mistake:
-                reason = str(mistake)
-            raise ValueError(f"not a result of this version of moerank ({reason})") from None
-
-
-def check_format(number: object, version: object) -> None:
-    """Refuse files of another format; `version` is that of the package which wrote them, if it is known.
-
-    Raises
-    ------
-    ValueError
-        If `number` is not `FORMAT`.
-    """
-    if number != FORMAT or isinstance(number, bool):
-        writer = f"moerank {version}" if isinstance(version, str) and version else "another version"
-        shown = number if isinstance(number, int) and number.bit_length() < 64 else "of another kind"
-        raise ValueError(f"format {shown}, written by {writer}; moerank {VERSION} here reads format {FORMAT}")
-
-
-def _check_format_of(text: str) -> None:
-    """Name the format of a result of another format, rather than its first unknown key."""
-    values = read_json(text)
-    if isinstance(values, dict) and "format" in values:
-        versions = values.get("versions")
-        check_format(values["format"], versions.get("moerank") if isinstance(versions, dict) else None)
-
 
 def unfinished(folder: Path) -> list[Path]:
     """Return the memos of an interrupted run."""
     return sorted(folder.glob(MEMO + "*"))
-
-
-def is_of_a_run(folder: Path) -> bool:
-    """Whether a run has left files in a folder: a result, or the table of a front whose result was removed."""
-    if (folder / RESULT).exists():
-        return True
-    try:
-        return read_text(folder / FRONT_TABLE, MOST_BYTES).startswith("member,n_features,")
-    except (OSError, ValueError):
-        return False
 
 
 def read_result(folder: Path) -> Result | None:
@@ -420,15 +369,20 @@ def read_result(folder: Path) -> Result | None:
     OSError
         If there is something of this name that is no file.
     """
-    path = folder / RESULT
     try:
-        text = read_text(path, MOST_BYTES)
+        return _read(folder / RESULT)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except ValueError as error:
+        raise ValueError(f"{error}; choose another folder with --out, or remove the file") from None
+
+
+def _read(path: Path) -> Result:
+    text = read_text(path, MOST_BYTES)
     try:
         return Result.from_json(text)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}; choose another folder with --out, or remove the file") from None
+        raise ValueError(f"{path}: {error}") from None
 
 
 def find_result(path: Path) -> Result:
@@ -442,16 +396,11 @@ def find_result(path: Path) -> Result:
         If there is none; the message says where one is.
     """
     if not path.is_dir():
-        try:
-            return Result.from_json(read_text(path, MOST_BYTES))
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+        return _read(path)
     if (result := read_result(path)) is not None:
         return result
-    if folds := sorted(file.parent for file in path.glob(f"fold*/{RESULT}")):
-        raise FileNotFoundError(f"{path} holds the runs of several folds; name one of them, as {folds[0]}")
-    if cells := sorted(path.glob("cells/*.json")):
-        raise FileNotFoundError(f"{path} is a study; name one of its cells, as {cells[0]}")
+    if inner := sorted([*(file.parent for file in path.glob(f"fold*/{RESULT}")), *path.glob("cells/*.json")]):
+        raise FileNotFoundError(f"{path} holds several runs; name one of them, such as {inner[0]}")
     raise FileNotFoundError(f"{path} holds no finished run; moerank run makes one")
 
 

@@ -84,7 +84,7 @@ class Results(tuple[Result, ...]):
         return list(dict.fromkeys(metric for result in self for metric in result.metrics))
 
     @property
-    def kept_metrics(self) -> list[str]:
+    def all_metrics(self) -> list[str]:
         """The metrics of the chosen members, those of the tables first."""
         return list(dict.fromkeys([*self.metrics, *(m for run in self for m in run.best.further.get("test", ()))]))
 

@@ -66,7 +66,7 @@ class SearchCell:
 
     def read(self, text: str) -> SearchRun:
         """Return the outcome from the text of its file."""
-        return SearchRun.model_validate_json(text)
+        return SearchRun.from_json(text)
 
     def run(self, data: object = None) -> SearchRun:
         """Run the search; its data are in the problem."""

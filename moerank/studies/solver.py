@@ -21,22 +21,14 @@ from moerank.data import RankingData
 from moerank.rankers import Selection, with_features
 from moerank.solvers import find_solver, make_solver, read_solver, solver_entry, solvers, written
 
-RUN_ARGUMENTS = {
-    "checkpoint": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
-    "memo": "moerank run keeps its own in the folder of its results, and --resume goes on from it",
-    "progress": "moerank run shows it",
-    "random_state": "set it with --seed",
-    "resume": "set it with --resume",
-    "verbose": "moerank run shows its progress",
-    "workers": "set it with --workers",
-}
-"""Arguments of solvers that belong to a run and not to a method, with their substitutes; no file may set them."""
-
 SET_BY_RUN = ("memo", "progress", "resume", "workers")
 """Parameters of an estimator that a run sets in any case; results do not depend on them."""
 
 IGNORED = (*SET_BY_RUN, "verbose")
 """Parameters that do not count where two estimators are compared."""
+
+RUN_ARGUMENTS = (*IGNORED, "random_state")
+"""Arguments of solvers that belong to a run and not to a method; no file may set them."""
 
 LONGEST_LABEL = 80
 """Characters of a label that is made from parameters; tables have no room for longer ones."""
@@ -46,7 +38,7 @@ def check_parameters(parameters: Parameters) -> Parameters:
     """Return parameters of a file; refuse `RUN_ARGUMENTS`, and what JSON cannot keep."""
     for name in parameters:
         if name in RUN_ARGUMENTS:
-            raise ValueError(f"{name} belongs to a run, not to a method: {RUN_ARGUMENTS[name]}")
+            raise ValueError(f"{name} belongs to a run, not to a method; options such as --seed and --workers set it")
         try:
             json.dumps(parameters[name], allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:

@@ -208,7 +208,7 @@ def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
     try:
         return [Grid.model_validate(grid) for grid in grids]
     except ValidationError as error:
-        raise ValueError(f"{folder / STUDY}: not a study of this version of moerank ({first_mistake(error)})") from None
+        raise ValueError(f"{folder / STUDY}: not written by this version of moerank ({first_mistake(error)})") from None
 
 
 def _problem(given: Any, settings: Mapping[str, object], name: str | None = None) -> Problem:
@@ -387,9 +387,13 @@ class Study:
             # Else they are needed only if a cell is open, or read where they are to be held.
             if problem.data.is_held:
                 problem.load_fold(1, self.data)
+
+        def check(grids: list[Json]) -> None:
+            check_names(self.out, read_grids(self.out, grids), self.problems, self.solvers)
+
         with Store(self.out) as store:
             for grid in self._grids:
-                store.add_grid(grid.model_dump(mode="json"), self._check_names)
+                store.add_grid(grid.model_dump(mode="json"), check)
             cells = self.cells()
             if retry_failed:
                 for cell in cells:
@@ -450,10 +454,6 @@ class Study:
     def frame(self, *, members: bool = False) -> pd.DataFrame:
         """Return one row a finished cell, or one a member of its front, with every metric; see `results_frame`."""
         return results_frame(self.results(), members=members)
-
-    def _check_names(self, grids: list[Json]) -> None:
-        """Refuse the folder where a problem or a solver of the same name is another one."""
-        check_names(self.out, read_grids(self.out, grids), self.problems, self.solvers)
 
 
 def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> None:
@@ -545,8 +545,5 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
             other_store = Store(study.out, write=False)
             for grid in other_store.read_grids():
                 store.add_grid(grid)
-            finished, failed = other_store.done()
-            for cell in study.cells():
-                if cell.key in finished | failed:
-                    store.adopt(cell, other_store)
+            store.adopt(other_store)
     return Study.load(target)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from moerank.arrays import Matrix
-from moerank.kernels.products import product, square
+from moerank.kernels.algebra import product, square
 from moerank.training.smooth import solve_positive_definite
 
 Separation: TypeAlias = Callable[[Matrix], tuple[Matrix, float]]

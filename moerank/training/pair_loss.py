@@ -43,6 +43,20 @@ SQUARED_HINGE = PairLoss(one_sided=True)
 """ℓ(d) = max(0, d)², the loss of RankSVM."""
 
 
+@dataclass(frozen=True, eq=False)
+class PairModel:
+    """½ wᵀBw − rhsᵀw, the second-order model of a pair problem with all features around its minimum `w`.
+
+    Shapes: B (n_features, n_features) positive definite, rhs and w (n_features,).
+    """
+
+    loss: PairLoss
+    C: float
+    B: Matrix
+    rhs: Matrix
+    w: Matrix
+
+
 class Penalties(NamedTuple):
     """What `moerank.kernels.proximal` adds to the loss of each individual, in arrays of n_individuals rows."""
 

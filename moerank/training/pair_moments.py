@@ -18,8 +18,8 @@ import numpy as np
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import RankingData, centre_in_queries
+from moerank.kernels.algebra import product, square
 from moerank.kernels.moments import centred_stack, sums_over_queries
-from moerank.kernels.products import product, square
 from moerank.training.pair_loss import Target
 
 MOMENT_BLOCK = 2048
@@ -39,18 +39,19 @@ class PairMoments:
     difference: Matrix  # (n_features,), mean of (yᵢ − yⱼ)(xᵢ − xⱼ)
 
     @classmethod
-    def of(cls, data: RankingData) -> PairMoments:
-        """Return the moments of a data set, remembered with it.
+    def of(cls, data: RankingData, document_mask: Mask | None = None) -> PairMoments:
+        """Return the moments of the pairs among the documents in `document_mask`, or of all pairs, remembered.
 
         O(n_documents · n_features²) once, in double precision; beyond the features only a block of them is held.
         """
-        return data.remember("pair moments", lambda: _means(*_sums(data)))
+        subset = None if document_mask is None else np.packbits(document_mask).tobytes()
 
-    @classmethod
-    def of_documents(cls, data: RankingData, document_mask: Mask) -> PairMoments:
-        """Return the moments of the pairs among the documents in `document_mask` (n_documents,), remembered."""
-        key = ("pair moments", np.packbits(document_mask).tobytes())
-        return data.remember(key, lambda: _means(*_sums(data.with_rows(np.flatnonzero(document_mask)))))
+        def compute() -> PairMoments:
+            part = data if document_mask is None else data.with_rows(np.flatnonzero(document_mask))
+            *sums, n_pairs = _sums(part)
+            return cls(*(total / n_pairs for total in sums))
+
+        return data.remember(("pair moments", subset), compute)
 
     def moment(self, target: Target) -> Matrix:
         """Return the mean of tₖ (xᵢ − xⱼ), shape (n_features,)."""
@@ -95,35 +96,21 @@ class QueryMoments:
         Shapes (n_individuals, n_features, n_features) and (n_individuals, n_features); each row of `query_mask`
         (n_individuals, n_queries) keeps at least one pair, and its means do not depend on the other rows.
         """
-        packed, sums, n_pairs = _sums_of_subsets(data, query_mask, target, every_pair)
+        of_query = cls.of(data, every_pair=every_pair)
         check_square(data.n_features, len(query_mask))
+        n_pairs = (query_mask @ of_query.n_pairs)[:, None]
+        moments = np.zeros((len(query_mask), data.n_features))
+        for weight, sums in ((target.margin, of_query.unit), (target.per_label, of_query.difference)):
+            if weight:
+                moments += weight * sums_over_queries(sums, query_mask)
         squares = np.empty((len(query_mask), data.n_features, data.n_features))
         rows, columns = np.tril_indices(data.n_features)
-        squares[:, rows, columns] = squares[:, columns, rows] = packed / n_pairs
-        return squares, sums / n_pairs
+        squares[:, rows, columns] = squares[:, columns, rows] = sums_over_queries(of_query.packed, query_mask) / n_pairs
+        return squares, moments / n_pairs
 
     def moment(self, target: Target) -> Matrix:
         """Return Σ t (xᵢ − xⱼ) of each query, shape (n_queries, n_features)."""
         return target.margin * self.unit + target.per_label * self.difference
-
-
-def _sums_of_subsets(
-    data: RankingData, query_mask: Mask, target: Target, every_pair: bool
-) -> tuple[Matrix, Matrix, Integers | Vector]:
-    """Return the sums of the pairs of each subset of the queries, and their number.
-
-    Shapes (n_individuals, n_features · (n_features + 1) / 2), (n_individuals, n_features) and (n_individuals, 1).
-    """
-    of_query = QueryMoments.of(data, every_pair=every_pair)
-    moments = np.zeros((len(query_mask), data.n_features))
-    for weight, sums in ((target.margin, of_query.unit), (target.per_label, of_query.difference)):
-        if weight:
-            moments += weight * sums_over_queries(sums, query_mask)
-    return sums_over_queries(of_query.packed, query_mask), moments, (query_mask @ of_query.n_pairs)[:, None]
-
-
-def _means(gram: Matrix, unit: Matrix, difference: Matrix, n_pairs: float) -> PairMoments:
-    return PairMoments(gram / n_pairs, unit / n_pairs, difference / n_pairs)
 
 
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:

@@ -1,20 +1,432 @@
-"""The preference pairs that a population trains on, listed or counted as the data ask for, and their solution."""
+"""The preference pairs that a population trains on: listed or counted as the data ask for, and solved.
+
+Listed pairs are trained by groups of individuals, one a lane of a vector; counted pairs by passes over the documents.
+No individual depends on its company.
+"""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias, TypeVar
 
-from moerank.arrays import Mask, Matrix
-from moerank.data import RankingData
-from moerank.training.counted import CountedPairs
-from moerank.training.listed import ListedPairs
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.arrays import FloatType, Integers, Mask, Matrix, Words
+from moerank.checks import check_square
+from moerank.data import PreferencePairs, RankingData, centre_in_queries
+from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
+from moerank.kernels import newton, proximal
+from moerank.kernels.algebra import factorise, product, solve
+from moerank.kernels.lanes import lanes, word_type
+from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
+from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
+from moerank.kernels.tiles import own_features
 from moerank.training.masks import Masks
-from moerank.training.pair_loss import UNIT, PairLoss, Target
+from moerank.training.pair_loss import (
+    EXACT_TOLERANCE,
+    SQUARED,
+    SQUARED_HINGE,
+    UNIT,
+    PairLoss,
+    PairModel,
+    Penalties,
+    Target,
+)
+from moerank.training.pair_moments import PairMoments
+from moerank.training.smooth import EXACT_STEPS, Expanded, dense_newton, solve_positive_definite
 
-Pairs: TypeAlias = ListedPairs | CountedPairs
+Element = TypeVar("Element", bound=np.generic)
 
 LONGEST_LIST = 2_000_000
 """Number of pairs up to which they are listed unless individuals choose among them."""
+
+NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
+
+PASS_ROUNDING: dict[FloatType, float] = {np.float32: 1e-5, np.float64: 1e-13}
+"""Relative rounding of an objective that a pass of the precision sums."""
+
+
+@dataclass(frozen=True)
+class LaneGroup:
+    """Neighbouring individuals of a population, in some `rows` of its arrays, at most as many as a vector has lanes."""
+
+    rows: slice
+    n_lanes: int
+
+    def __len__(self) -> int:
+        return int(self.rows.stop - self.rows.start)
+
+    def fill_up(self, values: NDArray[Element], empty: float = 0.0) -> NDArray[Element]:
+        """Return the group's rows of `values` (n_individuals, …) as (n_lanes, …), with `empty` in the lanes left over.
+
+        >>> [group.fill_up(np.arange(1, 11)).tolist() for group in lane_groups(10, np.float64)]
+        [[1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 0, 0, 0, 0, 0, 0]]
+        """
+        filled: NDArray[Element] = np.full((self.n_lanes, *values.shape[1:]), empty, values.dtype)
+        filled[: len(self)] = values[self.rows]
+        return filled
+
+
+def lane_groups(n_individuals: int, precision: FloatType) -> Iterator[LaneGroup]:
+    """Cut a population into groups that fill the lanes of a vector of `precision`; the last may be smaller.
+
+    >>> [len(group) for group in lane_groups(20, np.float64)]
+    [8, 8, 4]
+    """
+    n_lanes = lanes(precision)
+    for begin in range(0, n_individuals, n_lanes):
+        yield LaneGroup(slice(begin, min(begin + n_lanes, n_individuals)), n_lanes)
+
+
+_SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
+
+
+class ListedPairs:
+    """The preference pairs `keep` (n_pairs,) of a data set, all by default, and the documents they join."""
+
+    def __init__(self, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> None:
+        self.data, self.target, self.everything = data, target, keep is None
+        pairs = data.pairs if keep is None else data.pairs.subset(keep)
+        rows, ends = np.unique(np.concatenate([pairs.winner, pairs.worse]), return_inverse=True)
+        winner, worse = np.split(ends.astype(np.int32), [len(pairs.winner)])
+        self.pairs = PreferencePairs(np.repeat(winner, np.diff(pairs.first)), worse, pairs.first, winner)
+        # Only differences inside a query matter, so centring per query changes nothing but the rounding.
+        self.X = np.ascontiguousarray(centre_in_queries(data.X, data.offsets)[rows])
+        self._models: dict[tuple[PairLoss, float], PairModel] = {}
+        self._scores: dict[PairModel, NDArray[np.float32]] = {}
+        self.shift: Matrix = target.per_label * data.y[rows]
+
+    @classmethod
+    def of(cls, data: RankingData, keep: Mask | None = None, target: Target = UNIT) -> ListedPairs:
+        """Return the pairs of a subset, remembered with the data."""
+        subset = None if keep is None else np.packbits(keep).tobytes()
+        return data.remember(("listed pairs", target, subset), lambda: cls(data, keep, target))
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @cached_property
+    def _varies(self) -> Mask:
+        """Features that are not constant in every query, shape (n_features,)."""
+        return np.asarray(self.X.any(axis=0))
+
+    @cached_property
+    def X_lanes(self) -> NDArray[np.float32]:
+        """X in the precision of the population's passes."""
+        return self.X.astype(np.float32)
+
+    @cached_property
+    def gram(self) -> Matrix:
+        """Mean of (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ over the pairs, shape (n_features, n_features)."""
+        return self._scatter(np.full(len(self), 255, np.uint8)) / len(self)
+
+    @cached_property
+    def moment(self) -> Matrix:
+        """Mean of tₖ (xᵢ − xⱼ) over the pairs, shape (n_features,)."""
+        return self.residuals(np.zeros(self.X.shape[1]), SQUARED)[1] / len(self)
+
+    def model(self, loss: PairLoss, C: float) -> PairModel:
+        """Return the model of the objective at its minimum with all features, remembered.
+
+        With the squared loss the problem is its own model: normal equations, O(n_features³) beside the Gram matrix.
+        From their solution about eight Newton steps lead to that of the squared hinge loss, to rounding.
+        """
+        if (loss, C) not in self._models:
+            self._models[loss, C] = self._model(loss, C)
+        return self._models[loss, C]
+
+    def _model(self, loss: PairLoss, C: float) -> PairModel:
+        B: Matrix = np.eye(len(self.gram)) + 2.0 * C * self.gram
+        rhs = 2.0 * C * self.moment
+        squared = PairModel(loss, C, B, rhs, solve_positive_definite(B, rhs))
+        if not loss.one_sided:
+            return squared
+        end = dense_newton(lambda w: self.expand(w, C, loss), squared.w, 2.0 * EXACT_TOLERANCE)
+        hessian = end.at.hessian
+        return PairModel(loss, C, hessian, product(hessian, end.w) - end.at.gradient, end.w)
+
+    def expand(self, w: Matrix, C: float, loss: PairLoss) -> Expanded:
+        """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`, with its gradient and its Hessian."""
+        scale = C / len(self)
+        total, pull, active = self.residuals(w, loss)
+        hessian = np.eye(len(w)) + 2.0 * scale * self._scatter(active)
+        return Expanded(float(0.5 * product(w, w) + scale * total), w - 2.0 * scale * pull, hessian)
+
+    def solve_population(
+        self, model: PairModel, masks: Masks, *, tolerance: float, start: Matrix | None = None
+    ) -> tuple[Matrix, Mask]:
+        """Return the minima as `solve_pairs` does, from a `model` close to all individuals."""
+        W: Matrix = np.empty(masks.features.shape)
+        converged: Mask = np.empty(len(W), bool)
+        feature_mask = masks.features & self._varies  # the weight of other features is 0 in any case
+        alike = start is None and bool((feature_mask == self._varies).all())
+        start_scores = self._start_scores(model) if alike else np.empty(0, np.float32)
+        shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
+        for group, words, counts in self._groups(masks, np.float32):
+            origin = np.zeros((0, W.shape[1])) if start is None else group.fill_up(start)
+            weights, finished = newton.newton_lanes(
+                self.X_lanes, self.pairs.groups, words, counts,
+                group.fill_up(feature_mask), model.B, model.rhs, origin, start_scores, model.C, self.target.margin,
+                shift, model.loss.one_sided, tolerance,
+            )  # fmt: skip
+            W[group.rows], converged[group.rows] = weights[: len(group)], finished[: len(group)]
+        return W, converged
+
+    def minimise_penalised(
+        self, penalties: Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
+    ) -> tuple[Matrix, Integers, Matrix]:
+        """Minimise the objectives of `moerank.kernels.proximal` with the squared hinge loss, in groups of lanes.
+
+        `start` (n_individuals, 2 n_features) is not negative, and 0 off the features. Returns the variables [u; v], the
+        steps (n_individuals,), and the objectives (max_iter + 1, n_individuals) at the start and after each step.
+        """
+        variables, n_iter = np.empty_like(start), np.empty(len(start), np.int64)
+        history = np.empty((max_iter + 1, len(start)))
+        for group, words, counts in self._groups(masks, np.float64):
+            of_group = np.empty((max_iter + 1, group.n_lanes))
+            result, steps = proximal.proximal_lanes(
+                self.X, self.pairs.groups, words, counts,
+                group.fill_up(masks.features), penalties.similarity, group.fill_up(penalties.costs),
+                group.fill_up(penalties.lambda1), group.fill_up(penalties.lambda2), group.fill_up(start),
+                max_iter, tol, of_group,
+            )  # fmt: skip
+            variables[group.rows], n_iter[group.rows] = result[: len(group)], steps[: len(group)]
+            history[:, group.rows] = of_group[:, : len(group)]
+        return variables, n_iter, history
+
+    def _groups(self, masks: Masks, precision: FloatType) -> Iterator[tuple[LaneGroup, Words, Integers]]:
+        """Yield groups of individuals, one word per pair, bit l for lane l, and the number of pairs of each lane.
+
+        A lane without an individual has no pair and is idle. The words are valid until the next group.
+        """
+        n_lanes = lanes(precision)
+        words = np.full(len(self), 2**n_lanes - 1, word_type(n_lanes))
+        for group in lane_groups(len(masks.features), precision):
+            counts = np.zeros(n_lanes, np.int64)
+            counts[: len(group)] = len(self)
+            if masks.own is not None:
+                own = masks.own[group.rows]
+                counts[: len(group)] = [np.count_nonzero(row) for row in own]
+                pack_lanes(own, words)
+            yield group, words, counts
+
+    def _start_scores(self, model: PairModel) -> NDArray[np.float32]:
+        """Return the scores (n_documents,) of the model's minimum with all features, as a population's pass does."""
+        if model not in self._scores:
+            w = np.empty(len(self._varies))
+            solve(factorise(model.B, self._varies[None])[0], self._varies, model.rhs, w)
+            scores = np.empty((len(self.X), _SINGLE), np.float32)
+            weights = np.repeat(w.astype(np.float32)[:, None], _SINGLE, axis=1)
+            project(self.X_lanes, weights, np.flatnonzero(self._varies), scores)
+            self._scores[model] = scores[:, 0].copy()
+        return self._scores[model]
+
+    def residuals(self, w: Matrix, loss: PairLoss) -> tuple[float, Matrix, NDArray[np.uint8]]:
+        """Return Σ ℓ, Σ ½ ℓ′ (xᵢ − xⱼ) and the active pairs (all bits of a word set or none) at `w`."""
+        weights = np.repeat(w[:, None], _DOUBLE, axis=1)
+        scores = np.empty((len(self.X), _DOUBLE))
+        documents = np.empty_like(scores)
+        active = np.empty(len(self), np.uint8)
+        slack = np.empty(_DOUBLE)
+        sums = np.empty_like(weights)
+        project(self.X, weights, np.arange(len(w)), scores)
+        scores -= self.shift[:, None]
+        every = np.full(len(self), 255, np.uint8)
+        hinge_pass(self.pairs.groups, every, scores, self.target.margin, loss.one_sided, active, documents, slack)
+        pull_back(self.X, documents, np.arange(len(w)), np.empty_like(weights), sums)
+        total = self.target.margin * slack[0] - product(scores[:, 0], documents[:, 0])
+        return float(total), sums[:, 0].copy(), active
+
+    def _scatter(self, active: NDArray[np.uint8]) -> Matrix:
+        """Return Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ over the active pairs; the features are the lanes of a curvature pass."""
+        n_documents, n_features = self.X.shape
+        check_square(n_features)
+        result = np.empty((n_features, n_features))
+        columns = np.zeros((n_documents, _DOUBLE))
+        documents = np.empty_like(columns)
+        sums = np.empty((n_features, _DOUBLE))
+        for begin in range(0, n_features, _DOUBLE):
+            size = min(_DOUBLE, n_features - begin)
+            columns[:, :size] = self.X[:, begin : begin + size]
+            curvature_pass(self.pairs.groups, active, columns, documents)
+            pull_back(self.X, documents, np.arange(n_features), np.empty_like(sums), sums)
+            result[:, begin : begin + size] = sums[:, :size]
+        return 0.5 * (result + result.T)
+
+
+def _pass_order(data: RankingData) -> tuple[Integers, NDArray[np.int32], Integers, Matrix]:
+    """Return queries with pairs, documents by run, the start of each run, and means (n_features, n_queries)."""
+
+    def make() -> tuple[Integers, NDArray[np.int32], Integers, Matrix]:
+        runs = data.label_runs
+        row, start = rows_by_run(runs.run, len(runs.n_worse))
+        return np.flatnonzero(runs.n_pairs_of), row, start, centres(data.columns, data.offsets)
+
+    return data.remember("rows of a pass", make)
+
+
+class CountedPairs:
+    """All preference pairs of a data set, of which individuals may choose those among some documents or queries.
+
+    Features of any precision are neither copied nor converted: beyond them a block is held, and their mean in each
+    query. A pass takes O(k · n_documents) for an individual with k features, and O(Σ_q n_q²) at worst for the pairs of
+    queries with n_q documents.
+    """
+
+    everything = True
+
+    def __init__(self, data: RankingData, target: Target = UNIT) -> None:
+        self.data, self.target = data, target
+        self._minima: dict[tuple[PairLoss, float], tuple[Matrix, np.bool_]] = {}
+        self._models: dict[tuple[PairLoss, float], PairModel] = {}
+
+    @classmethod
+    def of(cls, data: RankingData, target: Target = UNIT) -> CountedPairs:
+        """Return the pairs of a data set, remembered with it."""
+        return data.remember(("counted pairs", target), lambda: cls(data, target))
+
+    def minima(self, loss: PairLoss, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
+        """Return the minima (n_Cs, n_features) for some C on all features, and whether each was reached; remembered."""
+        new = [C for C in dict.fromkeys(Cs) if (loss, C) not in self._minima]
+        if new:
+            minima = zip(*self._minimise(loss, new), strict=True)
+            self._minima.update({(loss, C): minimum for C, minimum in zip(new, minima, strict=True)})
+        W, reached = zip(*(self._minima[loss, C] for C in Cs), strict=True)
+        return np.array(W), np.array(reached)
+
+    def _minimise(self, loss: PairLoss, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
+        """Take Newton steps from the solutions for the squared loss."""
+        moments = PairMoments.of(self.data)
+        masks = Masks(np.ones((len(Cs), self.data.n_features), bool))
+        factors, W = np.empty((len(Cs), *moments.gram.shape)), np.empty(masks.features.shape)
+        for C, factor, w in zip(Cs, factors, W, strict=True):
+            factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[0]
+            solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
+        scale = np.array(Cs, np.float64) / self.data.n_pairs
+        return W, self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
+
+    def model(self, loss: PairLoss, C: float) -> PairModel:
+        """Return the model of the objective at its minimum for all features; remembered.
+
+        It takes a product with the second derivative for each feature, in single precision, as neighbouring problems
+        only start from the model and are preconditioned with it.
+        """
+        if (loss, C) not in self._models:
+            w = self.minima(loss, [C])[0][0]
+            n_features = len(w)
+            every, once = (Masks(np.ones((n, n_features), bool)) for n in (n_features, 1))
+            tasks, directions = np.full(n_features, CURVATURE), np.eye(n_features)
+            products, _ = self._sums(loss, np.float32, tasks, every, np.tile(w, (n_features, 1)), directions)
+            pulled = self._sums(loss, np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
+            scale = 2.0 * C / self.data.n_pairs
+            B = np.eye(n_features) + scale * 0.5 * (products + products.T)
+            self._models[loss, C] = PairModel(loss, C, B, product(B, w) - (w - scale * pulled), w)
+        return self._models[loss, C]
+
+    def solve_population(
+        self, model: PairModel, masks: Masks, *, tolerance: float, start: Matrix | None = None
+    ) -> tuple[Matrix, Mask]:
+        """Return the minima as `solve_pairs` does, from the `model` of all pairs."""
+        features = masks.features
+        check_square(*features.shape[::-1])
+        factors = factorise(model.B, features)
+        W = np.where(features, 0.0 if start is None else start, 0.0)
+        if start is None:
+            for factor, chosen, w in zip(factors, features, W, strict=True):
+                solve(factor, chosen, model.rhs, w)
+        scale = model.C / self.counts(masks)
+        return W, self._newton(model.loss, np.float32, masks, factors, W, scale, tolerance)
+
+    def counts(self, masks: Masks) -> Matrix:
+        """Return the number of pairs of each individual, shape (n_individuals,); a row without any is a ValueError."""
+        counts = np.array([self.data.n_pairs])
+        if (documents := masks.of_unit("document")) is not None:
+            counts = n_pairs_of_documents(self.data, documents)
+        elif (queries := masks.of_unit("query")) is not None:
+            counts = n_pairs_of_queries(self.data, queries)
+        if not counts.all():
+            raise ValueError(f"row {int(np.argmin(counts))} of the mask keeps no preference pair to train on")
+        return np.broadcast_to(counts, len(masks.features)).astype(np.float64)
+
+    def _newton(
+        self,
+        loss: PairLoss,
+        precision: FloatType,
+        masks: Masks,
+        factors: Matrix,
+        W: Matrix,
+        scale: Matrix,
+        error: float,
+    ) -> Mask:
+        """Bring W to the minima in place, each within a relative `error`, and return whether it was reached."""
+        most_steps = EXACT_STEPS if precision is np.float64 else newton.MAX_STEPS
+        state = newton.begin_newton(W)
+        while (going := state.task != IDLE).any():
+            sums = self._sums(loss, precision, state.task, masks, W, state.direction)
+            newton.advance_newton(
+                state, going, *sums, masks.features, factors, scale, loss.one_sided, True, error,
+                PASS_ROUNDING[precision], most_steps,
+            )  # fmt: skip
+        return state.n_steps <= most_steps
+
+    def minimise_penalised(
+        self, penalties: Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
+    ) -> tuple[Matrix, Integers, Matrix]:
+        """Minimise as `ListedPairs.minimise_penalised` does, by a pass for each sum of FSMRank's Algorithm 1.
+
+        A step takes a pass for the gradient, and one for each trial of the line search. An individual that has ended
+        takes none, and no individual depends on its company.
+        """
+        n = len(masks.features)
+        similarity, costs, *lambdas = (np.ascontiguousarray(array) for array in penalties)
+        terms = proximal.Terms(
+            masks.features, 1.0 / self.counts(masks), np.ascontiguousarray(similarity.T), costs, *lambdas
+        )
+        state = proximal.begin(terms, start)
+        history = np.zeros((max_iter + 1, n))
+        while (going := state.task != IDLE).any():
+            at_trial = (state.task == proximal.VALUE)[:, None]
+            u, v = np.hsplit(np.where(at_trial, state.trial, state.z), 2)
+            used = replace(masks, features=np.where(at_trial, u != v, masks.features & going[:, None]))
+            W, task = u - v, np.where(going, RESIDUALS, IDLE)
+            sums, slack = self._sums(SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
+            proximal.advance(state, going, terms, sums, slack - (W * sums).sum(axis=1), max_iter, tol)
+            history[state.n_iter, np.arange(n)] = state.objective
+        return state.w, state.n_iter, history
+
+    def _sums(
+        self, loss: PairLoss, precision: FloatType, task: Integers, masks: Masks, W: Matrix, V: Matrix
+    ) -> tuple[Matrix, Matrix]:
+        """Return the sums of vectors (shape of W) and of slacks (n_individuals,) of a pass at W with the directions V.
+
+        They are those of `moerank.kernels.run_pass`, for the tasks of the individuals.
+        """
+        data, features = self.data, masks.features
+        queries_with_pairs, row, run_start, means = _pass_order(data)
+        order = queries_with_pairs, data.label_runs.first, run_start, row
+        own = own_features(features)
+        width = lanes(precision)
+        prefix = np.array([2**lane - 1 for lane in range(width)], word_type(width))
+        pulled, slack = np.zeros(np.count_nonzero(features)), np.zeros(len(features))
+        shift = np.asarray(self.target.per_label * data.y, np.float64) if self.target.per_label else np.empty(0)
+        documents, queries = (
+            NOBODY_CHOOSES if (chosen := masks.of_unit(unit)) is None else chosen for unit in ("document", "query")
+        )
+        if len(queries_with_pairs):
+            run_pass(
+                data.columns, means, data.offsets, order, own, W[features].astype(precision),
+                V[features].astype(precision), task, (documents, queries), self.target.margin, shift, loss.one_sided,
+                prefix, pulled, slack,
+            )  # fmt: skip
+        sums = np.zeros(W.shape)
+        sums[features] = pulled
+        return sums, slack
+
+
+Pairs: TypeAlias = ListedPairs | CountedPairs
 
 
 def pairs_for(train: RankingData, masks: Masks, target: Target = UNIT, longest_list: int = LONGEST_LIST) -> Pairs:
@@ -38,4 +450,4 @@ def solve_pairs(
     """
     counted = loss.one_sided and pairs.everything
     model = (CountedPairs.of(pairs.data, pairs.target) if counted else pairs).model(loss, C)
-    return pairs.solve_population(loss, C, model, masks, tolerance=tolerance, start=start)
+    return pairs.solve_population(model, masks, tolerance=tolerance, start=start)

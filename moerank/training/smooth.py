@@ -9,51 +9,18 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from moerank.arrays import Matrix, Vector
+from moerank.kernels.algebra import LEAST_PIVOT, factorise, product, solve
 from moerank.kernels.blas import one_blas_thread
-from moerank.kernels.cholesky import LEAST_PIVOT, factorise, solve
-from moerank.kernels.products import product
 
 MAX_HALVINGS, EXACT_STEPS = 29, 500
 
 
-class AtPoint(Protocol):
-    """A function at one point; what it has beside its value may be computed when first asked for."""
-
-    @property
-    def value(self) -> float:
-        """The value at the point."""
-
-    @property
-    def gradient(self) -> Vector:
-        """The gradient, with respect to the inner product of the minimisation; the shape of the point."""
-
-
-class DenseExpansion(AtPoint, Protocol):
-    """A function at one point w (n,) with a positive definite Hessian."""
-
-    @property
-    def hessian(self) -> Matrix:
-        """The (generalised) Hessian, shape (n, n)."""
-
-
 class Expanded(NamedTuple):
-    """A `DenseExpansion` all of which is computed at once."""
+    """Value, gradient (n,) and positive definite (generalised) Hessian (n, n) of a function at a point."""
 
     value: float
     gradient: Matrix
     hessian: Matrix
-
-
-@dataclass(frozen=True, eq=False)
-class QuadraticModel:
-    """½ wᵀBw − rhsᵀw, a function's second-order model around a point `w`.
-
-    Shapes: B (n_features, n_features) positive definite, rhs and w (n_features,).
-    """
-
-    B: Matrix
-    rhs: Matrix
-    w: Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,22 +32,20 @@ class NewtonEnd:
     """
 
     w: Matrix
-    at: DenseExpansion
+    at: Expanded
     step: Matrix
     converged: bool
 
 
-def dense_newton(expand: Callable[[Matrix], DenseExpansion], start: Matrix, tolerance: float) -> NewtonEnd:
+def dense_newton(expand: Callable[[Matrix], Expanded], start: Matrix, tolerance: float) -> NewtonEnd:
     """Minimise a smooth convex function by Newton steps, each halved until the function falls.
 
     `expand` returns the function at a point (n,). The method ends when the squared Newton decrement gᵀH⁻¹g, twice the
     decrease that the quadratic model promises, is at most the share `tolerance` of the value, which is positive; or
     when no step lowers the value any more. O(n³) per step, besides the expansions.
 
-    >>> from types import SimpleNamespace
     >>> def expand(w):  # eʷ + e⁻ʷ
-    ...     value, hessian = 2.0 * np.cosh(w[0]), np.diag(2.0 * np.cosh(w))
-    ...     return SimpleNamespace(value=value, gradient=2.0 * np.sinh(w), hessian=hessian)
+    ...     return Expanded(2.0 * np.cosh(w[0]), 2.0 * np.sinh(w), np.diag(2.0 * np.cosh(w)))
     >>> dense_newton(expand, np.array([3.0]), tolerance=1e-12).w.round(6).tolist()
     [0.0]
     """
@@ -135,11 +100,19 @@ VALUE_ROUNDING = 1e-14
 MAX_TRIED, MAX_PRODUCTS = 1000, 1000
 
 
-class Expansion(AtPoint, Protocol):
-    """A function at one point with products by its Hessian."""
+class Expansion(Protocol):
+    """A function at a point; gradient and products by the Hessian are those of the minimisation's inner product."""
+
+    @property
+    def value(self) -> float:
+        """The value at the point."""
+
+    @property
+    def gradient(self) -> Vector:
+        """The gradient, of the shape of the point, computed where it is asked for."""
 
     def product(self, s: Vector) -> Vector:
-        """Return the (generalised) Hessian, with respect to the inner product, times s."""
+        """Return the (generalised) Hessian times s."""
 
 
 class Minimum(NamedTuple):
@@ -153,13 +126,7 @@ class Minimum(NamedTuple):
     converged: bool
 
 
-def trust_region_newton(
-    expand: Callable[[Vector], Expansion],
-    start: Vector,
-    *,
-    tol: float,
-    inner: Inner,
-) -> Minimum:
+def trust_region_newton(expand: Callable[[Vector], Expansion], start: Vector, *, tol: float, inner: Inner) -> Minimum:
     """Minimise a convex function whose gradient is Lipschitz continuous.
 
     Every step minimises the quadratic model ∇f(x)ᵀs + ½ sᵀ∇²f(x)s over ‖s‖ ≤ Δ by conjugate gradients, which end

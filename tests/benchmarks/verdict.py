@@ -13,8 +13,8 @@ import argparse
 
 import numpy as np
 
-from moerank.statistics import mean_and_error, mean_interval, t_tail
-from moerank.verdict import FEWEST_QUERIES, LEVEL, STANDARD_ERRORS_FOR_80_PERCENT_POWER, judge
+from moerank.statistics import FEWEST_QUERIES, LEVEL, mean_and_error, mean_interval, t_tail
+from moerank.verdict import STANDARD_ERRORS_FOR_80_PERCENT_POWER, judge
 
 MARGIN = 0.02
 SIZES = (5, 15, 30, 156, 784)

@@ -81,7 +81,7 @@ def test_a_cell_of_a_study_is_exported_to_the_current_folder(command, tiny_study
     assert sorted((tiny_study.out / "cells").iterdir()) == cells
     outcome = command("export", tiny_study.out, "--format", "solr")
     assert outcome.exit_code == 2
-    assert f"is a study; name one of its cells, as {cells[0]}" in outcome.stderr
+    assert f"holds several runs; name one of them, such as {cells[0]}" in outcome.stderr
 
 
 def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_result, tmp_path):
@@ -107,7 +107,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
         (("other", "--format", "solr"), "other holds no finished run; moerank run makes one"),
         (("query", "--format", "solr"), 'train on raw values with normalize = "minmax" or "standard"'),
         (("folds", "--format", "solr"), f"several folds; name one of them, as {os.path.join('folds', 'fold1')}"),
-        (("damaged.json", "--format", "solr"), "damaged.json: not a result of this version of moerank"),
+        (("damaged.json", "--format", "solr"), "damaged.json: not written by this version of moerank"),
     ]:
         outcome = command("export", *words)
         assert outcome.exit_code == 2

@@ -8,7 +8,6 @@ from helpers.further_objective import cost, with_cost
 
 from moerank.cli.messages import notice
 from moerank.cli.tables import front_table, output, study_table, summary_table, text_table
-from moerank.mofsrank.front import FrontTable
 from moerank.studies.comparison import summarise
 from moerank.studies.problem import Published
 from moerank.studies.results import Results
@@ -113,17 +112,3 @@ def test_labels_are_shown_as_they_are(capsys):
     assert printed.out.splitlines()[0].rstrip() == rf"title {label} :smile: \x1b[31m"
     assert rf"{label} [/bold] \x9b2J" + " and more" * 50 in printed.out
     assert printed.err == rf"wrote {label}\x1b]0;gone\x07" + "\n"
-
-
-def test_a_front_prints_every_column(monkeypatch):
-    table = FrontTable(
-        {name: [0.123456, 0.234567] for name in ("n_features", "error", "cost", "risk", "validation")}
-        | {"features": [tuple(range(50)), (1,)]}
-    )
-    for width in ("40", "60", "200"):
-        monkeypatch.setenv("COLUMNS", width)
-        text = str(table)
-        assert all(name in text for name in table.columns)
-        assert max(map(len, text.splitlines())) <= int(width)
-    assert repr(table[["error", "cost"]]).count("0.123456") == 2
-    assert len(str(FrontTable({"error": range(500)})).splitlines()) < 100

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from helpers.populations import crowded, hamming, peeled, placed, strings
 from helpers.toy_search import WeighedBits
+from pymoo.core.population import Population
 
-from moerank.evolution import MFFS, row_digests
+from moerank.evolution import MFFS
 from moerank.evolution.mffs import _mean_distance, _unlike
-from moerank.evolution.rows import Rows
 
 
 def standing(pop_size, X, errors, *, front, sums, weights=(0.01, 0.99), seed=0):
@@ -147,7 +147,7 @@ def test_new_weights_come_after_five_generations_without_a_better_sum():
         algorithm._survive(np.vstack((algorithm.X, worse)), np.vstack((algorithm.F, [[24, 99.0]])))
         known.append(algorithm.refilling)
         if not algorithm.refilling:
-            algorithm.rows = Rows(X, row_digests(X), F)
+            algorithm._hold(Population.new(X=X, F=F))
     assert known == [False, False, False, False, True]
     assert not np.array_equal(algorithm.weights, [0.01, 0.99])
     assert not algorithm.records

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from helpers.toy_search import operators
+from pymoo.core.population import Population
+from pymoo.core.problem import Problem
 from pymoo.operators.survival.rank_and_crowding.metrics import get_crowding_function
 from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
-from moerank.evolution.nsga2 import NSGA2
-from moerank.evolution.rows import Rows
+from moerank.evolution.algorithms import NSGA2
 
 
 def selected_front_by_front(F, n, random_state):
@@ -28,16 +28,13 @@ def test_individuals_are_selected_as_by_pymoo_front_by_front(n_objectives, n_val
     for seed in range(200):
         size = int(rng.integers(1, 100))
         F = rng.integers(0, n_values, (size, n_objectives)) * 0.1
-        n, n_old = (int(number) for number in rng.integers(1, size + 1, 2))
-        both = [Rows(part, [bytes(row) for row in part], part) for part in np.split(F, [n_old])]
-        algorithm = NSGA2(**operators())
-        algorithm.random_state = np.random.default_rng(seed)
-        algorithm._select(both[0], n, both[1] if n_old < size else None)
-        right = np.random.default_rng(seed)
+        n = int(rng.integers(1, size + 1))
+        drawing, right = np.random.default_rng(seed), np.random.default_rng(seed)
+        individuals = Population.new(X=F, F=F)
+        problem = Problem(n_var=n_objectives, n_obj=n_objectives)
+        survivors = NSGA2().survival.do(problem, individuals, n_survive=n, random_state=drawing)
         kept, rank, crowding = selected_front_by_front(F, n, right)
-        rows = algorithm.rows
-        assert rows.F.tobytes() == rows.X.tobytes() == F[kept].tobytes()
-        assert rows.digests == [bytes(row) for row in F[kept]]
-        assert rows.data["rank"].tolist() == rank.tolist()
-        assert rows.data["crowding"].tobytes() == crowding.tobytes()
-        assert algorithm.random_state.bit_generator.state == right.bit_generator.state
+        assert survivors.tolist() == individuals[kept].tolist()
+        assert survivors.get("rank").tolist() == rank.tolist()
+        assert survivors.get("crowding").tobytes() == crowding.tobytes()
+        assert drawing.bit_generator.state == right.bit_generator.state

@@ -20,13 +20,9 @@ from moerank.evolution import (
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
-    pack_rows,
-    row_digests,
     search,
-    unpack_rows,
 )
-from moerank.evolution.nsga2 import NSGA2
-from moerank.evolution.operators import _subsets
+from moerank.evolution.algorithms import NSGA2
 from moerank.metrics import NDCG
 from moerank.mofsrank import InstanceSelection
 from moerank.rankers import RankRLS
@@ -135,15 +131,6 @@ def test_one_bit_flips_on_average_by_default():
     assert stats.kstest(places / n, "uniform").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("n", [40, 1000, 367_663])
-def test_a_batch_of_flips_takes_the_draws_of_a_subset_for_each_individual(n):
-    sizes = SEEDED(n).integers(0, n // 20 + 1, 200) if n < 10**5 else np.full(9, 2000)
-    one, batch = SEEDED(1), SEEDED(1)
-    expected = [one.choice(n, size, replace=False, shuffle=False) for size in sizes]
-    np.testing.assert_array_equal(_subsets(n, sizes, batch), np.concatenate(expected))
-    assert batch.bit_generator.state == one.bit_generator.state
-
-
 def test_mutation_leaves_the_rows_it_was_given():
     X = np.zeros((5, 10), bool)
     population = Population.new("X", list(X))
@@ -162,23 +149,6 @@ def test_rows_of_other_types_are_refused(operator):
     given = individuals if isinstance(operator, SparseBitFlip) else individuals[None, :]
     with pytest.raises(TypeError, match=r"holds float64.*DensitySampling"):
         operator.do(Problem(n_var=10), given, random_state=SEEDED(0))
-
-
-@pytest.mark.parametrize("n_bits", [1, 8, 63, 1001])
-def test_packed_rows_are_those_of_individuals(n_bits):
-    problem = Problem(n_var=n_bits)
-    X = DensitySampling()._do(problem, 12, random_state=SEEDED(1))
-    packed = pack_rows(X)
-    np.testing.assert_array_equal(unpack_rows(packed, n_bits), X)
-    assert row_digests(packed) == row_digests(X)
-    parents = np.arange(12).reshape(6, 2)
-    children = UniformCrossover(0.7).cross(problem, packed, parents, random_state=SEEDED(2))
-    individuals = UniformCrossover(0.7).do(problem, Population.new("X", X), parents, random_state=SEEDED(2))
-    np.testing.assert_array_equal(unpack_rows(children, n_bits), individuals.get("X"))
-    flipped = SparseBitFlip(0.2).mutate(problem, children.copy(), random_state=SEEDED(3))
-    SparseBitFlip(0.2).do(problem, individuals, random_state=SEEDED(3))
-    np.testing.assert_array_equal(unpack_rows(flipped, n_bits), individuals.get("X"))
-    assert (flipped != children).any()
 
 
 @pytest.mark.usefixtures("pymoo_sorts_stably")
@@ -212,10 +182,9 @@ def assert_mixed(X):
 
 def mixed_children(parents, seed):
     """The children (2, n, n_var) of parents (2, n, n_var), of which every pair mates."""
-    n = parents.shape[1]
-    pairs = np.arange(2 * n).reshape(2, n).T
-    rows = parents.reshape(2 * n, -1)
-    return MixedCrossover(N_BITS, 1.0).cross(PROBLEM, rows, pairs, random_state=SEEDED(seed)).reshape(parents.shape)
+    pairs = [[Individual(X=a), Individual(X=b)] for a, b in zip(*parents, strict=True)]
+    children = MixedCrossover(N_BITS, 1.0).do(PROBLEM, pairs, random_state=SEEDED(seed)).get("X")
+    return children.reshape(parents.shape)
 
 
 def test_sampling_has_bits_of_all_densities_and_uniform_reals():
@@ -251,7 +220,7 @@ def test_crossover_treats_the_reals_as_pymoo_does():
 
 def test_mutation_changes_each_entry_with_the_same_probability():
     X = sample(20_000)
-    mutated = MixedMutation(N_BITS).mutate(PROBLEM, X, random_state=np.random.default_rng(5))
+    mutated = MixedMutation(N_BITS).do(PROBLEM, Population.new("X", X), random_state=SEEDED(5)).get("X")
     assert_mixed(mutated)
     # Four standard errors of a share of 20,000 at 1/10 are 0.0085.
     np.testing.assert_allclose((mutated != X).mean(axis=0), 1 / N_VAR, atol=0.0085)

@@ -3,10 +3,10 @@ import pytest
 from helpers.chance import plausible
 from helpers.populations import placed, strings
 from helpers.toy_search import WeighedBits
+from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.evolution import Staircase, row_digests, search
-from moerank.evolution.rows import Rows
 from moerank.evolution.staircase import (
     ANY,
     FLIP,
@@ -15,7 +15,6 @@ from moerank.evolution.staircase import (
     OPERATORS,
     STALE_GENERATIONS,
     SWAP,
-    _keys,
     gaps,
     select_by_gap,
 )
@@ -199,7 +198,7 @@ def test_operators_are_chosen_by_their_latest_success():
     algorithm = placed(Staircase(), strings("110", "011"), [[2, 0.5], [2, 0.6]], seed=1)
     algorithm.gap = np.array([0.0, 0.1])
     newcomers = strings("100", "010", "111")
-    algorithm.made_by = dict(zip(_keys(newcomers), (NEAR, NEAR, FLIP), strict=True))
+    algorithm.made_by = dict(zip(row_digests(newcomers), (NEAR, NEAR, FLIP), strict=True))
     X = np.concatenate((algorithm.X, newcomers))
     F = np.array([[2, 0.5], [2, 0.6], [1, 0.7], [1, 0.7], [3, 0.4]])
     kept = algorithm._survive(X, F)
@@ -210,7 +209,7 @@ def test_operators_are_chosen_by_their_latest_success():
     shares = 0.05 + 0.75 * success / success.sum()
     assert plausible(np.bincount(algorithm._operators(20_000), minlength=len(OPERATORS)), shares)
     algorithm.made_by = {}
-    algorithm.rows = Rows(X[kept], row_digests(X[kept]), F[kept])
+    algorithm._hold(Population.new(X=X[kept], F=F[kept]))
     algorithm._survive(algorithm.X, algorithm.F)
     np.testing.assert_allclose(algorithm.used, [1.8, 0, 0, 0.9, 0])
     algorithm.adaptive = False
@@ -264,7 +263,7 @@ def test_uniting_lets_both_populations_survive():
     assert len(anew) == 100
     assert len(algorithm.X) == len(algorithm.F) == len(algorithm.pop) == 0
     other = placed(Staircase(), strings("001", "111"), [[1, 0.7], [3, 0.1]])
-    algorithm.rows = other.rows
+    algorithm._hold(other.pop)
     algorithm._unite()
     assert algorithm.aside is None
     rows = sorted(zip(algorithm.F[:, 0].tolist(), algorithm.F[:, 1].tolist(), algorithm.gap.round(12), strict=True))

@@ -6,13 +6,13 @@ from helpers.populations import hamming, strings
 from scipy import stats
 
 from moerank.evolution.bit_search import (
-    beside_size,
     first_of_equals,
     group_numbers,
     hamming_distances,
     random_members,
     random_subsets,
     uniform_children,
+    without_size,
 )
 
 SEEDED = np.random.default_rng
@@ -87,11 +87,11 @@ def test_a_child_without_ones_becomes_a_random_string():
 def test_the_size_is_known_in_any_place_and_unit(share, order):
     X = all_subsets(7)
     F = np.column_stack((X.sum(axis=1) * share, SEEDED(0).random(len(X))))[:, order]
-    assert beside_size(X, F).tolist() == [order.index(1)]
+    assert without_size(X, F).tolist() == [order.index(1)]
 
 
 def test_objectives_that_are_no_size_all_count():
     X = strings("110", "011", "111")
     costs, errors = X @ np.array([1.0, 5, 2]), np.array([0.3, 0.2, 0.1])
-    assert beside_size(X, np.column_stack((costs, errors))).tolist() == [0, 1]
-    assert beside_size(X, X.sum(axis=1)[:, None].astype(float)).tolist() == [0]
+    assert without_size(X, np.column_stack((costs, errors))).tolist() == [0, 1]
+    assert without_size(X, X.sum(axis=1)[:, None].astype(float)).tolist() == [0]

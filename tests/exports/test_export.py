@@ -38,6 +38,8 @@ def solr_scores(deployment, names, X):
 
 
 def test_a_solver_is_exported_with_its_chosen_member_or_another(train, solver, tmp_path):
+    stages = {"instance_selection": False, "feature_selection": BUDGET, "ensemble": False}
+    of_trees = mr.MOFSRank(refit=mr.RankBoost(5), tune=False, random_state=0, **stages).fit(train)
     there = [name.replace(" ", "_") for name in train.feature_names]
     X = train.X[:20].astype(np.float32)
     exported = mr.export(solver, "solr", tmp_path / "chosen.json")
@@ -48,6 +50,10 @@ def test_a_solver_is_exported_with_its_chosen_member_or_another(train, solver, t
         exported = mr.export(solver, "solr", tmp_path / f"{member}.json", member=member)
         assert SolrModel(*exported.files.values()).names == [there[column] for column in features]
         right = solver.scaling_.table(X.astype(float)) @ solver.front_coefs_[member]
+        np.testing.assert_allclose(solr_scores(exported, there, X), right, rtol=1e-4, atol=1e-6)
+    assert len(of_trees.front_) > 1
+    for member, right in enumerate(of_trees.front_rankers_.scores(X.astype(float)).T):
+        exported = mr.export(of_trees, "solr", tmp_path / f"trees {member}.json", member=member)
         np.testing.assert_allclose(solr_scores(exported, there, X), right, rtol=1e-4, atol=1e-6)
 
 
@@ -61,18 +67,6 @@ def test_a_version_is_of_opensearch_and_a_number(tmp_path):
         mr.export(GUIDE, "solr", tmp_path / "m.json", target_version="9.1")
     with pytest.raises(ValueError, match=r"target_version must be a version such as '3.8', not 'new'"):
         mr.export(GUIDE, "opensearch", tmp_path / "m.json", target_version="new")
-
-
-def test_another_member_is_exported_with_its_own_trees(train, tmp_path):
-    stages = {"instance_selection": False, "feature_selection": BUDGET, "ensemble": False}
-    solver = mr.MOFSRank(refit=mr.RankBoost(5), tune=False, random_state=0, **stages).fit(train)
-    there = [name.replace(" ", "_") for name in train.feature_names]
-    X = train.X[:20].astype(np.float32)
-    assert len(solver.front_) > 1
-    right = solver.front_rankers_.scores(X.astype(float))
-    for member in range(len(solver.front_)):
-        exported = mr.export(solver, "solr", tmp_path / f"{member}.json", member=member)
-        np.testing.assert_allclose(solr_scores(exported, there, X), right[:, member], rtol=1e-4, atol=1e-6)
 
 
 def test_features_without_names_are_numbered(train, tmp_path, monkeypatch):

@@ -95,12 +95,14 @@ def is_plain(types):
 
 def main():
     warnings.simplefilter("ignore")
+    before = json.loads(ahead.RECORDED.read_text())
+    if "--record" in sys.argv:  # the record may name kernels that are no more
+        ahead.RECORDED.write_text(json.dumps({group: [] for group in before}))
     groups = calls_of_a_run()
     if "--record" in sys.argv:
-        recorded = [entry for group in groups.values() for entry in group]
+        listed = [entry for group in groups.values() for entry in group]
         call_others()
-        groups["others"] = [entry for entry in called() if entry not in recorded and is_plain(entry[1])]
-        before = json.loads(ahead.RECORDED.read_text())
+        groups["others"] = [entry for entry in called() if entry not in listed and is_plain(entry[1])]
         times = {(name, types): taken for entries in before.values() for name, types, taken in entries}
         timed = {
             group: sorted(

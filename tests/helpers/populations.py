@@ -1,10 +1,8 @@
 """Populations of bit searches put together by hand, and the selection of NSGA-II in slow words."""
 
 import numpy as np
+from pymoo.core.population import Population
 from pymoo.core.problem import Problem
-
-from moerank.evolution import row_digests
-from moerank.evolution.rows import Rows
 
 
 def strings(*rows):
@@ -16,7 +14,7 @@ def placed(algorithm, X, F, seed=0):
     """Set a search up with the population X of objectives F, as if it had been evaluated."""
     F = np.array(F, float)
     algorithm.setup(Problem(n_var=X.shape[1], n_obj=F.shape[1]), termination=("n_gen", 10), seed=seed)
-    algorithm.rows = algorithm.pop = Rows(X, row_digests(X), F)
+    algorithm._hold(Population.new(X=X, F=F))
     algorithm.n_iter = 2
     return algorithm
 

@@ -87,13 +87,13 @@ def test_a_file_that_a_power_cut_has_shortened_is_written_again(package, tmp_pat
     _, start = package
     assert start().communicate() == ("2 False True\n", "")
     files = sorted((tmp_path / "cache").rglob(f"*.{ending}"))
-    whole = [path.stat().st_size for path in files]
+    sizes = [path.stat().st_size for path in files]
     for share in (0.0, 0.5):
-        for path, size in zip(files, whole, strict=True):
+        for path, size in zip(files, sizes, strict=True):
             os.truncate(path, int(size * share))
         for _ in range(2):  # the first compiles, and finds a damaged index; the second keeps the code
             assert start().communicate() == ("2 True True\n", "")
-        assert [path.stat().st_size for path in files] == whole
+        assert [path.stat().st_size for path in files] == sizes
 
 
 SORTS = """
@@ -162,8 +162,8 @@ def test_a_folder_where_somebody_else_may_write_is_not_read(package, tmp_path, h
         os.chown(folder, 65534, 65534)
     else:
         folder.chmod(0o777 if how == "open to others" else 0o770)
-    for found in (False, True):  # it was compiled, and kept elsewhere
-        assert start().communicate() == (f"2 {found} True\n", "")
+    for on_disk in (False, True):  # it was compiled, and kept elsewhere
+        assert start().communicate() == (f"2 {on_disk} True\n", "")
     assert not trace.exists()
 
 

@@ -36,9 +36,9 @@ def check(y, offsets, z, s):
     np.testing.assert_array_equal(near.n_better, expected["n_better"])
     assert near.n_pairs == expected["n_worse"].sum()
     assert near.loss == pytest.approx(expected["loss"], rel=1e-10)
-    for name, found in (("gradient", near.gradient), ("product", near.product(s))):
+    for name, result in (("gradient", near.gradient), ("product", near.product(s))):
         scale = np.abs(expected[name]).max(initial=0.0)
-        np.testing.assert_allclose(found, expected[name], rtol=1e-10, atol=1e-10 * scale)
+        np.testing.assert_allclose(result, expected[name], rtol=1e-10, atol=1e-10 * scale)
 
 
 def some_queries(rng, n_labels, sizes=(1, 40, 2, 1, 75, 13, 3)):

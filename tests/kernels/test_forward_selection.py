@@ -97,6 +97,6 @@ def test_a_feature_that_is_constant_in_every_query_has_no_weight():
     X[2] = 0.0
     order, errors, W = greedy_rank_rls(X, y, offsets, 1.0, 4)
     assert not W[:, 2].any()
-    place = order.tolist().index(2)
-    before = errors[place - 1] if place else np.sum(y**2)
-    assert errors[place] == pytest.approx(before, rel=1e-12)
+    step = order.tolist().index(2)
+    before = errors[step - 1] if step else np.sum(y**2)
+    assert errors[step] == pytest.approx(before, rel=1e-12)

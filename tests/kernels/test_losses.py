@@ -1,11 +1,22 @@
+"""Losses of single rankers, line search and stumps against plain numpy and scipy on explicit pairs."""
+
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from scipy.special import expit, softmax
 
-from moerank.data import PreferencePairs
-from moerank.kernels.losses import descend, logistic_pass, top_one_probabilities
+from moerank.data import PreferencePairs, RankingData
+from moerank.kernels.losses import (
+    best_stump,
+    descend,
+    hinge_line_search,
+    logistic_pass,
+    pair_weights,
+    sort_by_label,
+    top_one_probabilities,
+)
 
 OFFSETS = np.array([0, 4, 5, 12])
 
@@ -46,7 +57,7 @@ def test_value_gradient_and_curvature_are_those_of_explicit_pairs(scale):
     y = labels / 4.0
     pairs = PreferencePairs.of(labels, np.array([0, 30, 31, 70]))
     gradient, curvature = np.full(70, np.nan), np.full((70, 6), np.nan)
-    value = logistic_pass(pairs.first, pairs.winner, pairs.worse, y, z, X, gradient, curvature)
+    value = logistic_pass(pairs.groups, y, z, X, gradient, curvature)
 
     incidence = np.zeros((len(pairs), len(z)))
     incidence[np.arange(len(pairs)), pairs.better] = 1.0
@@ -57,3 +68,157 @@ def test_value_gradient_and_curvature_are_those_of_explicit_pairs(scale):
     np.testing.assert_allclose(gradient, incidence.T @ (p - t), rtol=1e-9, atol=1e-9)
     explicit = incidence.T @ ((p * expit(-d))[:, None] * (incidence @ X))
     np.testing.assert_allclose(curvature, explicit, rtol=1e-9, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    rng = np.random.default_rng(2)
+    sizes = [1, 30, 2, 45, 17, 3, 60]
+    y = rng.integers(0, 4, sum(sizes))
+    y[-3:] = 9  # levels need not be neighbours
+    y[31:33] = 1  # a query without a pair
+    return RankingData(rng.normal(size=(len(y), 2)), y, np.repeat(np.arange(len(sizes)), sizes))
+
+
+def search(labelled, scores, change, slope=0.0, curvature=0.0, start=0.0, longest=1.0):
+    """The kernel's answer, its residuals back in the rows of the data, and φ on explicit pairs."""
+    rows, runs = sort_by_label(labelled.y, labelled.offsets)
+    sums = np.full(len(rows), np.nan)
+    arguments = scores[rows], change[rows], slope, curvature, start, longest, sums
+    step, value = hinge_line_search(runs, *arguments)
+    residual = np.zeros(len(scores))
+    residual[rows] = sums
+
+    def slack(t):
+        z = scores + t * change
+        return np.maximum(0.0, 1.0 - (z[labelled.pairs.better] - z[labelled.pairs.worse]))
+
+    def phi(t):
+        return np.sum(slack(t) ** 2) + slope * t + 0.5 * curvature * t * t
+
+    return step, value, residual, phi, slack
+
+
+def test_runs_hold_every_pair_once(labelled):
+    rows, runs = sort_by_label(labelled.y, labelled.offsets)
+    pairs = [(rows[i], rows[j]) for _, begin, end, last in runs for i in range(begin, end) for j in range(end, last)]
+    assert sorted(pairs) == sorted(zip(labelled.pairs.better, labelled.pairs.worse, strict=True))
+    better = [
+        (rows[i], rows[j]) for query, begin, end, _ in runs for j in range(begin, end) for i in range(query, begin)
+    ]
+    assert sorted(better) == sorted(pairs)
+    assert len(rows) < labelled.n_documents
+
+
+@pytest.mark.parametrize("start", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+def test_the_minimum_on_a_segment_is_the_one_that_scipy_finds(labelled, scale, start):
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        scores, change = scale * rng.normal(size=(2, labelled.n_documents))
+        step, value, _, phi, _ = search(labelled, scores, change, start=start)
+        expected = minimize_scalar(phi, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-12})
+        assert value == pytest.approx(phi(step), rel=1e-12)
+        assert value <= min(expected.fun, phi(0.0), phi(1.0)) * (1.0 + 1e-12)
+
+
+def test_the_minimum_with_a_regulariser_and_no_end(labelled):
+    rng = np.random.default_rng(4)
+    for slope in (-200.0, 0.0, 300.0):
+        scores, change = rng.normal(size=(2, labelled.n_documents))
+        step, value, _, phi, _ = search(labelled, scores, change, slope, 40.0, 0.5, np.inf)
+        expected = minimize_scalar(phi, bounds=(0.0, 100.0), method="bounded", options={"xatol": 1e-12})
+        assert value <= min(expected.fun, phi(0.0)) * (1.0 + 1e-12)
+        assert value == pytest.approx(phi(step), rel=1e-12)
+
+
+def test_pieces_without_curvature_are_crossed():
+    labelled = RankingData(np.zeros((4, 1)), [1, 0, 1, 0], [0, 0, 1, 1])
+    # From t = 1/2 on the pair that the direction moves is met, and only one that it leaves alone remains.
+    step, value, _, phi, _ = search(labelled, np.zeros(4), np.array([2.0, 0.0, 0.0, 0.0]), start=0.9)
+    assert step >= 0.5
+    assert value == phi(step) == 1.0
+    # No pair is active before t = 80/9; then −1 + 2 · 0.9 (0.9 t − 8) rises to 0.
+    scores, change = np.array([9.0, 0.0, 5.0, 0.0]), np.array([-0.9, 0.0, 0.0, 0.0])
+    step, _, _, _, _ = search(labelled, scores, change, slope=-1.0, longest=np.inf)
+    assert step == pytest.approx((8.0 + 1.0 / 1.8) / 0.9, rel=1e-12)
+
+
+def test_residuals_are_those_of_the_pairs_at_the_step(labelled):
+    rng = np.random.default_rng(5)
+    scores, change = rng.normal(size=(2, labelled.n_documents))
+    step, _, residual, _, slack = search(labelled, scores, change)
+    expected = np.zeros(labelled.n_documents)
+    np.add.at(expected, labelled.pairs.better, slack(step))
+    np.add.at(expected, labelled.pairs.worse, -slack(step))
+    np.testing.assert_allclose(residual, expected, atol=1e-11)
+    assert 0.0 < step < 1.0
+    assert residual @ change == pytest.approx(0.0, abs=1e-9 * np.abs(residual * change).sum())
+
+
+def test_an_ascent_direction_gives_no_step_and_a_descent_direction_the_longest(labelled):
+    up = np.where(labelled.y > 0, -1.0, 0.0) - labelled.y
+    step, value, _, phi, _ = search(labelled, np.zeros(labelled.n_documents), up, start=0.7)
+    assert step == 0.0
+    assert value == phi(0.0)
+    step, _, _, _, _ = search(labelled, np.zeros(labelled.n_documents), -1e-3 * up, start=0.2)
+    assert step == 1.0
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(11)
+    return RankingData(rng.integers(0, 6, (80, 5)) / 5, rng.integers(0, 4, 80), np.sort(rng.integers(0, 6, 80)))
+
+
+def fidelity(o):
+    return np.exp(-o) / (1 + np.exp(-o)) ** 1.5
+
+
+@pytest.mark.parametrize(("is_fidelity", "formula"), [(False, lambda o: np.exp(-o)), (True, fidelity)])
+def test_weights_and_potentials_equal_explicit_pairs(data, is_fidelity, formula):
+    rng = np.random.default_rng(2)
+    scores, importance = rng.normal(scale=3.0, size=80), rng.random(80)
+    weights, potentials = np.empty(len(data.pairs)), np.full(80, 9.0)
+    total = pair_weights(data.pairs.groups, scores, importance, is_fidelity, weights, potentials)
+    better, worse = data.pairs.better, data.pairs.worse
+    expected = importance[better] * formula(scores[better] - scores[worse])
+    np.testing.assert_allclose(weights, expected, rtol=1e-13)
+    assert total == pytest.approx(expected.sum(), rel=1e-13)
+    collected = np.bincount(better, expected, 80) - np.bincount(worse, expected, 80)
+    np.testing.assert_allclose(potentials, collected, rtol=1e-12, atol=1e-12)
+
+
+def test_fidelity_weights_of_pairs_far_in_the_wrong_order_are_small_not_nan():
+    data = RankingData([[0.0], [1.0]], [1, 0])
+    weights, potentials = np.empty(1), np.empty(2)
+    pair_weights(data.pairs.groups, np.array([0.0, 1000.0]), np.ones(2), True, weights, potentials)
+    assert weights[0] == pytest.approx(np.exp(-500.0))
+    np.testing.assert_array_equal(potentials, [weights[0], -weights[0]])
+
+
+@pytest.mark.parametrize("reversed_too", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_best_stump_is_the_best_of_all(data, reversed_too, seed):
+    potentials = np.random.default_rng(seed).normal(size=80) + data.X[:, seed]
+    potentials -= potentials.mean()  # as those of pairs are
+    thresholds = np.array([0.0, 0.2, 0.4, 0.6, 0.8])
+    n_thresholds = np.array([5, 4, 5, 3, 5])
+    lists = [thresholds[:n] for n in n_thresholds]
+    bins = np.array([np.searchsorted(*pair) for pair in zip(lists, data.X.T, strict=True)], np.int32)
+    feature, b, r = best_stump(bins, n_thresholds, potentials, 1.0, reversed_too)
+    every = {(f, k): potentials[data.X[:, f] > thresholds[k]].sum() for f in range(5) for k in range(n_thresholds[f])}
+    best = max(every, key=lambda stump: abs(every[stump]) if reversed_too else every[stump])
+    assert (feature, b) == best
+    assert r == pytest.approx(every[best], rel=1e-12)
+
+
+def test_equal_stumps_go_to_the_first_feature_and_the_lowest_threshold():
+    column = np.array([0, 0, 2, 2], np.int32)  # no value lies between the two thresholds
+    bins = np.array([column, column])
+    feature, b, r = best_stump(bins, np.array([2, 2]), np.array([-0.5, -0.25, 0.5, 0.25]), 1.5, False)
+    assert (feature, b, r) == (0, 0, 0.75)
+
+
+def test_no_stump_has_a_gain_without_potentials():
+    assert best_stump(np.array([[0, 1, 2]], np.int32), np.array([2]), np.zeros(3), 1.0, True)[2] == 0.0

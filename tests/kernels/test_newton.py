@@ -34,10 +34,10 @@ class Case:
         y = np.digitize(X[:, 0] - X[:, 3] + rng.normal(scale=0.3, size=80), [-0.2, 0.2, 0.5])
         data = RankingData(X, y, np.sort(rng.integers(0, 5, 80)))
         self.X, self.pairs = X, data.pairs
-        self.kept = rng.random((n_lanes, len(data.pairs))) < rng.uniform(0.1, 0.9, (n_lanes, 1))
-        self.kept[-2:] = False
+        self.mask = rng.random((n_lanes, len(data.pairs))) < rng.uniform(0.1, 0.9, (n_lanes, 1))
+        self.mask[-2:] = False
         self.words = np.empty(len(data.pairs), words)
-        pack_lanes(self.kept, self.words)
+        pack_lanes(self.mask, self.words)
         self.features = rng.random((n_lanes, N_FEATURES)) < 0.6
         self.features[:, 0] = True
         self.margin = 0.0 if difference else 1.0
@@ -48,25 +48,25 @@ class Case:
         self.B = self.hessian(w, np.ones(len(self.D), bool), np.ones(N_FEATURES, bool))
         self.rhs = self.B @ w
         self.minima = [
-            self.minimum(kept, features) for kept, features in zip(self.kept[:-2], self.features, strict=False)
+            self.minimum(mask, features) for mask, features in zip(self.mask[:-2], self.features, strict=False)
         ]
 
-    def slack(self, w, kept, features):
-        d = (self.t - self.D[:, features] @ w)[kept]
+    def slack(self, w, mask, features):
+        d = (self.t - self.D[:, features] @ w)[mask]
         return np.maximum(0.0, d) if self.hinge else d
 
-    def value_and_gradient(self, w, kept, features):
-        d = self.slack(w, kept, features)
-        return 0.5 * w @ w + C * np.mean(d**2), w - 2.0 * C * d @ self.D[kept][:, features] / len(d)
+    def value_and_gradient(self, w, mask, features):
+        d = self.slack(w, mask, features)
+        return 0.5 * w @ w + C * np.mean(d**2), w - 2.0 * C * d @ self.D[mask][:, features] / len(d)
 
-    def hessian(self, w, kept, features):
-        D = self.D[kept][:, features]
-        active = D[self.slack(w, kept, features) != 0]
+    def hessian(self, w, mask, features):
+        D = self.D[mask][:, features]
+        active = D[self.slack(w, mask, features) != 0]
         return np.eye(len(w)) + 2.0 * C / len(D) * active.T @ active
 
-    def minimum(self, kept, features):
+    def minimum(self, mask, features):
         options = {"maxiter": 5000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-12}
-        arguments = {"args": (kept, features), "jac": True, "method": "L-BFGS-B", "options": options}
+        arguments = {"args": (mask, features), "jac": True, "method": "L-BFGS-B", "options": options}
         result = minimize(self.value_and_gradient, np.zeros(features.sum()), **arguments)
         return result.fun, result.x
 
@@ -77,33 +77,32 @@ class Case:
         return W
 
     def run(self, lane_order=None, only=None, start=None):
-        order = np.arange(len(self.kept)) if lane_order is None else lane_order
-        words, n_kept = self.words, self.kept.sum(axis=1)
+        order = np.arange(len(self.mask)) if lane_order is None else lane_order
+        words, n_kept = self.words, self.mask.sum(axis=1)
         if lane_order is not None or only is not None:
-            kept = self.kept[order].copy()
+            mask = self.mask[order].copy()
             if only is not None:
-                kept[~np.isin(order, only)] = False
-            words, n_kept = np.empty_like(words), kept.sum(axis=1)
-            pack_lanes(kept, words)
-        pairs = self.pairs.first, self.pairs.winner, self.pairs.worse
+                mask[~np.isin(order, only)] = False
+            words, n_kept = np.empty_like(words), mask.sum(axis=1)
+            pack_lanes(mask, words)
         features = np.ascontiguousarray(self.features[order])
         start = np.empty((0, N_FEATURES)) if start is None else start
         no_scores = np.empty(0, self.dtype)
         model = self.B, self.rhs, start, no_scores
         loss = C, self.margin, self.shift, self.hinge
-        return newton_lanes(self.X, *pairs, words, n_kept, features, *model, *loss, self.tolerance)
+        return newton_lanes(self.X, self.pairs.groups, words, n_kept, features, *model, *loss, self.tolerance)
 
     def check(self, W, start=None):
         """Assert that every lane with pairs is as near its minimum as its tolerance promises."""
         for lane, w in enumerate(W[:-2]):
-            kept, features = self.kept[lane], self.features[lane]
+            mask, features = self.mask[lane], self.features[lane]
             best, exact = self.minima[lane]
-            found, _ = self.value_and_gradient(w[features], kept, features)
-            unlike = eigvalsh(self.B[np.ix_(features, features)], self.hessian(exact, kept, features))[-1]
+            value, _ = self.value_and_gradient(w[features], mask, features)
+            unlike = eigvalsh(self.B[np.ix_(features, features)], self.hessian(exact, mask, features))[-1]
             scale = best
             if start is not None and not self.hinge:
-                scale = max(best, 0.1 * self.value_and_gradient(start[lane, features], kept, features)[0])
-            assert best * (1.0 - 1e-12) <= found <= best + max(1.0, unlike) * self.tolerance * scale
+                scale = max(best, 0.1 * self.value_and_gradient(start[lane, features], mask, features)[0])
+            assert best * (1.0 - 1e-12) <= value <= best + max(1.0, unlike) * self.tolerance * scale
             assert not w[~features].any()
 
 
@@ -160,5 +159,5 @@ def test_a_lane_that_stops_at_the_bound_says_so(case):
     strict = copy.copy(case)
     strict.tolerance = 0.0  # rounding keeps every lane with pairs from it
     W, finished = strict.run()
-    np.testing.assert_array_equal(finished, ~case.kept.any(axis=1))
+    np.testing.assert_array_equal(finished, ~case.mask.any(axis=1))
     case.check(W)

@@ -17,10 +17,10 @@ def case(request):
     dtype = request.param
     rng = np.random.default_rng(11)
     data = RankingData(rng.random((70, 6)), rng.integers(0, 4, 70), np.sort(rng.integers(0, 5, 70)))
-    kept = rng.random((lanes(dtype), len(data.pairs))) < 0.4
+    mask = rng.random((lanes(dtype), len(data.pairs))) < 0.4
     words = np.empty(len(data.pairs), WORDS[dtype])
-    pack_lanes(kept, words)
-    return dtype, data, kept, words, rng.normal(size=(70, lanes(dtype))).astype(dtype)
+    pack_lanes(mask, words)
+    return dtype, data, mask, words, rng.normal(size=(70, lanes(dtype))).astype(dtype)
 
 
 def scatter(pairs, D, n_documents):
@@ -37,14 +37,14 @@ def bits(words, n_lanes):
 @pytest.mark.parametrize("margin", [1.0, 0.0])
 @pytest.mark.parametrize("hinge", [True, False])
 def test_hinge_pass(case, margin, hinge):
-    dtype, data, kept, words, scores = case
+    dtype, data, mask, words, scores = case
     active = np.empty_like(words)
     residual = np.empty_like(scores)
     slack_sum = np.empty(lanes(dtype))
     pairs = data.pairs
-    hinge_pass(pairs.first, pairs.winner, pairs.worse, words, scores, margin, hinge, active, residual, slack_sum)
+    hinge_pass(pairs.groups, words, scores, margin, hinge, active, residual, slack_sum)
     D = margin - (scores[pairs.better].astype(float) - scores[pairs.worse])
-    counts = kept.T & (D > 0) if hinge else kept.T
+    counts = mask.T & (D > 0) if hinge else mask.T
     D = np.where(counts, D, 0.0)
     np.testing.assert_array_equal(bits(active, lanes(dtype)), counts)
     np.testing.assert_allclose(residual, scatter(pairs, D, 70), rtol=0, atol=40 * TOLERANCE[dtype])
@@ -54,10 +54,10 @@ def test_hinge_pass(case, margin, hinge):
 
 
 def test_curvature_pass(case):
-    dtype, data, kept, words, scores = case
+    dtype, data, mask, words, scores = case
     result = np.empty_like(scores)
-    curvature_pass(data.pairs.first, data.pairs.winner, data.pairs.worse, words, scores, result)
-    D = np.where(kept.T, scores[data.pairs.better].astype(float) - scores[data.pairs.worse], 0.0)
+    curvature_pass(data.pairs.groups, words, scores, result)
+    D = np.where(mask.T, scores[data.pairs.better].astype(float) - scores[data.pairs.worse], 0.0)
     np.testing.assert_allclose(result, scatter(data.pairs, D, 70), rtol=0, atol=40 * TOLERANCE[dtype])
 
 

@@ -11,11 +11,11 @@ PLACES = np.arange(1, 8)
 
 def joint_features(order, relevant, X):
     """Ψ of the ranking `order` (best first), pair by pair."""
-    place = np.argsort(order)
+    position = np.argsort(order)
     total = np.zeros(X.shape[1])
     for i in np.flatnonzero(relevant):
         for j in np.flatnonzero(~relevant):
-            total += (1.0 if place[i] < place[j] else -1.0) * (X[i] - X[j])
+            total += (1.0 if position[i] < position[j] else -1.0) * (X[i] - X[j])
     return total / relevant.sum() / (~relevant).sum()
 
 
@@ -24,7 +24,7 @@ def average_precision(order, relevant):
     return np.mean((hits.cumsum() / np.arange(1, len(hits) + 1))[hits])
 
 
-def found(z, relevant, offsets=None):
+def violated(z, relevant, offsets=None):
     offsets = np.array([0, len(z)]) if offsets is None else offsets
     coefficients, losses = np.full(len(z), np.nan), np.full(len(offsets) - 1, np.nan)
     most_violated_rankings(z, relevant, read_only(offsets), coefficients, losses)
@@ -46,7 +46,7 @@ def test_no_permutation_of_seven_documents_is_violated_more(seed):
     violations = 1.0 - precisions + gains
     worst = orders[int(violations.argmax())]
 
-    coefficients, losses = found(z, relevant)
+    coefficients, losses = violated(z, relevant)
     perfect = joint_features(np.argsort(~relevant, kind="stable"), relevant, X)
     assert losses[0] - coefficients @ z == pytest.approx(violations.max() - perfect @ w, abs=1e-12)
     assert losses[0] == pytest.approx(1.0 - average_precision(worst, relevant), abs=1e-12)
@@ -62,7 +62,7 @@ def test_ties_do_not_hide_the_most_violated_ranking(seed):
         1.0 - average_precision(order, relevant) + joint_features(order, relevant, z[:, None])[0]
         for order in map(np.array, permutations(range(6)))
     )
-    coefficients, losses = found(z, relevant)
+    coefficients, losses = violated(z, relevant)
     perfect = joint_features(np.argsort(~relevant, kind="stable"), relevant, z[:, None])[0]
     assert losses[0] - coefficients @ z + perfect == pytest.approx(best, abs=1e-12)
 
@@ -75,9 +75,9 @@ def test_queries_are_independent_and_those_of_one_kind_are_empty():
     relevant[:5] = [True, False, True, False, False]
     relevant[5:8] = True
     relevant[17:] = False
-    coefficients, losses = found(z, relevant, offsets)
+    coefficients, losses = violated(z, relevant, offsets)
     for q, (begin, end) in enumerate(pairwise(offsets)):
-        alone = found(z[begin:end], relevant[begin:end])
+        alone = violated(z[begin:end], relevant[begin:end])
         np.testing.assert_array_equal(coefficients[begin:end], alone[0])
         assert losses[q] == alone[1][0]
     assert not coefficients[5:9].any()

@@ -9,7 +9,7 @@ from helpers.read_only import read_only
 from moerank.data.ranking_data import LabelRuns
 from moerank.kernels.lanes import lanes
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
-from moerank.kernels.tiles import TILED_BLOCK
+from moerank.kernels.tiles import TILED_BLOCK, own_features
 
 SIZES = [1, 37, 5, 2, TILED_BLOCK + 70, 16, 90, 64, 3, 200, 1]
 N_FEATURES = 7
@@ -35,30 +35,25 @@ class Documents:
     def sums(
         self, feature_mask, W, V, task, precision, *, margin=1.0, shift=None, hinge=True, documents=None, queries=None
     ):
-        used = np.flatnonzero(feature_mask.any(axis=0))
-        individual, place = map(np.ascontiguousarray, np.nonzero(feature_mask[:, used]))
-        begin = np.searchsorted(individual, np.arange(len(W) + 1))
         row, start = rows_by_run(self.runs.run, len(self.runs.n_worse))
+        order = np.flatnonzero(self.runs.n_pairs_of), self.runs.first, start, row
         width = lanes(precision)
         prefix = np.array([2**lane - 1 for lane in range(width)], {16: np.uint16, 8: np.uint8}[width])
-        nobody = np.zeros((0, 0), bool)
-        found, slack = np.empty(len(place)), np.empty(len(W))
+        chosen_units = tuple(np.zeros((0, 0), bool) if mask is None else mask for mask in (documents, queries))
+        sums, slack = np.empty(feature_mask.sum()), np.empty(len(W))
         columns = read_only(np.ascontiguousarray(self.X.T))
         run_pass(
-            columns, centres(columns, self.offsets), self.offsets, np.flatnonzero(self.runs.n_pairs_of),
-            self.runs.first, start, row, used, begin, place, W[individual, used[place]].astype(precision),
-            V[individual, used[place]].astype(precision), task, nobody if documents is None else documents,
-            nobody if queries is None else queries, margin, np.empty(0) if shift is None else shift, hinge, prefix,
-            found, slack,
+            columns, centres(columns, self.offsets), self.offsets, order, own_features(feature_mask),
+            W[feature_mask].astype(precision), V[feature_mask].astype(precision), task, chosen_units, margin,
+            np.empty(0) if shift is None else shift, hinge, prefix, sums, slack,
         )  # fmt: skip
         result = np.zeros(W.shape)
-        result[individual, used[place]] = found
+        result[feature_mask] = sums
         return result, slack
 
-    def expected(self, mask, w, v, task, *, margin=1.0, shift=None, hinge=True, kept=None):
-        kept = np.ones(len(self.better), bool) if kept is None else kept
-        D = np.where(mask, self.X[self.better].astype(float) - self.X[self.worse], 0.0)[kept]
-        t = np.full(len(D), margin) if shift is None else margin + (shift[self.better] - shift[self.worse])[kept]
+    def expected(self, mask, w, v, task, *, margin=1.0, shift=None, hinge=True, pairs=slice(None)):
+        D = np.where(mask, self.X[self.better].astype(float) - self.X[self.worse], 0.0)[pairs]
+        t = np.full(len(D), margin) if shift is None else margin + (shift[self.better] - shift[self.worse])[pairs]
         d = t - D @ w
         active = d > 0 if hinge else np.ones(len(d), bool)
         if task == RESIDUALS:
@@ -97,18 +92,18 @@ def test_sums_are_those_over_explicit_pairs(documents, population, precision, hi
         given |= {"margin": 0.25, "shift": 0.5 * documents.y}
     chosen = {"documents": rng.random((6, len(documents.y))) < 0.7, "queries": rng.random((6, len(SIZES))) < 0.6}
     chosen = {own: chosen[own]} if own in chosen else {}
-    found, slack = documents.sums(mask, W, V, task, precision, **given, **chosen)
+    result, slack = documents.sums(mask, W, V, task, precision, **given, **chosen)
     for i in range(5):
-        kept = None
+        pairs = slice(None)
         if own == "documents":
-            kept = chosen[own][i, documents.better] & chosen[own][i, documents.worse]
+            pairs = chosen[own][i, documents.better] & chosen[own][i, documents.worse]
         elif own == "queries":
-            kept = chosen[own][i, documents.query_of[documents.better]]
-        sums, total = documents.expected(mask[i], W[i], V[i], task[i], kept=kept, **given)
+            pairs = chosen[own][i, documents.query_of[documents.better]]
+        sums, total = documents.expected(mask[i], W[i], V[i], task[i], pairs=pairs, **given)
         scale = np.abs(sums).max()
-        np.testing.assert_allclose(found[i], sums, atol=TOLERANCES[precision] * scale, rtol=0)
+        np.testing.assert_allclose(result[i], sums, atol=TOLERANCES[precision] * scale, rtol=0)
         assert slack[i] == pytest.approx(total, rel=TOLERANCES[precision])
-    assert not found[5].any()
+    assert not result[5].any()
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
@@ -124,10 +119,10 @@ def test_an_individual_has_the_same_bits_whatever_its_company(documents, populat
 
 def test_one_row_of_kept_documents_is_shared_by_all(documents, population):
     mask, W, V = population
-    kept = np.random.default_rng(7).random((1, len(documents.y))) < 0.5
+    chosen = np.random.default_rng(7).random((1, len(documents.y))) < 0.5
     task = np.full(len(W), RESIDUALS)
-    shared = documents.sums(mask, W, V, task, np.float32, documents=kept)[0]
-    own = documents.sums(mask, W, V, task, np.float32, documents=kept.repeat(len(W), axis=0))[0]
+    shared = documents.sums(mask, W, V, task, np.float32, documents=chosen)[0]
+    own = documents.sums(mask, W, V, task, np.float32, documents=chosen.repeat(len(W), axis=0))[0]
     np.testing.assert_array_equal(shared, own)
 
 
@@ -136,10 +131,10 @@ def test_a_mean_far_above_the_spread_costs_no_digits(documents, population):
     far = Documents(np.float64)
     far.X = far.X + 1000.0
     task = np.full(len(W), RESIDUALS)
-    found = far.sums(mask, W, V, task, np.float32)[0]
+    result = far.sums(mask, W, V, task, np.float32)[0]
     for i, w in enumerate(W):
         expected = far.expected(mask[i], w, V[i], RESIDUALS)[0]
-        np.testing.assert_allclose(found[i], expected, atol=3e-5 * np.abs(expected).max(), rtol=0)
+        np.testing.assert_allclose(result[i], expected, atol=3e-5 * np.abs(expected).max(), rtol=0)
 
 
 def test_a_constant_is_its_own_mean_to_the_bit():

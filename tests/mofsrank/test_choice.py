@@ -89,6 +89,11 @@ def test_mofsrank_chooses_by_these_rules_on_validation_or_else_training(fitted):
         assert solvers["one-se"].chosen_ == smallest_within_error(per_query, sizes)
         assert solvers["knee"].chosen_ == knee(sizes, per_query.mean(axis=0))
         assert (solvers["train"].verdict_ is None) == (held_out is None)
+        assert solvers["train"].chosen_ == table["error"].argmin()
+        assert fit("auto", held_out).chosen_ == per_query.mean(axis=0).argmax()  # the first of equals is the smallest
+    assert fit("train", None).front_["validation"].isna().all()
+    with pytest.raises(ValueError, match="needs validation data"):
+        fit("validation", None)
 
 
 def test_the_verdict_compares_with_the_same_ranker_on_all_features(fitted):

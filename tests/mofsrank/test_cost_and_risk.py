@@ -46,35 +46,28 @@ def test_equal_costs_are_equal_whatever_they_are_the_sums_of(small_data):
     np.testing.assert_array_equal(stage_of(data, "cost").evaluate(X)[:, 0], [0.6] * 2)
 
 
-@pytest.mark.parametrize("a", [0.0, 1.0, 5.0])
-def test_risk_equals_its_formula_against_all_features(small_data, a):
+@pytest.mark.parametrize(("a", "is_given"), [(0.0, False), (1.0, False), (5.0, False), (1.0, True)])
+def test_risk_equals_its_formula_against_all_features_or_given_scores(small_data, a, is_given):
     X = all_subsets(5)
-    F = stage_of(small_data, Risk(a)).evaluate(X)
     metric, ranker = NDCG(5), RankRLS(1e-3)
-    baseline = metric.per_query(small_data, small_data.X @ ranker.fit_population(small_data)[0])
+    scores = small_data.X @ ranker.fit_population(small_data)[0]
+    if is_given:
+        scores = np.random.default_rng(0).random(small_data.n_documents)
+    F = stage_of(small_data, Risk(a, scores if is_given else None)).evaluate(X)
+    baseline = metric.per_query(small_data, scores)
     for mask, value in zip(X, F[:, 0], strict=True):
         w = ranker.fit_population(small_data, feature_mask=mask[None])[0]
         by_hand = risk_by_hand(metric.per_query(small_data, small_data.X @ w), baseline, a)
         assert value == pytest.approx(by_hand, abs=1e-12)
-    assert F[X.all(axis=1), 0] == 0.0
-
-
-def test_risk_against_scores_that_are_given(small_data):
-    scores = np.random.default_rng(0).random(small_data.n_documents)
-    F = stage_of(small_data, Risk(baseline=scores), "error").evaluate(all_subsets(5)[:3])
-    baseline = NDCG(5).per_query(small_data, scores)
-    ranker = RankRLS(1e-3)
-    for mask, value in zip(all_subsets(5)[:3], F[:, 0], strict=True):
-        w = ranker.fit_population(small_data, feature_mask=mask[None])[0]
-        by_hand = risk_by_hand(NDCG(5).per_query(small_data, small_data.X @ w), baseline, 1.0)
-        assert value == pytest.approx(by_hand, abs=1e-12)
-    assert repr(Risk()) == "Risk(a=1)"
-    assert repr(Risk(baseline=scores)) != repr(Risk(baseline=scores + 1))
+    assert is_given or F[X.all(axis=1), 0] == 0.0
 
 
 def test_what_cannot_be_measured_is_refused_by_name(small_data):
     with pytest.raises(ValueError, match='the objective "cost" needs to know what the features cost: give Ranking'):
         stage_of(small_data, "cost", "error")
+    scores = np.arange(float(small_data.n_documents))
+    assert repr(Risk(baseline=scores)) != repr(Risk(baseline=scores + 1))
+    assert repr(Risk()) == "Risk(a=1)"
     with pytest.raises(ValueError, match=r"a must not be negative, not -1"):
         Risk(a=-1.0)
     stage = Ensemble(small_data, np.eye(5)[:2], NDCG(5), objectives=("risk", "error"))

@@ -67,5 +67,3 @@ def test_subsets_are_spread_along_the_front():
     assert sizes.tolist() == [1, 5, 8]
     assert spread_along_front(X, F, 10, include_all=True).sum(axis=1).tolist() == [1, 2, 3, 4, 5, 8]
     assert spread_along_front(X, F, 1, include_all=True).all()
-    with pytest.raises(ValueError, match="max_subsets"):
-        spread_along_front(X, F, 0, include_all=True)

@@ -121,10 +121,10 @@ def test_fitted_scaling_and_missing_values_go_together():
 
 def test_tables_keep_their_precision_and_linear_rankers_score_in_it():
     test = raw(dtype=np.float32)
-    assert as_feature_table(test, 3).dtype == np.float32
-    assert as_feature_table(test.X, 3).dtype == np.float32
-    assert as_feature_table(test.X.tolist(), 3).dtype == np.float64
     ranker = RankRLS().fit(raw())
+    assert as_feature_table(test, ranker).dtype == np.float32
+    assert as_feature_table(test.X, ranker).dtype == np.float32
+    assert as_feature_table(test.X.tolist(), ranker).dtype == np.float64
     scores = ranker.predict(test)
     assert scores.dtype == np.float64
     np.testing.assert_array_equal(scores, linear_scores(test.X, ranker.coef_[None])[:, 0])
@@ -140,7 +140,7 @@ def test_many_rows_of_single_precision_are_scored_piece_by_piece():
 
 def test_what_cannot_be_ranked_is_refused_in_a_sentence():
     ranker = RankRLS().fit(raw())
-    with pytest.raises(ValueError, match="X is sparse, and rankers need a dense table"):
+    with pytest.raises(ValueError, match="X is sparse; rankers need a dense table"):
         ranker.predict(scipy.sparse.eye(3).tocsr())
     with pytest.raises(ValueError, match="column '2' of X holds texts"):
         ranker.predict(pd.DataFrame({0: [1.0], 1: [2.0], 2: ["x"]}))

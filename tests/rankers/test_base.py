@@ -1,6 +1,3 @@
-import gc
-import weakref
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,8 +16,7 @@ from moerank.rankers import (
     RankSVM,
 )
 from moerank.selectors import GreedyRankRLS
-from moerank.solvers import make_solver
-from moerank.training.listed import ListedPairs
+from moerank.training.pairs import ListedPairs
 
 
 class Prefix(LinearRanker):
@@ -56,8 +52,9 @@ def data():
 
 def test_tuning_trains_the_largest_size_of_each_setting_once(data):
     Prefix.trained = 0
-    tuned = Prefix().tune(data, data, metric=NDCG(5))
-    assert Prefix.trained == 2
+    shares = []
+    tuned = Prefix().tune(data, data, metric=NDCG(5), progress=shares.append)
+    assert (Prefix.trained, shares) == (2, [0.5, 1.0])
     scores = {
         (entry["size"], entry["scale"]): NDCG(5).score(
             data, entry["scale"] * data.X[:, [0, 2, 3, 4, 5]][:, : entry["size"]].sum(axis=1)
@@ -88,12 +85,6 @@ def test_predictions_are_the_staged_scores_of_every_size(noisy_data, ranker):
         assert ranker.support_.tolist() == [f in ranker.features_ for f in range(12)]
 
 
-def test_tuning_reports_the_share_of_the_grid(data):
-    seen = []
-    Prefix().tune(data, data, progress=seen.append)
-    assert seen == [0.5, 1.0]
-
-
 def test_scores_that_are_all_equal_are_chosen_last(data):
     perfect = RankingData(data.X, np.tile(np.arange(10)[::-1], 6), data.qid)  # the order of the rows
     assert MAP().score(perfect, np.zeros(60)) == 1.0
@@ -115,11 +106,6 @@ def test_data_in_which_nothing_varies_are_refused():
         RankSVM().fit(np.repeat([[0.1], [0.7]], 3, axis=0), [0, 1, 2, 0, 1, 2], qid=[1, 1, 1, 2, 2, 2])
 
 
-def test_validation_data_of_other_features_are_refused(data):
-    with pytest.raises(ValueError, match="the training data have 6 features but"):
-        make_solver("rankrls").fit(data.X, data.y, qid=data.qid, validation=(data.X[:, 1:], data.y, data.qid))
-
-
 def test_names_come_with_the_data_and_are_known_everywhere(data):
     named = RankingData(data.X, data.y, data.qid, list("abcdef"))
     with pytest.warns(ConstantFeatureWarning, match=r"left out: b$"):
@@ -139,6 +125,8 @@ def test_names_come_with_the_data_and_are_known_everywhere(data):
 def test_validation_data_of_another_kind_are_refused(data, validation):
     with pytest.raises(ValueError, match=r"validation must be a RankingData or \(X, y, qid\), not "):
         RankSVM().fit(data, validation=validation)
+    with pytest.raises(ValueError, match="the training data have 6 features but"):
+        RankSVM().fit(data, validation=(data.X[:, 1:], data.y, data.qid))
 
 
 def test_a_refit_finds_what_was_computed(data, monkeypatch):
@@ -154,15 +142,6 @@ def test_a_refit_finds_what_was_computed(data, monkeypatch):
     for ranker in (RankSVM(C=0.05), RankRLS(alpha=0.3), RankSVM(C=5.0)):
         ranker.fit(data)
     assert ListedPairs.of(data) is problem
-
-
-def test_the_memory_of_training_data_keeps_no_validation_data(data):
-    held_out = RankingData(data.X, data.y, data.qid)
-    seen = weakref.ref(held_out)
-    make_solver("fs-ed").fit(data, validation=held_out)
-    del held_out
-    gc.collect()
-    assert seen() is None
 
 
 def test_a_part_of_the_features_shares_the_pairs(data):

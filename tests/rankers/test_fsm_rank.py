@@ -1,3 +1,5 @@
+"""FSMRank by passes over counted pairs against its steps on listed pairs."""
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -10,6 +12,7 @@ from moerank.metrics import NDCG
 from moerank.rankers import FSMRank
 from moerank.rankers.importance import feature_importance, feature_similarity
 from moerank.training.masks import read_masks
+from moerank.training.pairs import CountedPairs
 
 TIGHT = {"max_iter": 50_000, "tol": 1e-13}
 
@@ -125,14 +128,6 @@ def test_population_reaches_each_individuals_minimum(noisy_data, masks, paramete
     assert not W[~features].any()
 
 
-def test_masked_features_are_as_if_they_were_not_there(noisy_data):
-    features = np.arange(noisy_data.n_features) % 3 != 1
-    fewer = RankingData(noisy_data.X[:, features], noisy_data.y, noisy_data.qid)
-    ranker = FSMRank(convex=False)  # clipping the whole matrix is not clipping a part of it
-    masked = ranker.fit_population(noisy_data, feature_mask=features)[0]
-    np.testing.assert_allclose(masked[features], ranker.fit_population(fewer)[0], rtol=1e-9, atol=1e-12)
-
-
 def test_a_bad_start_ends_at_the_same_minimum(noisy_data):
     start = np.random.default_rng(5).normal(scale=3.0, size=(3, noisy_data.n_features))
     W = FSMRank(0.1, 0.01, **TIGHT).fit_population(noisy_data, feature_mask=np.ones(start.shape, bool), start=start)
@@ -145,12 +140,6 @@ def test_a_start_at_the_minimum_stays_there(noisy_data):
     w = FSMRank(**TIGHT).fit_population(noisy_data)
     _, steps, _ = FSMRank()._minimise(noisy_data, read_masks(noisy_data), start=w)
     assert steps[0] == 1
-
-
-def test_importance_and_similarity_are_absolute_correlations(noisy_data):
-    together = abs(np.corrcoef(np.column_stack([noisy_data.X, noisy_data.y]).T))
-    np.testing.assert_allclose(feature_importance(noisy_data), together[-1, :-1], rtol=1e-12)
-    np.testing.assert_allclose(feature_similarity(noisy_data, convex=False), together[:-1, :-1], rtol=1e-12, atol=1e-15)
 
 
 @pytest.fixture(scope="module")
@@ -191,12 +180,6 @@ def test_features_without_importance_are_dropped(noisy_data):
     assert not FSMRank().fit_population(padded, feature_mask=only_level).any()
 
 
-def test_large_lambda2_leaves_no_feature(noisy_data):
-    ranker = FSMRank(lambda2=10.0).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-    assert not ranker.support_.any()
-    assert ranker.n_iter_ == 1
-
-
 def test_fit_records_support_and_steps(noisy_data):
     ranker = FSMRank(1e-2, 2e-2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
     np.testing.assert_array_equal(ranker.support_, ranker.coef_ != 0)
@@ -214,14 +197,6 @@ def test_history_holds_the_objective_after_each_step(noisy_data):
         cut = FSMRank(1e-2, 1e-3, max_iter=steps).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
         expected = cut.objective(noisy_data, cut.variables_)
         assert ranker.objectives_[steps] == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-5), (1e-2, 1e-2)])
-def test_the_papers_stopping_rule_leaves_a_small_gap(noisy_data, lambda1, lambda2):
-    ranker = FSMRank(lambda1, lambda2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-    best = minimum(*oracle(noisy_data, lambda1, lambda2))
-    gap = ranker.objective(noisy_data, ranker.variables_) / best - 1.0
-    assert 0.0 <= gap < 0.02
 
 
 def rank_correlations(data, coefficient):
@@ -314,3 +289,61 @@ def test_too_few_steps_are_told():
         FSMRank(max_iter=2, tol=1e-9).fit(X, np.digitize(X[:, 0], [0.5, 0.8]))
     with pytest.warns(ConvergenceWarning, match="FSMRank found no feature to rank by.*; a smaller lambda2"):
         FSMRank(lambda2=10.0).fit(X, np.digitize(X[:, 0], [0.5, 0.8]))
+
+
+SETTINGS = [(1e-3, 1e-3), (1.0, 1e-2), (0.0, 0.1), (1e-5, 1e-6)]
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Let no pair be listed."""
+    monkeypatch.setattr("moerank.rankers.fsm_rank.pairs_for", lambda train, masks: CountedPairs.of(train))
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), SETTINGS)
+def test_a_fit_takes_the_same_steps_as_on_listed_pairs(noisy_data, lambda1, lambda2, counted, request):
+    by_passes = FSMRank(lambda1, lambda2, tol=1e-9).fit(noisy_data)
+    request.getfixturevalue("monkeypatch").undo()
+    listed = FSMRank(lambda1, lambda2, tol=1e-9).fit(noisy_data)
+    assert by_passes.n_iter_ == listed.n_iter_
+    np.testing.assert_allclose(by_passes.objectives_, listed.objectives_, rtol=1e-11)
+    np.testing.assert_allclose(by_passes.coef_, listed.coef_, rtol=0, atol=1e-9 * np.abs(listed.coef_).max())
+
+
+def test_documents_and_queries_are_the_pairs_among_them(noisy_data):
+    rng = np.random.default_rng(2)
+    ranker = FSMRank(1e-2, 1e-3, tol=1e-8)
+    features = rng.random((5, noisy_data.n_features)) < 0.7
+    features[:, :2] = True
+    documents = rng.random((5, noisy_data.n_documents)) < 0.6
+    queries = rng.random((5, noisy_data.n_queries)) < 0.5
+    queries[:, 0] = True
+    better, worse = noisy_data.pairs.better, noisy_data.pairs.worse
+    query = np.repeat(np.arange(noisy_data.n_queries), np.diff(noisy_data.offsets))
+    for unit, masks, pairs in (
+        ("document", documents, documents[:, better] & documents[:, worse]),
+        ("query", queries, queries[:, query[better]]),
+    ):
+
+        def fit(mask, features, unit=unit):
+            return ranker.fit_population(noisy_data, pair_mask=mask, feature_mask=features, unit=unit)
+
+        W = fit(masks, features)
+        listed = ranker.fit_population(noisy_data, pair_mask=pairs, feature_mask=features)
+        np.testing.assert_allclose(W, listed, rtol=0, atol=1e-8 * np.abs(listed).max())
+        for row in range(5):
+            np.testing.assert_array_equal(fit(masks[row], features[[row]])[0], W[row])
+            np.testing.assert_array_equal(fit(masks[[row]], features[[row]])[0], W[row])
+
+
+def test_a_start_and_a_grid_are_those_of_listed_pairs(noisy_data, counted, request):
+    ranker, start = FSMRank(tol=1e-8), np.full((1, noisy_data.n_features), 0.1)
+    candidates = [FSMRank(*lambdas, tol=1e-8) for lambdas in SETTINGS]
+
+    def found():
+        grid = ranker._fit_candidates(noisy_data, candidates)
+        return np.vstack([ranker.fit_population(noisy_data, start=start), grid])
+
+    by_passes = found()
+    request.getfixturevalue("monkeypatch").undo()
+    np.testing.assert_allclose(by_passes, found(), rtol=0, atol=1e-7)

@@ -2,7 +2,8 @@
 
 import copy
 import json
-import pickle
+from functools import reduce
+from operator import getitem
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMRanker
-from pydantic import ValidationError
 from sklearn.base import clone
 
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, fit_scaling
@@ -176,19 +176,8 @@ def test_a_table_without_the_features_or_with_others_is_refused(data):
     np.testing.assert_array_equal(model.scores(frame), model.scores(data.X))
     with pytest.raises(ValueError, match="column 3 of X must be 'feature 3', as in training, not 'other'"):
         model.scores(frame.rename(columns={"feature 3": "other"}))
-
-
-def test_names_must_be_those_of_the_columns(data):
     with pytest.raises(ValueError, match="feature_names must have 14 entries, not 13"):
         Model.of(fitted(RankSVM(), data), NAMES[:13])
-
-
-def test_a_model_is_a_value(data):
-    model = model_of(fitted(LambdaMART(3), data))
-    assert pickle.loads(pickle.dumps(model)) == model
-    assert model != model_of(fitted(LambdaMART(4), data))
-    with pytest.raises(ValidationError):
-        model.weights = ()
 
 
 def stored_forest():
@@ -230,63 +219,41 @@ def test_a_forest_written_by_hand_is_read():
 GONE = object()
 DAMAGE = [
     (stored_weights, ["scaling", "kind"], "robust", "scaling: Input tag 'robust' found using 'kind' does not match"),
-    (stored_weights, ["scaling", "kind"], "minmax", "scaling.minmax.offset: Field required"),
-    (stored_weights, ["parameters"], [1], "parameters: Input should be an object"),
-    (stored_weights, ["parameters", "C"], None, "parameters.C.str: Input should be a valid string"),
     (stored_weights, ["parameters", "C"], float("inf"), "Infinity is not a finite number"),
     (stored_weights, ["score"], "the largest weight", "score: this version scores such a model by .* not 'the lar"),
-    (stored_weights, ["score"], GONE, "score: this version scores such a model by .* not None"),
     (stored_weights, ["names", 1], "a", "names must be distinct, but 'a' is there more than once"),
-    (stored_weights, ["names", 1], 3, "names.1: Input should be a valid string"),
     (stored_weights, ["names"], ["a"], "names must have one entry per column, 2 in all, not 1"),
     (stored_weights, ["columns", 1], 2, r"columns\[1\] is 2, but columns count from 0 and ascend"),
-    (stored_weights, ["columns", 0], -1, r"columns\[0\] is -1, but columns count from 0 and ascend"),
-    (stored_weights, ["columns", 0], True, "columns.0: Input should be a valid integer"),
-    (stored_weights, ["weights", 0], "1", "weights.0: Input should be a valid number"),
     (stored_weights, ["weights", 0], float("nan"), "NaN is not a finite number"),
     (stored_weights, ["weights"], [1.0], "weights must have one entry per column, 2 in all, not 1"),
     (stored_weights, ["trees"], stored_forest()["trees"], "a model has weights or trees, not both"),
     (stored_forest, ["trees"], GONE, "score: this version scores such a model by 'not a sum"),
-    (stored_forest, ["trees"], [], "trees: Input should be an object"),
     (stored_forest, ["columns", 1], 6, "trees split by column 5, which is none of the features"),
-    (stored_forest, ["trees", "roots"], GONE, "trees.roots: Field required"),
-    (stored_forest, ["trees", "gain"], [1.0], "trees.gain: Unexpected keyword argument"),
     (stored_forest, ["trees", "columns", 0], -1, "trees: columns count from 0, and -1 is none"),
-    (stored_forest, ["trees", "columns", 0], "2", "trees.columns.0: Input should be a valid integer"),
     (stored_forest, ["trees", "thresholds"], [0.5], "trees: thresholds must have one entry per split, 2 in all, not 1"),
-    (stored_forest, ["trees", "left"], [1], "trees: left must have one entry per split, 2 in all, not 1"),
-    (stored_forest, ["trees", "right"], [-2, -3, -3], "trees: right must have one entry per split, 2 in all, not 3"),
     (stored_forest, ["trees", "left", 0], 2, r"trees: left\[0\] is 2, which is no split and no leaf"),
-    (stored_forest, ["trees", "right", 1], -5, r"trees: right\[1\] is -5, which is no split and no leaf"),
     (stored_forest, ["trees", "roots", 1], 10**30, r"trees: roots\[1\] is 10{30}, which is no split and no leaf"),
     (stored_forest, ["trees", "left", 1], 0, r"trees: left\[1\] is 0, but a split must come before those below it"),
-    (stored_forest, ["trees", "left", 1], 1, r"trees: left\[1\] is 1, but a split must come before those below it"),
     (stored_forest, ["trees", "left", 1], -2, "trees: left, right and roots lead 2 times to leaf 1"),
     (stored_forest, ["trees", "roots"], [0, 1, -4], "trees: left, right and roots lead 2 times to split 1"),
     (stored_forest, ["trees", "leaves"], [1.0, 2.0, 3.0, 0.25, 7.0], "trees: .* lead 0 times to leaf 4"),
-    (stored_scaled, ["scaling", "kind"], "query", r"scaling.query.offset: Unexpected keyword argument"),
-    (stored_scaled, ["scaling", "offset"], GONE, "scaling.standard.offset: Field required"),
     (stored_scaled, ["scaling", "offset"], [1.0], "scaling.standard: 1 offsets and 2 scales are not those of one"),
     (stored_scaled, ["scaling", "scale", 1], 0.0, r"scaling.standard: .* scale 0\.0 of feature 1 cannot be applied"),
-    (stored_scaled, ["scaling", "scale", 1], "1", "scaling.standard.scale.1: Input should be a valid number"),
     (stored_scaled, ["missing"], "query-max", "missing"),
     (stored_scaled, ["missing"], float("inf"), ""),
-    (stored_scaled, ["missing"], True, "missing"),
 ]
 
 
-@pytest.mark.parametrize(("whole", "keys", "value", "message"), DAMAGE)
-def test_a_damaged_model_is_refused_by_name(whole, keys, value, message):
-    damaged = whole()
+@pytest.mark.parametrize(("make", "keys", "value", "message"), DAMAGE)
+def test_a_damaged_model_is_refused_by_name(make, keys, value, message):
+    damaged = make()
     read(damaged)
     *above, last = keys
-    place = damaged
-    for key in above:
-        place = place[key]
+    table = reduce(getitem, above, damaged)
     if value is GONE:
-        del place[last]
+        del table[last]
     else:
-        place[last] = value
+        table[last] = value
     with pytest.raises(ValueError, match=f"^not a model: .*({message})"):
         read(damaged)
 
@@ -297,12 +264,12 @@ def test_what_is_no_table_is_refused(text):
         Model.from_json(text)
 
 
-def places(value, path=()):
+def paths(value, path=()):
     """The paths of all that stands in nested lists and tables."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in children:
         yield (*path, key)
-        yield from places(child, (*path, key))
+        yield from paths(child, (*path, key))
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
@@ -314,11 +281,8 @@ JSON = st.recursive(SCALARS, lambda below: st.lists(below, max_size=3) | st.dict
 def test_whatever_stands_somewhere_a_model_that_is_read_can_score(drawn):
     """Anything at any place is refused with a sentence, or makes a model that scores and is written as it was read."""
     values = stored_forest() if drawn.draw(st.booleans()) else stored_weights()
-    *above, last = drawn.draw(st.sampled_from(list(places(values))))
-    place = values
-    for key in above:
-        place = place[key]
-    place[last] = drawn.draw(JSON | st.just(10**400))
+    *above, last = drawn.draw(st.sampled_from(list(paths(values))))
+    reduce(getitem, above, values)[last] = drawn.draw(JSON | st.just(10**400))
     try:
         model = read(values)
     except ValueError as error:
@@ -327,11 +291,6 @@ def test_whatever_stands_somewhere_a_model_that_is_read_can_score(drawn):
     assert read(json.loads(model.to_json())) == model
     if not model.columns or model.columns[-1] < 1000:
         assert np.isfinite(model.scores(np.ones((3, 1000)))).all()
-
-
-def test_a_scaling_of_other_features_is_refused():
-    with pytest.raises(ValueError, match="offset must have one entry per column, 0 in all, not 1"):
-        Model(names=(), columns=(), scaling=FittedScaling("minmax", (0.0,), (1.0,)))
 
 
 @pytest.mark.parametrize("ranker", [RankSVM(), LambdaMART(20), SingleFeatures(n_features_to_select=3)])
@@ -351,16 +310,6 @@ def test_a_fitted_scaling_goes_with_the_model_and_is_applied_to_raw_values(data,
     others = raw.X.copy()
     others[:, ~ranker.support_] = np.nan  # no feature of the model
     np.testing.assert_array_equal(again.scores(others), ranker.predict(raw.X))
-
-
-def test_the_text_of_a_scaled_model():
-    stored = stored_scaled()
-    assert stored["scaling"] == {"kind": "standard", "offset": [0.5, -1.0], "scale": [2.0, 1e-3]}
-    assert stored["missing"] == 0.0
-    model = Model.from_json(json.dumps(stored))
-    X = np.zeros((2, 6))
-    X[:, [2, 5]] = [[2.5, -1.0], [0.5, -0.998]]
-    np.testing.assert_allclose(model.scores(X), [0.5, -2.0], rtol=1e-12)
 
 
 def test_missing_values_follow_the_rule_of_the_training_data():

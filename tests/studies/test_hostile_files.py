@@ -12,7 +12,7 @@ from moerank.studies.result import read_result
 from moerank.studies.run_fold import run_fold
 from moerank.studies.study import Study
 
-WORDS = ["hostile.module:attack", "../../hostile", "hostile\n!!python/object/apply:os.system", "hostile\0"]
+WORDS = ["hostile.module:attack", "../../hostile"]
 
 EVERYTHING = """
 name = "mine"

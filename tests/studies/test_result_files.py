@@ -66,7 +66,7 @@ def test_model_ranks_like_the_chosen_member(tiny_result, tiny_problem, tmp_path)
 
 def test_an_unreadable_result_is_named(tmp_path):
     (tmp_path / "result.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"result\.json: not a result of this version.*--out"):
+    with pytest.raises(ValueError, match=r"result\.json: not written by this version.*--out"):
         read_result(tmp_path)
 
 

@@ -66,21 +66,3 @@ def test_data_that_came_scaled_are_remembered(tiny_problem):
     result = run_fold(with_settings(tiny_problem, {"data.scaled": "query"}), solver="rankrls")
     assert json.loads(result.to_json())["scaling"] == {"kind": "query"}
     assert Result.from_json(result.to_json()).scaling == PER_QUERY
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"scaling": {"kind": "minmax"}}, r"scaling\.minmax\.offset: Field required"),
-        ({"scaling": {"kind": "query", "offset": [1.0]}}, r"scaling\.query\.offset: Unexpected keyword argument"),
-        ({"scaling": {"kind": "robust"}}, "scaling: Input tag 'robust'"),
-        ({"scaling": {"kind": "minmax", "offset": [0.0] * 20, "scale": [0.0] * 20}}, "offset 0.0 and scale 0.0"),
-        ({"missing": "query-max"}, "missing"),
-        ({"missing": True}, "missing"),
-    ],
-)
-def test_damaged_scalings_are_refused(tiny_result, change, message):
-    assert len(tiny_result.feature_names) == 20
-    document = json.loads(tiny_result.to_json()) | change
-    with pytest.raises(ValueError, match=f"not a result of this version of moerank .*{message}"):
-        Result.from_json(json.dumps(document))

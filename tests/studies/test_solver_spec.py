@@ -10,7 +10,7 @@ VALID = 'name = "mine"\n[data]\nsource = "planted"\n'
 @pytest.mark.parametrize("name", sorted(RUN_ARGUMENTS))
 def test_what_belongs_to_a_run_is_refused_wherever_a_method_is_described(name, tmp_path):
     path = tmp_path / "mine.toml"
-    sentence = rf"{name} belongs to a run, not to a method: .*"
+    sentence = rf"{name} belongs to a run, not to a method; .*"
     for table in ("solver", "backend"):
         path.write_text(f'{VALID}[{table}.parameters]\nalpha = 1.0\n{name} = "warm"\n')
         with pytest.raises(ValueError, match=rf"^{path}: \[{table}\] parameters: {sentence}"):

@@ -134,7 +134,7 @@ def test_folders_without_a_study_are_refused(tmp_path):
     with pytest.raises(ValueError, match="holds no study; moerank study makes one"):
         Study.load(tmp_path)
     (tmp_path / "study.json").write_text('{"format": 1, "moerank": "0.0.9", "grids": []}')
-    with pytest.raises(ValueError, match=r"format 1, written by moerank 0\.0\.9"):
+    with pytest.raises(ValueError, match="the file has format 1"):
         Study.load(tmp_path)
 
 

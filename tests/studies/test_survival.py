@@ -18,10 +18,8 @@ from helpers.small_disk import small_disk  # noqa: F401
 from helpers.study_files import contents
 
 import moerank
-from moerank.studies.cells import Store
 from moerank.studies.result import Result
-from moerank.studies.solver import Solver
-from moerank.studies.study import Cell, Study
+from moerank.studies.study import Study
 
 SOLVERS = "fsmrank,ranksvm-primal,mofsrank"
 PAGE = 4096
@@ -245,31 +243,3 @@ def test_a_study_that_is_ended_leaves_no_process_and_goes_on(
         assert (program, len(again)) == ("moerank", len(slow(study)))
     assert run(*again)[0] == 0
     assert contents(study) == contents(slow_undisturbed)
-
-
-def test_what_a_killed_process_was_writing_is_removed_and_what_another_writes_is_not(tiny_problem, tmp_path):
-    dead, alive = (Cell(tiny_problem, fold, Solver(name="rankrls"), 0) for fold in (1, 2))
-    with Store(tmp_path):
-        pass
-    remains = [
-        tmp_path / f".study.json.{0:016x}.tmp",
-        *(tmp_path / part / f".{dead.key}.json.{1:016x}.tmp" for part in ("cells", "failures")),
-    ]
-    in_work = tmp_path / "cells" / f".{alive.key}.json.{2:016x}.tmp"
-    for path in [*remains, in_work]:
-        path.write_text("half")
-    script = (
-        "import fcntl, sys; claim = open(sys.argv[1], 'w')\n"
-        "fcntl.flock(claim, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()"
-    )
-    command = [sys.executable, "-c", script, str(tmp_path / ".claims" / alive.key)]
-    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert other.stdout.readline() == "held\n"
-    with Store(tmp_path) as store:
-        assert [path for path in [*remains, in_work] if path.exists()] == [in_work]
-        assert not store.claim(alive)
-    other.communicate("")
-    with Store(tmp_path) as store:
-        assert not in_work.exists()
-        assert store.claim(alive) and not store.claim(alive)  # nor twice by one process
-    assert not list((tmp_path / ".claims").iterdir())

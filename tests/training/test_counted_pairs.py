@@ -5,11 +5,9 @@ import pytest
 from helpers.pair_problems import differences, minimum, pair_objective
 
 from moerank.data import RankingData
-from moerank.training.counted import CountedPairs
-from moerank.training.listed import ListedPairs
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
-from moerank.training.pairs import solve_pairs
+from moerank.training.pairs import CountedPairs, ListedPairs, solve_pairs
 
 CASES = [(SQUARED_HINGE, UNIT), (SQUARED, UNIT), (SQUARED, DIFFERENCE)]
 
@@ -62,7 +60,7 @@ def test_each_individual_reaches_its_minimum(data, loss, target, own):
     units = {"document": rng.random((9, data.n_documents)) < 0.6, "query": rng.random((9, data.n_queries)) < 0.5}
     problem = CountedPairs(data, target)
     model = problem.model(loss, 5.0)
-    W, reached = problem.solve_population(loss, 5.0, model, Masks(features, own, None, units.get(own)), tolerance=1e-9)
+    W, reached = problem.solve_population(model, Masks(features, own, None, units.get(own)), tolerance=1e-9)
     assert reached.all()
     assert not W[~features].any()
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
@@ -75,7 +73,7 @@ def test_each_individual_reaches_its_minimum(data, loss, target, own):
         best, objective = least(data, kept, features[i], 5.0, loss, target)
         assert objective(w) <= best * (1 + 1e-7)
         alone = Masks(features[[i]], own, None, units[own][[i]] if own in units else None)
-        np.testing.assert_array_equal(problem.solve_population(loss, 5.0, model, alone, tolerance=1e-9)[0][0], w)
+        np.testing.assert_array_equal(problem.solve_population(model, alone, tolerance=1e-9)[0][0], w)
 
 
 def test_a_bad_start_ends_at_the_same_minimum(data):

@@ -3,9 +3,9 @@ import pytest
 from helpers.pair_problems import minimum, pair_objective
 
 from moerank.data import RankingData, make_planted
-from moerank.training.listed import ListedPairs
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
+from moerank.training.pairs import ListedPairs
 
 TARGETS = {"unit": UNIT, "difference": DIFFERENCE}
 LOSSES = {"squared": SQUARED, "hinge": SQUARED_HINGE}
@@ -46,17 +46,6 @@ def explicit(data, keep, target):
 def residual(loss, d):
     """Half the slope of the loss."""
     return np.maximum(0.0, d) if loss.one_sided else d
-
-
-def test_it_holds_the_documents_that_its_pairs_join(data):
-    keep = np.zeros(len(data.pairs), bool)
-    keep[[3, 40, 41]] = True
-    problem = ListedPairs(data, keep)
-    assert len(problem) == 3
-    assert len(problem.X) == len(np.unique([data.pairs.better[keep], data.pairs.worse[keep]]))
-    np.testing.assert_allclose(
-        problem.X[problem.pairs.better] - problem.X[problem.pairs.worse], explicit(data, keep, UNIT)[0], atol=1e-15
-    )
 
 
 def test_gram_matrix_and_moment_are_means_over_explicit_pairs(data, keep, target):
@@ -124,7 +113,7 @@ def test_populations_reach_the_minimum_of_each_individual(data, keep, target, lo
     problem = ListedPairs(data, keep, target)
     model = problem.model(loss, C)
     W, converged = problem.solve_population(
-        loss, C, model, Masks(features, own=masks if own_pairs else None), tolerance=tolerance
+        model, Masks(features, own=masks if own_pairs else None), tolerance=tolerance
     )
     np.testing.assert_array_equal(converged, np.ones(n_individuals, bool), strict=True)
     assert not W[~features].any()
@@ -142,7 +131,7 @@ def test_individuals_that_are_far_from_the_common_model_say_that_they_were_not_s
     masks = np.random.default_rng(6).random((21, len(problem))).argsort(axis=1) < sizes[:, None]
     features = np.ones((21, data.n_features), bool)
     model = problem.model(SQUARED_HINGE, C)
-    W, converged = problem.solve_population(SQUARED_HINGE, C, model, Masks(features, own=masks), tolerance=1e-7)
+    W, converged = problem.solve_population(model, Masks(features, own=masks), tolerance=1e-7)
     excess = []
     for w, mask in zip(W, masks, strict=True):
         own = ListedPairs(data, mask)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import mmap
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -60,6 +61,12 @@ def as_precision(dtype: DTypeLike) -> Precision:
         if np.dtype(dtype) == precision:
             return precision
     raise ValueError(f"dtype must be float32 or float64, not {np.dtype(dtype)}")
+
+
+def zeros(n_rows: int, width: int, dtype: DTypeLike) -> Floats:
+    """Return a table of zeros whose memory goes back to the system as soon as it is freed."""
+    memory = mmap.mmap(-1, max(1, n_rows * width * np.dtype(dtype).itemsize))
+    return np.frombuffer(memory, dtype, n_rows * width).reshape(n_rows, width)
 
 
 def joined(pieces: list[Floats], width: int, dtype: DTypeLike) -> Floats:

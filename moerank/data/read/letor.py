@@ -32,6 +32,7 @@ from moerank.data.read import (
     report_reading,
     shortened,
     unpacked,
+    zeros,
 )
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.kernels.letor_text import read_lines
@@ -198,7 +199,7 @@ class _Parser:
             size = f"a table of {self._n_rows + n_lines:,} or more documents × {width:,} features"
             n_bytes = width * self.dtype.itemsize + 16
             check_room(f"{self.path}, line {self._n_lines + 1}: {size}", (self._n_rows + n_lines) * n_bytes)
-            values = np.zeros((n_lines, width), self.dtype)
+            values = zeros(n_lines, width, self.dtype)
             settings = (self.limit, self._largest, self.counts_file is None)
             at, n_rows, widest, n_hard = read_lines(np.frombuffer(text, np.uint8), end, values, rows, hard, *settings)
             if widest <= width:

@@ -40,6 +40,7 @@ from moerank.data.read import (
     report_offset,
     report_reading,
     unpacked,
+    zeros,
 )
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.files import Json, cannot_write, open_regular, replacing
@@ -338,7 +339,7 @@ def _read(
         n_bytes = (n_rows + batch.num_rows) * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
         check_room(f"{path}: {n_rows + batch.num_rows:,} rows of {n_features:,} features", n_bytes)
         features = batch.select(list(columns.features))
-        pieces.append(np.empty((n_features, batch.num_rows), dtype).T)
+        pieces.append(zeros(n_features, batch.num_rows, dtype).T)
         for name, column, target in zip(columns.features, features.columns, pieces[-1].T, strict=True):
             _fill(target, _numbers(column, path, name, given=columns.given), name, n_rows, nulls=nulls)
         others.append(batch.select(columns.all[:-n_features]))

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.panels import Look, errors_noted, panels_figure, two_of
 from moerank.solvers import BASES, ablations
+from moerank.statistics import LEVEL
 from moerank.studies.comparison import against_reference
 from moerank.studies.results import NoResultsError, Results, mean_by_size
-from moerank.verdict import LEVEL
 
 FRONTS, TRAINING, TEST = (
     "Fronts of fold {}, first seed",

@@ -1,0 +1,272 @@
+"""Problems that are made on the spot: digits, planted features, and the web."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from moerank.data import (
+    load_digits_fold,
+    load_web_fold,
+    make_planted,
+    make_web,
+    split_fold,
+)
+from moerank.data.embedded import BLOCK
+
+
+@pytest.mark.parametrize(
+    ("parts", "factor", "dtype", "integers", "digest"),
+    [
+        (lambda: load_digits_fold(1), 16, "<i8", ["y"], "b60cd6697c429331"),
+        (lambda: [make_planted().data], 1, "<f8", ["y"], "848394511b26df11"),
+        (lambda: [make_web()], 1, "<f4", ["y", "qid"], "0a35e55b9804d310"),
+    ],
+)
+def test_default_problems_never_change(parts, factor, dtype, integers, digest):
+    stored = hashlib.sha256()
+    for part in parts():
+        stored.update(np.ascontiguousarray(part.X * factor, dtype=dtype).tobytes())
+        for name in integers:
+            stored.update(getattr(part, name).astype("<i8").tobytes())
+    assert stored.hexdigest()[:16] == digest
+
+
+def test_seeds_differ():
+    assert (load_digits_fold(1, seed=0)[0].X != load_digits_fold(1, seed=1)[0].X).any()
+    first, second = make_web(5, seed=0), make_web(5, seed=2**64 - 1)
+    assert first.X[0, 0] != second.X[0, 0]
+    assert first.feature_names != second.feature_names
+
+
+@pytest.mark.parametrize(
+    ("make", "argument", "value"),
+    [
+        *((load_digits_fold, "fold", value) for value in (0, 6, "5")),
+        *((load_digits_fold, "n_queries", value) for value in (4, 1798, 5.0)),
+        *((load_digits_fold, "n_documents", value) for value in (1, 1797, True)),
+        (load_digits_fold, "seed", None),
+        *((make_planted, "n_queries", value) for value in (0, "5")),
+        *((make_planted, "n_documents", value) for value in (1, 5.0)),
+        *((make_planted, "n_relevant", value) for value in (0, True)),
+        *((make_planted, "n_redundant", value) for value in (-1, None)),
+        *((make_planted, "n_noise", value) for value in (-1, "5")),
+        *((make_planted, "noise", value) for value in (-0.1, np.nan, np.inf)),
+        (make_planted, "n_labels", 1),
+    ],
+)
+def test_numbers_out_of_range_are_refused(make, argument, value):
+    with pytest.raises(ValueError, match=f"{argument} (must |is )"):
+        make(**{argument: value})
+
+
+def test_sizes_labels_and_names_of_the_default_problem():
+    train, vali, test = load_digits_fold(1)
+    assert [part.n_queries for part in (train, vali, test)] == [90, 30, 30]
+    for part in (train, vali, test):
+        assert set(np.diff(part.offsets)) == {100}
+        assert set(np.unique(part.y)) == {0, 1}
+        relevant = np.add.reduceat(part.y, part.offsets[:-1])
+        assert relevant.min() >= 1
+        assert 9 < relevant.mean() < 11
+        assert part.X.min() == 0.0
+        assert part.X.max() == 1.0
+    assert train.feature_names[:2] == ("row 1 column 1", "row 1 column 2")
+    assert train.feature_names[8] == "row 2 column 1"
+    assert train.feature_names[63] == "row 8 column 8"
+
+
+def test_documents_are_other_images_compared_with_the_query_image():
+    """One image alone, taken as the query, explains the features as similarities to other images, and the labels."""
+    images, digits = load_digits(return_X_y=True)
+    _, _, test = load_digits_fold(1, n_queries=5, n_documents=30)
+    found = []
+    for query in range(len(images)):
+        similarity = 1.0 - np.abs(images - images[query]) / 16.0
+        if (similarity == test.X[0]).all(axis=1).any():
+            where = (similarity[:, None] == test.X).all(axis=2)
+            if where.any(axis=0).all():
+                found.append((query, where.argmax(axis=0)))
+    ((query, documents),) = found
+    assert len(set(documents)) == 30
+    assert query not in documents
+    np.testing.assert_array_equal(digits[documents] == digits[query], test.y == 1)
+
+
+def test_folds_share_the_queries_and_deal_them_in_turn():
+    folds = [load_digits_fold(fold, n_queries=10, n_documents=20) for fold in range(1, 6)]
+    assert [sorted(set(test.qid)) for _, _, test in folds] == [[9, 10], [1, 2], [3, 4], [5, 6], [7, 8]]
+    for query in range(1, 11):
+        rows = [part.X[part.qid == query] for fold in folds for part in fold if (part.qid == query).any()]
+        assert len(rows) == 5
+        for other in rows[1:]:
+            np.testing.assert_array_equal(rows[0], other)
+
+
+def test_sizes_names_and_roles_of_planted_features():
+    problem = make_planted(n_queries=7, n_documents=11, n_relevant=3, n_redundant=5, n_noise=4, seed=2)
+    data = problem.data
+    assert data.X.shape == (77, 12)
+    assert set(np.diff(data.offsets)) == {11}
+    assert data.X.min() >= 0.0
+    assert data.X.max() < 1.0
+    assert set(data.feature_names) == {
+        *("relevant 1", "relevant 2", "relevant 3", "noise 1", "noise 2", "noise 3", "noise 4"),
+        *("redundant 1 of 1", "redundant 1 of 2", "redundant 1 of 3", "redundant 2 of 1", "redundant 2 of 2"),
+    }
+    for name, source, relevant in zip(data.feature_names, problem.source, problem.relevant, strict=True):
+        assert relevant == name.startswith("relevant")
+        if name.startswith("noise"):
+            assert source == -1
+        else:
+            assert data.feature_names[source] == f"relevant {name.split()[-1]}"
+
+
+def test_columns_are_made_as_their_roles_say():
+    problem = make_planted(n_queries=200, n_documents=25, n_relevant=4, n_redundant=6, n_noise=5)
+    correlation = np.corrcoef(problem.data.X.T)
+    expected = np.eye(15)
+    for f in range(15):
+        for g in range(15):
+            if f != g and problem.source[f] == problem.source[g] >= 0:
+                # cov(0.8 a + 0.2 b, a) over its standard deviations, squared where both are redundant
+                cosine = 0.8 / np.hypot(0.8, 0.2)
+                expected[f, g] = cosine if problem.relevant[f] or problem.relevant[g] else cosine**2
+    np.testing.assert_allclose(correlation, expected, atol=0.06)
+
+
+def test_without_noise_the_relevant_features_alone_order_the_documents():
+    problem = make_planted(n_queries=20, n_documents=30, n_labels=4, noise=0.0)
+    data = problem.data
+    utility = data.X[:, problem.relevant].mean(axis=1)
+    assert (utility[data.pairs.better] > utility[data.pairs.worse]).all()
+    for query in range(20):
+        labels = data.y[data.offsets[query] : data.offsets[query + 1]]
+        assert [int((labels >= label).sum()) for label in range(1, 4)] == [8, 2, 1]
+
+
+def test_noise_disturbs_the_order_but_not_the_counts_of_labels():
+    still, disturbed = (make_planted(noise=noise, seed=3) for noise in (0.0, 0.4))
+    np.testing.assert_array_equal(still.data.X, disturbed.data.X)
+    assert 0.02 < (still.data.y != disturbed.data.y).mean() < 0.5
+    np.testing.assert_array_equal(np.bincount(still.data.y), np.bincount(disturbed.data.y))
+
+
+def test_a_table_beyond_the_limit_is_refused_before_it_is_made(monkeypatch):
+    with pytest.raises(ValueError, match=r"10 queries of 10 documents with 100,000,000,015 features would take .* GiB"):
+        make_planted(10, 10, n_noise=10**11)
+    rows, features = 1000, 30
+    needed = (8 * rows + features * (3 * 8 * rows + 100)) / 2**30
+    monkeypatch.setenv("MOERANK_MEMORY", str(needed * 0.999))
+    with pytest.raises(ValueError, match="raise the limit with the environment variable MOERANK_MEMORY, in GiB"):
+        make_planted(100, 10)
+    monkeypatch.setenv("MOERANK_MEMORY", str(needed * 1.001))
+    assert make_planted(100, 10).data.n_documents == rows
+
+
+@pytest.fixture(scope="module")
+def web():
+    return make_web(1000, seed=3)
+
+
+def test_shape_sizes_and_labels(web):
+    lengths = np.diff(web.offsets)
+    assert web.n_features == 136
+    assert abs(lengths.mean() - 115) < 8  # its standard error is 2.4
+    assert abs(np.log(lengths).std() - 0.6) < 0.05
+    shares = np.bincount(web.y) / web.n_documents
+    np.testing.assert_allclose(shares, [0.52, 0.32, 0.13, 0.02, 0.01], atol=0.02)
+    assert web.qid[web.offsets[:-1]].tolist() == list(range(1, 1001))
+
+
+def columns(web, kind):
+    named = {name: column for column, name in enumerate(web.feature_names) if name.startswith(kind + " ")}
+    return web.X[:, [named[name] for name in sorted(named, key=lambda name: int(name.split()[-1]))]].astype(float)
+
+
+def test_kinds_of_features_are_what_is_said_of_them(web):
+    informative, tails, counts = (columns(web, kind) for kind in ("informative", "tail", "count"))
+    sizes = [columns(web, kind).shape[1] for kind in ("informative", "copy", "uniform", "tail", "count", "query")]
+    assert sizes == [20, 40, 30, 24, 18, 4]
+    for values in (informative, columns(web, "copy"), columns(web, "uniform")):
+        assert (values >= 0).all() and (values < 1).all()
+        np.testing.assert_allclose(values.mean(axis=0), 0.5, atol=0.01)
+    # P(tail > t) = (1 + 10 t)^-2 and P(count >= c) = (1 + c)^-2
+    for limit in (0.1, 1.0, 3.0):
+        np.testing.assert_allclose((tails > limit).mean(), (1 + 10 * limit) ** -2, rtol=0.1)
+    for limit in (1, 5, 30):
+        np.testing.assert_allclose((counts >= limit).mean(), (1 + limit) ** -2.0, rtol=0.1)
+    assert np.array_equal(counts, np.floor(counts))
+    of_query = columns(web, "query")
+    assert np.array_equal(of_query, np.repeat(of_query[web.offsets[:-1]], np.diff(web.offsets), axis=0))
+    assert set(np.unique(of_query)) == set(range(16))
+
+
+def test_copies_are_correlated_with_what_they_copy_and_nothing_else_is(web):
+    names = web.feature_names
+    correlation = np.corrcoef(web.X.T.astype(float))
+    cosines = {"1": 0.9 / np.hypot(0.9, 0.1), "2": 0.6 / np.hypot(0.6, 0.4)}
+    for f, name in enumerate(names):
+        kind, *words = name.split()
+        for g, other in enumerate(names):
+            expected = 0.0
+            if kind == "copy" and other.startswith("informative "):
+                expected = cosines[words[0]] * (words[2] == other.split()[1])
+            elif not (kind in ("informative", "uniform") and other.split()[0] in ("informative", "uniform") and f != g):
+                continue
+            assert abs(correlation[f, g] - expected) < 0.02
+
+
+def test_labels_follow_the_utility_that_is_documented(web):
+    """The weights of least squares within queries are proportional to .85^(j-1), and 0 for what is not informative."""
+    X = np.hstack([columns(web, "informative"), columns(web, "uniform")])
+    starts, lengths = web.offsets[:-1], np.diff(web.offsets)
+    X -= np.repeat(np.add.reduceat(X, starts) / lengths[:, None], lengths, axis=0)
+    y = web.y - np.repeat(np.add.reduceat(web.y, starts) / lengths, lengths)
+    weights = np.linalg.lstsq(X, y, rcond=None)[0]
+    expected = np.append(0.85 ** np.arange(20), np.zeros(30))
+    np.testing.assert_allclose(weights / weights[0], expected, atol=0.03)
+
+
+@pytest.mark.parametrize("n_queries", [1, BLOCK - 1, BLOCK, BLOCK + 7])
+def test_fewer_queries_are_the_beginning_of_more(web, n_queries):
+    fewer = make_web(n_queries, seed=3)
+    assert np.array_equal(fewer.offsets, web.offsets[: n_queries + 1])
+    assert np.array_equal(fewer.X, web.X[: fewer.n_documents])
+    assert np.array_equal(fewer.y, web.y[: fewer.n_documents])
+
+
+@pytest.mark.parametrize("fold", range(1, 6))
+def test_folds_of_the_web_are_those_that_splitting_makes(fold):
+    whole = split_fold(make_web(203, seed=1), fold)
+    for part, expected in zip(load_web_fold(fold, n_queries=203, seed=1), whole, strict=True):
+        assert np.array_equal(part.X, expected.X)
+        assert np.array_equal(part.y, expected.y)
+        assert np.array_equal(part.qid, expected.qid)
+        assert (part.name, part.given_names) == (expected.name, expected.given_names)
+
+
+def test_double_precision_holds_the_same_values():
+    single, double = make_web(5), make_web(5, dtype=np.float64)
+    assert (single.X.dtype, double.X.dtype) == (np.float32, np.float64)
+    assert np.array_equal(single.X, double.X)
+    assert load_web_fold(1, n_queries=5, dtype=np.float64)[2].X.dtype == np.float64
+
+
+def test_web_problems_that_cannot_be_are_refused(monkeypatch):
+    with pytest.raises(ValueError, match="n_queries must be at least 1, not 0"):
+        make_web(0)
+    with pytest.raises(ValueError, match="seed must be at most "):
+        make_web(1, seed=2**64)
+    with pytest.raises(ValueError, match="dtype must be float32 or float64, not int32"):
+        make_web(1, dtype=np.int32)
+    with pytest.raises(ValueError, match="fold must be at most 5, not 6"):
+        load_web_fold(6)
+    with pytest.raises(ValueError, match="web: 4 queries cannot be dealt into 5 parts"):
+        load_web_fold(1, n_queries=4)
+    with pytest.raises(ValueError, match="10,000,000 queries of 115 documents with 136 features would take "):
+        make_web(10**7)
+    monkeypatch.setenv("MOERANK_MEMORY", "0.01")
+    with pytest.raises(ValueError, match=r"the limit is 0\.01 GiB"):
+        load_web_fold(1, n_queries=300)

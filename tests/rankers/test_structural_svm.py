@@ -1,0 +1,133 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from helpers.pair_problems import differences
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+from moerank.data import RankingData
+from moerank.metrics import MAP
+from moerank.rankers import SVMMAP, RankSVMStruct
+
+
+def explicit_objective(w, data, C):
+    return 0.5 * w @ w + C / data.n_queries * np.maximum(0.0, 1.0 - differences(data) @ w).sum()
+
+
+@pytest.mark.parametrize("C", [1e-4, 0.003, 0.1])
+def test_objective_equals_linear_svc_on_explicit_pairs(noisy_data, C):
+    D = differences(noisy_data)
+    sign = np.random.default_rng(0).choice([-1.0, 1.0], len(D))  # two classes: turn half of the pairs round
+    svc = LinearSVC(loss="hinge", C=C / noisy_data.n_queries, fit_intercept=False, tol=1e-9, max_iter=10**6)
+    reference = svc.fit(D * sign[:, None], sign).coef_[0]
+    ranker = RankSVMStruct(C=C, eps=1e-7).fit(noisy_data)
+    best = explicit_objective(reference, noisy_data, C)
+    assert explicit_objective(ranker.coef_, noisy_data, C) == pytest.approx(best, rel=1e-6)
+    default = RankSVMStruct(C=C).fit(noisy_data)
+    assert explicit_objective(default.coef_, noisy_data, C) == pytest.approx(best, rel=1e-5)
+
+
+def test_queries_without_pairs_count_in_the_mean(noisy_data):
+    idle = RankingData(
+        np.vstack([noisy_data.X, np.random.default_rng(2).random((5, noisy_data.n_features))]),
+        np.append(noisy_data.y, np.zeros(5, int)),
+        np.append(noisy_data.qid, [100, 100, 101, 102, 102]),
+    )
+    C = 0.01
+    more = C * idle.n_queries / noisy_data.n_queries
+    np.testing.assert_allclose(
+        RankSVMStruct(C=more, eps=1e-8).fit(idle).coef_, RankSVMStruct(C=C, eps=1e-8).fit(noisy_data).coef_, atol=1e-4
+    )
+
+
+def test_tuning_on_shared_planes_chooses_what_single_fits_choose(noisy_data):
+    rng = np.random.default_rng(3)
+    validation = RankingData(
+        noisy_data.X + rng.normal(scale=0.1, size=noisy_data.X.shape), noisy_data.y, noisy_data.qid
+    )
+    grid = [{"C": C} for C in (10.0, 1e-6, 1e-3, 0.1)]
+    single = [MAP().score(validation, RankSVMStruct(**entry).fit(noisy_data).predict(validation.X)) for entry in grid]
+    chosen = RankSVMStruct().tune(noisy_data, validation, grid).get_params()["C"]
+    assert chosen == grid[int(np.argmax(single))]["C"]
+    candidates = [RankSVMStruct(**entry) for entry in grid]
+    scores = RankSVMStruct()._candidate_scores(noisy_data, validation, candidates)
+    for column, entry in zip(scores.T, grid, strict=True):
+        np.testing.assert_allclose(column, RankSVMStruct(**entry).fit(noisy_data).predict(validation.X), atol=0.05)
+
+
+def test_an_early_end_is_told_with_its_remedy():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 4)), rng.integers(0, 3, 60)
+    with pytest.warns(ConvergenceWarning, match="RankSVMStruct stopped within .* after max_iter=2 .*; raise max_iter"):
+        RankSVMStruct(C=10.0, max_iter=2).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="rounding allows no better .*; scale them"):
+        RankSVMStruct(C=10.0).fit(X * [1e-8, 1.0, 1e4, 1e8], y)
+
+
+@pytest.fixture(scope="module")
+def small_data():
+    """Four queries of four or five documents, one of them without an irrelevant document."""
+    rng = np.random.default_rng(0)
+    sizes = [5, 4, 3, 5]
+    y = np.array([0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 0])
+    X = rng.random((17, 3)) + 0.3 * y[:, None] * rng.random(3)
+    return RankingData(X, y, np.repeat(np.arange(4), sizes))
+
+
+def all_constraints(data):
+    """For each query with both kinds, the rows wᵀδ ≥ Δ − ξ of all its rankings."""
+    queries = []
+    for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        X, relevant = data.X[begin:end], data.y[begin:end] > 0
+        if relevant.all() or not relevant.any():
+            continue
+        D = X[relevant][:, None, :] - X[~relevant][None, :, :]
+        rows = []
+        for order in permutations(range(len(X))):
+            rank = np.argsort(order)
+            wrong = rank[relevant][:, None] > rank[~relevant][None, :]
+            hits = relevant[list(order)]
+            loss = 1.0 - np.mean((hits.cumsum() / np.arange(1, len(hits) + 1))[hits])
+            rows.append(np.append(2.0 * D[wrong].sum(axis=0) / wrong.size, loss))
+        queries.append(np.unique(np.array(rows).round(13), axis=0))
+    return queries
+
+
+def objective_of_rankings(w, queries, C):
+    return 0.5 * w @ w + C * np.mean([(rows[:, -1] - rows[:, :-1] @ w).max() for rows in queries])
+
+
+@pytest.mark.parametrize("C", [0.3, 5.0, 100.0])
+def test_minimum_is_that_of_the_problem_with_all_rankings_and_a_slack_for_each_query(small_data, C):
+    queries = all_constraints(small_data)
+    assert len(queries) == 3
+    n = small_data.n_features
+    blocks = [np.hstack([rows[:, :-1], np.tile(np.eye(3)[q], (len(rows), 1))]) for q, rows in enumerate(queries)]
+    A, b = np.vstack(blocks), np.concatenate([rows[:, -1] for rows in queries])
+    result = minimize(
+        lambda v: 0.5 * v[:n] @ v[:n] + C * v[n:].mean(),
+        np.append(np.zeros(n), np.ones(3)),
+        jac=lambda v: np.append(v[:n], np.full(3, C / 3)),
+        constraints=[{"type": "ineq", "fun": lambda v: A @ v - b, "jac": lambda v: A}],
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    assert result.status in (0, 8)  # 8: rounding allows no further decrease
+    ranker = SVMMAP(C=C, eps=1e-9).fit(small_data)
+    value = objective_of_rankings(ranker.coef_, queries, C)
+    assert value == pytest.approx(objective_of_rankings(result.x[:n], queries, C), rel=1e-7)
+    assert ranker.gap_ <= C * 1e-9
+    rough = SVMMAP(C=C, eps=0.05).fit(small_data)
+    assert -1e-9 <= objective_of_rankings(rough.coef_, queries, C) - value <= rough.gap_ + 1e-9 <= C * 0.05 + 1e-9
+
+
+def test_grades_above_zero_make_no_difference(noisy_data):
+    binary = RankingData(noisy_data.X, noisy_data.y > 0, noisy_data.qid)
+    np.testing.assert_array_equal(SVMMAP().fit(noisy_data).coef_, SVMMAP().fit(binary).coef_)
+
+
+def test_a_single_relevance_in_every_query_is_refused():
+    with pytest.raises(ValueError, match="no query has both relevant documents"):
+        SVMMAP().fit([[0.1], [0.4], [0.3]], [1, 2, 1])
