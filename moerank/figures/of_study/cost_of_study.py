@@ -7,13 +7,15 @@ beats in both are filled and joined.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from moocore import is_nondominated
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import MOST_LINES, Look, by_family, errors_noted, non_dominated, panels_figure
+from moerank.figures.panels import MOST_LINES, Look, by_family, errors_noted, panels_figure
 from moerank.figures.style import GREY, far_below, put_log_scale
 
 LEAST = 1e-3
@@ -35,7 +37,8 @@ def cost_figure(view: View) -> Figure:
     by_solver, metric = view.results.by_solver(), view.metric
     means = view.results.means()
     points = {s: (max(LEAST, mean.mean("seconds")[0]), mean.mean(f"test {metric}")[0]) for s, mean in means.items()}
-    best = [list(points)[row] for row in non_dominated(np.array(list(points.values())) * (1.0, -1.0))]
+    unbeaten = is_nondominated(np.array(list(points.values())) * (1.0, -1.0))  # of equal ones the first
+    best = sorted(compress(points, unbeaten), key=points.__getitem__)
     poor = far_below({solver: value for solver, (_, value) in points.items()})
     values = [value for solver, (_, value) in points.items() if solver not in poor]
     edge = min(values) - 0.1 * (max(values) - min(values))
