@@ -167,7 +167,8 @@ def evenly_spaced(n: int, most: int) -> Integers:
 def spread_along_front(X: Mask, F: Matrix, most: int, *, include_all: bool) -> Mask:
     """Return at most `most` subsets (n_chosen, n_units) of a front, evenly spaced by size, the smallest first.
 
-    The size is the first column of F. With `include_all` the subset of all units is one of them, whether it is in the front or not.
+    The size is the first column of F. With `include_all` the subset of all units is one of them, whether it is in the
+    front or not.
     """
     room = most - 1 if include_all else most
     order = np.lexsort(F.T[::-1])
