@@ -19,7 +19,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 import moerank as mr
 from moerank.evolution import BIT_SEARCHES, make_algorithm, search
-from moerank.figures.panels import beside_first
+from moerank.figures.panels import apart_from_first
 from moerank.figures.style import WIDTH, in_style, put_title, save_figure
 from moerank.studies.problem import load_problem
 
@@ -102,7 +102,7 @@ def draw(problem, fold, seeds, evaluations):
         right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         right.set_xlim(grid[0], grid[-1])
         right.set_title(f"median and quartiles of {len(seeds)} seeds", loc="left")
-        _, finding = beside_first(volumes, largest=True)
+        _, finding = apart_from_first(volumes, largest=True)
         put_title(figure, f"{problem.name}, {evaluations:,} evaluations. {finding}", right)
     return figure
 

@@ -78,7 +78,7 @@ def small_searches(monkeypatch):
         return boosted(train, min(n_trees, 5), *others)
 
     searched = searches.search
-    monkeypatch.setattr(searches, "search", lambda *told, seed: searched(*told[:2], ("n_eval", 100), seed=seed % 3))
+    monkeypatch.setattr(searches, "search", lambda *given, seed: searched(*given[:2], ("n_eval", 100), seed=seed % 3))
     monkeypatch.setattr(sources, "load_digits_fold", few_digits)
     monkeypatch.setattr(lambda_mart, "boosted_trees", few_trees)
     monkeypatch.setattr(staged_search, "search_arguments", few)
@@ -115,14 +115,14 @@ def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
     """Do what a page says, block by block; return what its commands print."""
 
     def follow(page):
-        names, printed, told = {"__name__": "page"}, "", []
+        names, printed, outputs = {"__name__": "page"}, "", []
         for block in blocks(PAGES[page]):
-            place = f"{page}, line {block.line}"
+            where = f"{page}, line {block.line}"
             if block.file:
                 (tmp_path / block.file).write_text(block.text, encoding="utf-8")
             elif block.compared:
                 right = doctest.OutputChecker().check_output(block.text, printed, FLAGS)
-                assert right, f"{place}: what is printed is\n{printed}"
+                assert right, f"{where}: what is printed is\n{printed}"
             elif block.runs and block.kind == "python":
                 text = "\n" * block.line + block.text
                 linecache.cache[page] = len(text), None, text.splitlines(keepends=True), page  # as notebooks do
@@ -134,10 +134,10 @@ def follow(command, own_data, small_searches, undrawn, tmp_path, monkeypatch):
                     line = line.strip().removeprefix("- run: ").partition(" >> ")[0]  # of a job
                     if line.startswith("moerank "):
                         outcome = command(*shlex.split(line, comments=True)[1:])
-                        assert outcome.exit_code == 0, (place, line, outcome.stderr)
+                        assert outcome.exit_code == 0, (where, line, outcome.stderr)
                         printed = outcome.stdout
-                        told.append((line.split()[1], printed))
-        return told
+                        outputs.append((line.split()[1], printed))
+        return outputs
 
     with sklearn.config_context():  # which pages may change
         yield follow
@@ -163,8 +163,8 @@ def test_the_commands_of_the_experiments_run_on_a_small_problem(command, small_s
 
 
 def test_the_readme_does_what_it_says_of_own_data_and_their_export(follow, tmp_path):
-    told = follow("README.md")
-    assert [name for name, _ in told] == ["init", "run", "export"]
+    outputs = follow("README.md")
+    assert [name for name, _ in outputs] == ["init", "run", "export"]
     assert (tmp_path / "results" / "shop-fold1-seed0" / "result.json").is_file()
     assert (tmp_path / "results" / "shop-fold1-seed0" / "solr-features.json").is_file()
 

@@ -25,31 +25,31 @@ def fold():
 
 def test_excluded_columns_leave_the_data_tuning_and_reference_included(fold):
     train, vali, test = fold
-    kept = np.isin(train.feature_names, [train.feature_names[1], "noise 2"], invert=True)
+    allowed = np.isin(train.feature_names, [train.feature_names[1], "noise 2"], invert=True)
     solver = MOFSRank(**SMALL, limits=Limits(exclude=[1, "noise 2"])).fit(train, validation=vali)
-    without = MOFSRank(**SMALL).fit(train.with_features(kept), validation=vali.with_features(kept))
+    without = MOFSRank(**SMALL).fit(train.with_features(allowed), validation=vali.with_features(allowed))
     assert repr(solver.backend_) == repr(without.backend_)
-    np.testing.assert_array_equal(solver.front_coefs_[:, kept], without.front_coefs_)
-    assert not solver.front_coefs_[:, ~kept].any()
-    assert [tuple(np.flatnonzero(kept)[list(features)]) for features in without.front_["features"]] == solver.front_[
+    np.testing.assert_array_equal(solver.front_coefs_[:, allowed], without.front_coefs_)
+    assert not solver.front_coefs_[:, ~allowed].any()
+    assert [tuple(np.flatnonzero(allowed)[list(features)]) for features in without.front_["features"]] == solver.front_[
         "features"
     ].tolist()
-    np.testing.assert_array_equal(solver.predict(test.X), without.predict(test.X[:, kept]))
+    np.testing.assert_array_equal(solver.predict(test.X), without.predict(test.X[:, allowed]))
     assert solver.verdict_ == without.verdict_
-    assert solver.verdict(test).sentence == without.verdict(test.with_features(kept)).sentence
+    assert solver.verdict(test).sentence == without.verdict(test.with_features(allowed)).sentence
     assert "of 6 features" in solver.verdict(test).sentence
-    path, plain = solver.path(train), without.path(train.with_features(kept))
-    np.testing.assert_array_equal(path.feature_mask[:6, kept], plain.feature_mask)
+    path, plain = solver.path(train), without.path(train.with_features(allowed))
+    np.testing.assert_array_equal(path.feature_mask[:6, allowed], plain.feature_mask)
 
 
 def test_rankers_without_weights_know_excluded_columns_too(fold):
     train, vali, test = fold
     few = {**SMALL, "ensemble": False, "feature_selection": {"population": 6, "generations": 2}}
-    kept = np.arange(8) != 2
+    allowed = np.arange(8) != 2
     slow = RankerAdapter(RankRLS())
     solver = MOFSRank(slow, **few, limits={"exclude": [2]}).fit(train, validation=vali)
-    without = MOFSRank(slow, **few).fit(train.with_features(kept), validation=vali.with_features(kept))
-    np.testing.assert_array_equal(solver.predict(test.X), without.predict(test.X[:, kept]))
+    without = MOFSRank(slow, **few).fit(train.with_features(allowed), validation=vali.with_features(allowed))
+    np.testing.assert_array_equal(solver.predict(test.X), without.predict(test.X[:, allowed]))
 
 
 PRICES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
@@ -140,8 +140,8 @@ def test_limits_show_what_is_set_and_are_set_one_by_one():
 def test_every_way_to_give_limits_is_one_front(fold):
     train, vali, _ = fold
     prices = dict(zip(train.feature_names, PRICES, strict=True))
-    whole = Limits(max_features=3, max_cost=14.0, include="noise 1", costs=prices)
-    one = MOFSRank(**SMALL, limits=whole).fit(train, validation=vali)
+    limits = Limits(max_features=3, max_cost=14.0, include="noise 1", costs=prices)
+    one = MOFSRank(**SMALL, limits=limits).fit(train, validation=vali)
     two = MOFSRank(
         **SMALL, limits={"max_features": 3, "max_cost": 14.0, "include": [train.feature_names.index("noise 1")]}
     )

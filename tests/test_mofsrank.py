@@ -102,15 +102,15 @@ def test_the_logger_tells_of_each_stage_and_is_silent_by_default(fold, caplog, c
 
 
 def test_the_front_never_goes_backwards_unless_the_members_may_go(fold):
-    kept = fitted(fold)
+    solver = fitted(fold)
     left = fitted(fold, ensemble={**BUDGET, "keep_members": False})
     assert goes_backwards(left)  # the paper's rule: what follows can fail
-    assert not goes_backwards(kept)
+    assert not goes_backwards(solver)
     ensembles = {tuple(point) for point in left.fronts_["ensemble"]}
-    members = {tuple(point) for point in kept.fronts_["feature_selection"]}
-    assert {tuple(point) for point in kept.fronts_["ensemble"]} <= ensembles | members
-    first, last = kept.history_["ensemble"]["hypervolume"].iloc[[0, -1]]
-    assert kept.history_["feature_selection"]["hypervolume"].iloc[-1] <= first <= last
+    members = {tuple(point) for point in solver.fronts_["feature_selection"]}
+    assert {tuple(point) for point in solver.fronts_["ensemble"]} <= ensembles | members
+    first, last = solver.history_["ensemble"]["hypervolume"].iloc[[0, -1]]
+    assert solver.history_["feature_selection"]["hypervolume"].iloc[-1] <= first <= last
 
 
 def goes_backwards(solver):
@@ -145,14 +145,14 @@ def test_a_constant_feature_stays_if_a_limit_names_it(fold):
 
 
 def test_an_ablation_changes_one_thing(fold):
-    whole = fitted(fold)
+    complete = fitted(fold)
     for switches in ({"adaptive_mutation": False}, {"ensemble": False}):
         part = fitted(fold, **switches)
-        np.testing.assert_array_equal(part.fronts_["instance_selection"], whole.fronts_["instance_selection"])
+        np.testing.assert_array_equal(part.fronts_["instance_selection"], complete.fronts_["instance_selection"])
         if "ensemble" in switches:
-            np.testing.assert_array_equal(part.fronts_["feature_selection"], whole.fronts_["feature_selection"])
+            np.testing.assert_array_equal(part.fronts_["feature_selection"], complete.fronts_["feature_selection"])
     without_instances = fitted(fold, instance_selection=False)
-    first = [solver.history_["feature_selection"]["n_eval"][0] for solver in (whole, without_instances)]
+    first = [solver.history_["feature_selection"]["n_eval"][0] for solver in (complete, without_instances)]
     assert first[0] == first[1]
 
 
@@ -315,11 +315,11 @@ def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path):
     command = [sys.executable, "-c", textwrap.dedent(KILLED), str(memo), stage, str(generation)]
     assert subprocess.run(command, check=False, env=os.environ).returncode == -signal.SIGKILL
     assert sorted(os.listdir(tmp_path)) == sorted(f"memo.{name}" for name in STAGES[: STAGES.index(stage) + 1])
-    told = []
-    resumed = fitted(fold, memo=memo, resume=True, progress=lambda *call: told.append(call[::2]))
+    steps_after = []
+    resumed = fitted(fold, memo=memo, resume=True, progress=lambda *call: steps_after.append(call[::2]))
     same_bits(resumed, fitted(fold))
     steps = [(name, n_gen) for name in STAGES for n_gen in range(1, 7)]
-    assert told == steps[steps.index((stage, generation)) + 1 :]
+    assert steps_after == steps[steps.index((stage, generation)) + 1 :]
     # The memos stay: whoever keeps the result removes them.
     assert sorted(os.listdir(tmp_path)) == sorted(f"memo.{name}" for name in STAGES)
 
@@ -333,10 +333,10 @@ def test_the_memos_of_all_stages_know_the_data_by_one_digest(tmp_path, monkeypat
         lambda data, key, make: remember(data, key, lambda: (taken.append(data) if key == DIGEST else None) or make()),
     )
     MOFSRank(**SMALL, random_state=0, memo=tmp_path / "memo").fit(train)
-    whole = hashlib.blake2b(train.X.tobytes() + train.y.tobytes() + train.offsets.tobytes(), digest_size=16)
+    digest = hashlib.blake2b(train.X.tobytes() + train.y.tobytes() + train.offsets.tobytes(), digest_size=16)
     for stage in STAGES:
         header = json.loads((tmp_path / f"memo.{stage}").read_bytes().partition(b"\n")[0])
-        assert header["configuration"]["data"] == whole.hexdigest()
+        assert header["configuration"]["data"] == digest.hexdigest()
     assert taken == [train]
 
 

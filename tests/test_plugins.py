@@ -100,11 +100,11 @@ class Success(Metric):
         return hash(self.name)
 
     def values(self, data, scores):
-        found = np.empty((data.n_queries, scores.shape[1]))
+        values = np.empty((data.n_queries, scores.shape[1]))
         for query, (first, last) in enumerate(zip(data.offsets[:-1], data.offsets[1:])):
             order = np.argsort(-scores[first:last], axis=0, kind="stable")[: self.k]
-            found[query] = (data.y[first:last][order] > 0).any(axis=0)
-        return found
+            values[query] = (data.y[first:last][order] > 0).any(axis=0)
+        return values
 
 
 def read_lines(path, columns):

@@ -84,8 +84,8 @@ def test_score_is_the_metric_of_the_predictions(fold):
 def test_cross_validation_scores_whole_queries(fold, metric):
     X, y, qid = fold[0]
     cv, params = GroupKFold(3), {"qid": qid, "groups": qid}
-    found = cross_validate(mr.RankRLS(), X, y, cv=cv, scoring=metric.scorer(), params=params)
-    assert found["test_score"].tolist() == by_hand(mr.RankRLS(), metric, X, y, qid, cv)
+    validated = cross_validate(mr.RankRLS(), X, y, cv=cv, scoring=metric.scorer(), params=params)
+    assert validated["test_score"].tolist() == by_hand(mr.RankRLS(), metric, X, y, qid, cv)
     own = cross_val_score(mr.RankRLS(), X, y, cv=cv, params=params)
     assert own.tolist() == by_hand(mr.RankRLS(), mr.MAP(), X, y, qid, cv)
     other = cross_val_score(Ridge(), X, y, cv=cv, scoring=metric.scorer(), params=params)  # a ranker from elsewhere
@@ -230,7 +230,7 @@ def test_a_selection_is_a_step_among_columns_with_names(fold):
 
 def test_halving_spends_whole_queries(fold, routing):
     (X, y, qid), *_ = fold
-    found = HalvingGridSearchCV(
+    search = HalvingGridSearchCV(
         mr.QuerySample(mr.RankRLS()),
         {"ranker__alpha": [1e-3, 1e-1, 1e1]},
         resource="n_queries",
@@ -239,8 +239,8 @@ def test_halving_spends_whole_queries(fold, routing):
         cv=GroupKFold(2),
         scoring=mr.MAP().scorer(),
     ).fit(X, y, qid=qid, groups=qid)
-    assert found.n_resources_ == [4, 12]
-    best = found.best_estimator_
+    assert search.n_resources_ == [4, 12]
+    best = search.best_estimator_
     drawn = np.isin(qid, np.unique(qid)[np.sort(np.random.default_rng(0).permutation(len(np.unique(qid)))[:12])])
     alone = mr.RankRLS(alpha=best.ranker.alpha).fit(X[drawn], y[drawn], qid=qid[drawn])
     assert best.n_queries == 12

@@ -57,10 +57,6 @@ class RunFigure:
             return self.make(result)
 
 
-SectionName = Literal["results", "tests", "features", "ablations"]
-"""The sections of a report that have figures."""
-
-
 @dataclass(frozen=True)
 class View:
     """Selection of results for a figure: of one problem or all (None), of some solvers or all (empty).
@@ -89,7 +85,7 @@ class StudyFigure:
     """A figure of a study."""
 
     make: Callable[..., Figure]  # of a view, and options of its own; its file says what it shows
-    section: SectionName  # of reports with the figure
+    section: str  # of reports with the figure: results, tests, features or ablations
     order: int = 0  # among the figures of the section
     takes: tuple[Literal["fold", "metric"], ...] = ()  # options that apply
     of_problem: bool = True  # it needs one problem; others show all problems, or a selected one
@@ -130,12 +126,7 @@ class StudyFigure:
             if value is not None and name not in self.takes:
                 raise ValueError(f"this figure takes no {name}; omit it")
         if metric is not None:
-            metric = mine.named_metric(metric, mine.all_metrics)
-            if metric not in mine.metrics and not self.of_chosen:
-                stored = " and ".join(mine.metrics)
-                raise ValueError(
-                    f"studies keep {metric} of chosen members alone, and {stored} of all; choose one of these"
-                )
+            metric = mine.named_metric(metric, mine.all_metrics if self.of_chosen else mine.metrics)
         if fold is not None and fold not in mine.folds:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)

@@ -54,10 +54,13 @@ def solver_style(number: int) -> Style:
     }
 
 
-def family_of(solver: str) -> str:
-    """Return the family of a solver by its label; that of a Python object, which no table has, is "given"."""
-    entry = solver_table().get(solver.partition("[")[0])
-    return GIVEN if entry is None else entry.family
+def by_family(solvers: Sequence[str]) -> dict[str, list[str]]:
+    """Return the solvers of each family by its title; those of Python objects, which no table has, are "given"."""
+    table = solver_table()
+    entries = {solver: table.get(solver.partition("[")[0]) for solver in solvers}
+    families = {solver: GIVEN if entry is None else entry.family for solver, entry in entries.items()}
+    members = {title: [s for s in solvers if families[s] == family] for family, title in FAMILY_TITLES.items()}
+    return {title: names for title, names in members.items() if names}
 
 
 def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
@@ -68,8 +71,7 @@ def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
     validation = {name: means.mean(f"validation {among.metric}")[0] for name, means in among.means().items()}
     selecting = by_validation(among)
     others = sorted(validation.keys() - {*selecting}, key=lambda solver: (-validation[solver], solver))
-    first = {family_of(solver): solver for solver in reversed([*selecting, *others])}
-    return [first[family] for family in FAMILY_TITLES if family in first]
+    return [best for best, *_ in by_family([*selecting, *others]).values()]
 
 
 @dataclass(frozen=True)
@@ -109,57 +111,47 @@ class Look:
             self.axes.fill_between(x, low, high, color=self.colour, alpha=0.15, linewidth=0, **changes)
 
 
-class Panels:
-    """Figure of several solvers with a panel for each column, below each other, and `axes` by column.
+def panels_figure(
+    draw: Callable[[Look], None],
+    solvers: Sequence[str],
+    named: Sequence[str],
+    columns: Sequence[str] = ("",),
+    *,
+    finding: str,
+    height: float,
+    labels: tuple[str, str],
+    same_x: bool = True,
+    of_metric: bool = True,
+    notes: Sequence[str] = (),
+    prepare: Callable[[Axes, str], None] | None = None,
+) -> Figure:
+    """Return a figure of several solvers with a panel for each column, below each other, and one legend.
 
-    All panels have one legend, of the solvers in `named`; the others are grey. `finding` is the title of the figure,
-    `columns` are those of the panels (by default one panel without), `height` is that of a panel in inches, `labels`
-    are those of the x and the y axis, and `same_x` tells whether all panels have the same x axis. Axes are those of a
-    metric, see `style.widen`, unless `of_metric` is false.
+    `draw` draws a solver in a panel, after `prepare` for the panel. Solvers in `named` have a colour; the others are
+    grey. `finding` is the title of the figure, `height` is that of a panel in inches, and `labels` are those of the x
+    and the y axis. All panels have the same x axis if `same_x`. Axes of a metric are widened, see `style.widen`.
     """
-
-    def __init__(
-        self,
-        solvers: Sequence[str],
-        named: Sequence[str],
-        columns: Sequence[str] = ("",),
-        *,
-        finding: str,
-        height: float,
-        labels: tuple[str, str],
-        same_x: bool = True,
-        of_metric: bool = True,
-        notes: Sequence[str] = (),
-    ) -> None:
-        self.named, self.others = list(named), [solver for solver in solvers if solver not in named]
-        self._finding, self._height, self._of_metric = finding, height, of_metric
-        self._note = " ".join(filter(None, notes))
-        self.figure = Figure(figsize=(WIDTH, height * len(columns) + 1.0), layout="constrained")
-        panels = self.figure.subplots(len(columns), 1, sharex=same_x, squeeze=False)[:, 0]
-        self.axes: dict[str, Axes] = dict(zip(columns, panels, strict=True))
-        for column, axes in self.axes.items():
-            axes.set_title(column, loc="left")
-            put_ticks(axes, "x", 9)
-            put_ticks(axes, "y", 4, integer=False)
-        panels[-1].set_xlabel(labels[0])
-        if len(panels) == 1:
-            panels[0].set_ylabel(labels[1])
-        else:
-            self.figure.supylabel(labels[1], fontsize=8)
-
-    def draw(self, draw: Callable[[Look], None]) -> Figure:
-        """Draw every solver in its panels, then title and legend, and return the figure."""
-        for column, axes in self.axes.items():
-            for number, solver in enumerate(self.named):
-                draw(Look(axes, column, solver, number))
-            for solver in self.others:
-                draw(Look(axes, column, solver, None))
-            if n := len(self.others):
-                axes.plot([], [], color=FAINT, label=f"{n} other{'s'[: n != 1]}")
-            if self._of_metric:
-                widen(axes)
-        first = next(iter(self.axes.values()))
-        return finished(self.figure, first, self._height, self._finding, self._note, first)
+    figure = Figure(figsize=(WIDTH, height * len(columns) + 1.0), layout="constrained")
+    panels = figure.subplots(len(columns), 1, sharex=same_x, squeeze=False)[:, 0]
+    others = [solver for solver in solvers if solver not in named]
+    for column, axes in zip(columns, panels, strict=True):
+        axes.set_title(column, loc="left")
+        put_ticks(axes, "x", 9)
+        put_ticks(axes, "y", 4, integer=False)
+        if prepare is not None:
+            prepare(axes, column)
+        for number, solver in enumerate([*named, *others]):
+            draw(Look(axes, column, solver, number if number < len(named) else None))
+        if n := len(others):
+            axes.plot([], [], color=FAINT, label=f"{n} other{'s'[: n != 1]}")
+        if of_metric:
+            widen(axes)
+    panels[-1].set_xlabel(labels[0])
+    if len(panels) == 1:
+        panels[0].set_ylabel(labels[1])
+    else:
+        figure.supylabel(labels[1], fontsize=8)
+    return finished(figure, panels[0], height, finding, " ".join(filter(None, notes)), panels[0])
 
 
 LABEL_SIZE = 6
@@ -199,58 +191,46 @@ def named(why: str, solvers: Collection[str]) -> str:
     >>> named("No search", ["gas", "frank"]), named("No search", "abcdefg")
     ('No search: gas, frank.', 'No search: 7 solvers.')
     """
-    return f"{why}: {enumerated(solvers)}." if solvers else ""
-
-
-def enumerated(solvers: Collection[str], most: int = MOST_NAMED) -> str:
-    """Return a few names, or the number of more."""
-    return ", ".join(solvers) if len(solvers) <= most else f"{len(solvers)} solvers"
+    names = ", ".join(solvers) if len(solvers) <= MOST_NAMED else f"{len(solvers)} solvers"
+    return f"{why}: {names}." if solvers else ""
 
 
 def judged(verdict: Verdict) -> str:
-    """Return in a few words what a selection costs, with "no difference is shown" where none is."""
+    """Return in a few words what a selection costs, or that no difference is detected."""
     size = f"{verdict.n_features} of {verdict.n_allowed} features"
     where = f"on {verdict.counted}"
     if verdict.n_differing < FEWEST_QUERIES:
         return f"{size}, too few queries to tell a difference from all of them"
     if verdict.finding != "none":
-        return f"{size}, a {verdict.finding} of {abs(verdict.difference):.3f} {verdict.metric} is shown {where}"
+        return f"{size}, a {verdict.finding} of {abs(verdict.difference):.3f} {verdict.metric} is detected {where}"
     if verdict.equivalent:
         return f"{size} rank like all of them within {verdict.margin:g} {where}"
-    return f"{size}, no difference from all of them is shown {where}"
+    return f"{size}, no difference from all of them is detected {where}"
 
 
 Ends = Mapping[str, tuple[float, float, float]]
 """Quartiles of the last value of each solver."""
 
 
-def beside_first(ends: Ends, *, largest: bool) -> tuple[list[str], str]:
+def apart_from_first(ends: Ends, *, largest: bool) -> tuple[list[str], str]:
     """Return the first solver with those whose quartiles do not meet its own, and a sentence for ends on training data.
 
     Of many, those that are farthest from the first are returned. Up to `MOST_LINES` solvers are returned as they are.
 
     Examples
     --------
-    >>> beside_first({"a": (1, 2, 3), "b": (2, 3, 4), "c": (5, 6, 7)}, largest=True)[1]
-    'In training, by quartiles of runs, c is better than a; 1 other is not apart from it'
+    >>> apart_from_first({"a": (1, 2, 3), "b": (2, 3, 4), "c": (5, 6, 7)}, largest=True)[1]
+    'Against a in training, by quartiles of runs: 1 better, 0 worse, 1 not apart'
     """
-    first = next(iter(ends))
+    first, *others = ends
     low, middle, high = ends[first]
-    above = [solver for solver, (least, _, _) in ends.items() if least > high]
-    below = [solver for solver, (_, _, most) in ends.items() if most < low]
+    above = [solver for solver in others if ends[solver][0] > high]
+    below = [solver for solver in others if ends[solver][2] < low]
     better, worse = (above, below) if largest else (below, above)
-    clauses = [
-        f"{enumerated(solvers, 2)} {'is' if len(solvers) == 1 else 'are'} {word} than {first}"
-        for word, solvers in (("better", better), ("worse", worse))
-        if solvers
-    ]
-    n_rest = len(ends) - 1 - len(above) - len(below)
-    if n_rest:
-        rest = f"{n_rest} other{' is' if n_rest == 1 else 's are'} not apart from it"
-        clauses.append(rest if clauses else f"no search is apart from {first}")
     apart = sorted(above + below, key=lambda solver: -abs(ends[solver][1] - middle))[: MOST_LINES - 1]
     shown = list(ends) if len(ends) <= MOST_LINES else [solver for solver in ends if solver in {first, *apart}]
-    return shown, f"In training, by quartiles of runs, {'; '.join(clauses)}" if clauses else f"Runs of {first}"
+    counts = f"{len(better)} better, {len(worse)} worse, {len(others) - len(above) - len(below)} not apart"
+    return shown, f"Against {first} in training, by quartiles of runs: {counts}" if others else f"Runs of {first}"
 
 
 def errors_noted(results: Results, metric: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.style import CHOSEN, GREY, WIDTH, fit_height, in_style, put_note, put_title
+from moerank.figures.style import CHOSEN, GREY, WIDTH, finished, in_style
 from moerank.studies.evidence import Stability
 
 MOST_BARS = 20
@@ -54,7 +54,5 @@ def stability_figure(stability: Stability) -> Figure:
         axes.set_xlabel(f"Share of {2 * stability.pairs} halves, size at most {stability.size}")
         axes.tick_params(axis="y", length=0)
         finding, *risk = stability.sentences()
-        put_title(figure, finding)
-        put_note(figure, "".join(f"{sentence}. " for sentence in risk))
-        fit_height(figure, axes, 0.3 + 0.12 * len(order))
-    return figure
+        note = "".join(f"{sentence}. " for sentence in risk)
+        return finished(figure, axes, 0.3 + 0.12 * len(order), finding, note)

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from moerank.arrays import Vector
 from moerank.files import replace_file
@@ -199,11 +199,9 @@ def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
         axes.set_xscale("symlog", linthresh=min(positive))
     if max(positive) < 100.0 * min(positive):  # powers of ten would be one or two ticks
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda amount, _: f"{amount:g}"))
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
 
-
-Values = Mapping[str, Vector]
 
 FAR = 3.0
 """Interquartile ranges below the lower quartile beyond which a solver is an outlier."""
@@ -226,7 +224,7 @@ def far_below(best: Mapping[str, float]) -> dict[str, float]:
     return {solver: value for solver, value in best.items() if value < min(least, edge)}
 
 
-def limits_of(values: Values, always: Sequence[float] = ()) -> tuple[float, float]:
+def limits_of(values: Mapping[str, Vector], always: Sequence[float] = ()) -> tuple[float, float]:
     """Return limits of the axis for the values of each solver, of which larger ones are better, and for some others.
 
     The poorest twentieth of the values, such as those of single features, gets at most half of the axis, and lower
@@ -243,7 +241,7 @@ def limits_of(values: Values, always: Sequence[float] = ()) -> tuple[float, floa
     return float(low - margin), float(drawn.max() + margin)
 
 
-def beyond(values: Values, limits: tuple[float, float]) -> list[str]:
+def beyond(values: Mapping[str, Vector], limits: tuple[float, float]) -> list[str]:
     """Return the solvers with values beyond the limits."""
     low, high = limits
     return [solver for solver, value in values.items() if ((value < low) | (value > high)).any()]

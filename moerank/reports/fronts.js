@@ -3,7 +3,7 @@
 const problems = JSON.parse(document.getElementById("fronts").textContent);
 const PARTS = ["train", "validation", "test"];
 const SVG = "http://www.w3.org/2000/svg";
-const SHAPES = [ // of a radius of 1, so that no solver is told by its colour alone
+const SHAPES = [ // of a radius of 1, so that no solver is recognised by its colour alone
   "M-1 0A1 1 0 1 0 1 0A1 1 0 1 0-1 0Z", "M-.9-.9H.9V.9H-.9Z", "M0-1.1L1.1.9H-1.1Z", "M0-1.3L1.1 0L0 1.3L-1.1 0Z",
   "M-1.1-.9H1.1L0 1.1Z", "M-.4-1.1H.4V-.4H1.1V.4H.4V1.1H-.4V.4H-1.1V-.4H-.4Z",
 ];
@@ -33,8 +33,8 @@ const scoreOf = (problem, member, part, metric) => member[1 + PARTS.indexOf(part
 
 // The parts on which any member has values.
 function partsOf(problem) {
-  const known = (part) => problem.runs.some((run) => run[5].some((member) => scoreOf(problem, member, part, 0) !== null));
-  return PARTS.filter(known);
+  const scored = (part) => problem.runs.some((run) => run[5].some((member) => scoreOf(problem, member, part, 0) !== null));
+  return PARTS.filter(scored);
 }
 
 // About `most` round numbers between two.
@@ -42,9 +42,9 @@ function ticks(low, high, most) {
   const raw = (high - low || 1) / most;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= raw);
-  const found = [];
-  for (let value = Math.ceil(low / step - 1e-9); value * step <= high + step * 1e-9; value++) found.push(value * step);
-  return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
+  const values = [];
+  for (let value = Math.ceil(low / step - 1e-9); value * step <= high + step * 1e-9; value++) values.push(value * step);
+  return { values, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }
 
 // Limits of the axis: the poorest twentieth of the members, such as those of one feature, gets at most half of it.
@@ -69,12 +69,12 @@ class Explorer {
     this.further = Object.fromEntries(further);
     this.list(add("details", { open: problem.solvers.length <= 12, hidden: problem.solvers.length < 2 }, box));
     this.key = add("div", { className: "key" }, box);
-    this.place = add("div", { className: "plot" }, box);
+    this.plot = add("div", { className: "plot" }, box);
     this.hint = add("div", {}, box);
     this.output = add("output", {}, box);
     this.draw();
     window.addEventListener("resize", () => {
-      if (this.place.clientWidth !== this.width) this.draw(); // not where a bar of the browser comes and goes
+      if (this.plot.clientWidth !== this.width) this.draw(); // not where a bar of the browser comes and goes
     });
   }
 
@@ -100,8 +100,8 @@ class Explorer {
 
   // Solvers that are shown differ in colour and shape; which they are depends on what else is shown.
   mark(parent, look, x, y, radius) {
-    const place = `translate(${x} ${y}) scale(${radius})`;
-    return make("path", { d: SHAPES[look % SHAPES.length], transform: place, class: `c${look % COLOURS} mark` }, parent);
+    const position = `translate(${x} ${y}) scale(${radius})`;
+    return make("path", { d: SHAPES[look % SHAPES.length], transform: position, class: `c${look % COLOURS} mark` }, parent);
   }
 
   // The run of a solver on the fold, with the seed or the only one there is.
@@ -135,7 +135,7 @@ class Explorer {
 
   draw() {
     const points = this.points();
-    this.place.replaceChildren();
+    this.plot.replaceChildren();
     const missing = this.boxes.flatMap((box, i) => (box.checked && !this.runOf(i) ? [this.problem.solvers[i]] : []));
     this.at = null;
     this.hint.replaceChildren();
@@ -145,7 +145,7 @@ class Explorer {
     }
     this.drawn = points;
     if (!points.length) return;
-    this.width = this.place.clientWidth;
+    this.width = this.plot.clientWidth;
     const width = Math.max(260, this.width);
     const height = Math.round(Math.min(420, Math.max(260, width * 0.55)));
     const [left, right, top, bottom] = [58, 14, 22, 42];
@@ -155,15 +155,15 @@ class Explorer {
     const least = this.across.value === "features" ? 0 : first - 0.05 * (last - first);
     const scale = (from, to, start, end) => (value) => start + ((value - from) / (to - from || 1)) * (end - start);
     const [x, y] = [scale(least, last, left, width - right), scale(low, high, height - bottom - 8, top)];
-    this.svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", tabindex: 0 }, this.place);
+    this.svg = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", tabindex: 0 }, this.plot);
     this.svg.setAttribute("aria-label", `${this.metric.value} against ${this.across.value} of ${this.problem.name}`);
     const most = this.across.value === "features" ? Math.min(width / 70, last) : width / 70; // no half features
     const [rows, columns] = [ticks(low, high, 5), ticks(least, last, most)];
-    for (const value of rows.found) {
+    for (const value of rows.values) {
       make("path", { d: `M${left} ${y(value)}H${width - right}`, class: "grid" }, this.svg);
       make("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, this.svg, value.toFixed(rows.digits));
     }
-    for (const value of columns.found) {
+    for (const value of columns.values) {
       const text = value.toFixed(columns.digits);
       make("text", { x: x(value), y: height - bottom + 18, "text-anchor": "middle" }, this.svg, text);
     }
@@ -185,7 +185,7 @@ class Explorer {
     this.ring = make("circle", { r: 9, class: "ring", visibility: "hidden" }, this.svg);
     this.listen(points.sort((a, b) => a.px - b.px || a.py - b.py));
     // A chosen member, else the best one, until a reader points at another.
-    const best = points.reduce((found, point) => (point.y > found.y ? point : found));
+    const best = points.reduce((highest, point) => (point.y > highest.y ? point : highest));
     this.show(points, points.indexOf(points.find((point) => point.row === point.run[3]) ?? best));
     this.at = null;
   }
@@ -194,8 +194,8 @@ class Explorer {
     const near = (event) => {
       const frame = this.svg.getBoundingClientRect();
       const far = (p) => Math.hypot(p.px - event.clientX + frame.left, p.py - event.clientY + frame.top);
-      const found = points.reduce((best, point) => (far(point) < far(best) ? point : best));
-      if (far(found) <= REACH) this.show(points, points.indexOf(found));
+      const nearest = points.reduce((best, point) => (far(point) < far(best) ? point : best));
+      if (far(nearest) <= REACH) this.show(points, points.indexOf(nearest));
     };
     this.svg.addEventListener("pointermove", near);
     this.svg.addEventListener("pointerdown", near);

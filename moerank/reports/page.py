@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import jinja2
 import matplotlib
@@ -20,8 +19,6 @@ from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS
 from moerank.studies.run_fold import Progress
 
-FOLDER = Path(__file__).parent
-
 LONG = 40
 """Number of characters beyond which a cell gets a minimum width."""
 
@@ -37,19 +34,13 @@ def html_report(report: Report, progress: Progress | None = None) -> str:
         drawn.append((section, [(table, _html(table)) for table in section.tables], figures))
         if progress is not None:
             progress("page", done / len(shown), section.title)
-    environment = jinja2.Environment(
-        autoescape=True, loader=jinja2.FileSystemLoader(FOLDER), trim_blocks=True, keep_trailing_newline=True
-    )
+    files = jinja2.PackageLoader("moerank.reports", "")
+    environment = jinja2.Environment(autoescape=True, loader=files, trim_blocks=True, keep_trailing_newline=True)
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    style, *scripts = (
-        Markup((FOLDER / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js", "fronts.js")
-    )
     return environment.get_template("page.html").render(
         title=report.title,
         sections=drawn,
         fronts={problem.name: explorer_data(report, problem) for problem in report.problems},
-        style=style,
-        scripts=scripts,
     )
 
 

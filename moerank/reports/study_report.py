@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import SectionName
 from moerank.figures.of_study import FIGURES
-from moerank.statistics import mean_and_error
 from moerank.studies.comparison import hypervolume_pairs, query_pairs
 from moerank.studies.problem import Problem
 from moerank.studies.results import NoResultsError, Results, front_quality
@@ -196,13 +194,12 @@ def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
 
     `columns` gives the names of the means. Runs without a value do not count.
     """
-    folds = runs.groupby(["solver", "fold"])[list(columns)].mean()
-    rows: dict[str, dict[str, float]] = {solver: {} for solver in runs["solver"].unique()}
-    for solver, row in rows.items():
-        for column, name in columns.items():
-            values = folds.loc[solver, column].dropna()
-            row[name], row[f"{name}{ERROR}"] = mean_and_error(values if len(values) else [np.nan])
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("solver").reset_index()
+    folds = runs.groupby(["solver", "fold"], sort=False)[list(columns)].mean().groupby("solver", sort=False)
+    means, errors = folds.mean(), folds.sem()
+    both: dict[str, pd.Series] = {}
+    for column, name in columns.items():
+        both |= {name: means[column], f"{name}{ERROR}": errors[column]}
+    return pd.DataFrame(both).reset_index()
 
 
 @dataclass
@@ -212,7 +209,7 @@ class ReportSection:
     title: str
     tables: list[ReportTable] = field(default_factory=list)
     paragraphs: list[str] = field(default_factory=list)
-    figures: list[tuple[SectionName, Problem | None]] = field(default_factory=list)
+    figures: list[tuple[str, Problem | None]] = field(default_factory=list)
     code: str = ""
     explored: str = ""
 

@@ -43,7 +43,7 @@ def test_broken_files_with_their_queries_beside_them(tmp_path):
     for _ in range(N_FILES // 2):
         content = broken(rng, base)
         path.write_bytes(content)
-        outcome = judged(path, content, beside=[4, 4, 4])
+        outcome = judged(path, content, counts=[4, 4, 4])
         assert outcome in ("read", "refused"), content
         outcomes[outcome] += 1
     assert min(outcomes.values()) > 20

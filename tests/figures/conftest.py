@@ -41,13 +41,13 @@ def changed(result, number):
 @pytest.fixture(scope="session")
 def large(results):
     """A study of all solvers of the table, of results that are relabelled and changed a little."""
-    found = Results(
+    results = Results(
         replace(changed(result, number), solver=entry.name)
         for number, entry in enumerate(solvers().values())
         for result in results.among([SOURCES.get(entry.family, "greedy-rankrls")])
     )
-    assert len(found.solvers) >= 39
-    return found
+    assert len(results.solvers) >= 39
+    return results
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from moerank.figures import of_study
-from moerank.figures.figure import FigureFolder, StudyFigure
+from moerank.figures.figure import StudyFigure
 from moerank.figures.of_study import FIGURES
 from moerank.reports.page import html_report
 from moerank.reports.study_report import Report
@@ -54,13 +54,6 @@ def test_a_file_is_a_figure_of_the_command_line_and_of_reports(new_figure, comma
     assert "<figcaption>A sentence &amp; nothing else.</figcaption>" in page
     places = [page.index(f'="{name}-tiny-') for name in ("accuracy", "brandnew", "attainment")]
     assert places == sorted(places)
-
-
-def test_a_file_that_is_not_in_the_folder_is_no_figure(tmp_path):
-    folder = FigureFolder("moerank.figures", [str(tmp_path)])
-    assert (list(folder), len(folder)) == ([], 0)
-    with pytest.raises(KeyError):
-        folder["style"]
 
 
 def test_every_figure_says_what_it_is():

@@ -11,7 +11,7 @@ from helpers.plain import front
 
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_study import FIGURES
-from moerank.figures.panels import non_dominated, title_of
+from moerank.figures.panels import non_dominated
 from moerank.mofsrank.objectives import OBJECTIVES, Objective
 from moerank.studies.results import NoResultsError, Results, front_points
 from moerank.studies.run_fold import run_fold
@@ -73,20 +73,15 @@ def test_non_dominated_points_are_those_of_brute_force():
         assert list(points[rows, 0]) == sorted(points[rows, 0])
 
 
-def test_axes_are_named_by_their_objective(monkeypatch):
-    assert title_of("features", "MAP") == "Number of features"
-    assert title_of("error", "MAP") == "1 − MAP"
-    assert title_of("cost", "MAP") == "Cost"
-    monkeypatch.setitem(OBJECTIVES, "cost", Cost())
-    assert title_of("cost", "MAP") == "Cost of the features"
-
-
-def test_a_run_shows_every_pair_of_objectives(priced):
+def test_a_run_shows_every_pair_of_objectives_by_their_titles(priced, monkeypatch):
     assert RUN_FIGURES["objectives"].shows(priced)
+    monkeypatch.setitem(OBJECTIVES, "cost", Cost())
     panels = panels_of(RUN_FIGURES["objectives"].draw(priced))
+    labels = ["Number of features", "1 − NDCG@10", "Cost of the features"]
     points = front_points(priced)
     assert [member.objectives["cost"] for member in priced.front] == [cost(m.features) for m in priced.front]
     for axes, (x, y) in zip(panels, [(0, 1), (0, 2), (1, 2)], strict=True):
+        assert axes.get_title(loc="left").replace("\n", " ").lower() == f"{labels[y]} against {labels[x]}".lower()
         lines = lines_of(axes)
         best, rest, chosen = (points_of(lines[label]) for label in (priced.solver, "_members", "chosen"))
         assert rest == sorted(map(tuple, points[:, [x, y]].tolist()))

@@ -131,8 +131,8 @@ def test_hypervolume_is_the_mean_and_the_band_how_seeds_differ(results, problem)
         moved = (values - values.mean(axis=1, keepdims=True)).reshape(-1, values.shape[-1]) + values.mean(axis=(0, 1))
         low, high = np.quantile(moved, 0.25, axis=0), np.quantile(moved, 0.75, axis=0)
         band = axes.collections[0].get_paths()[0].vertices
-        for place, bottom, top in zip(x, low, high, strict=True):
-            heights = band[np.isclose(band[:, 0], place), 1]
+        for position, bottom, top in zip(x, low, high, strict=True):
+            heights = band[np.isclose(band[:, 0], position), 1]
             assert (heights.min(), heights.max()) == (pytest.approx(bottom, rel=1e-9), pytest.approx(top, rel=1e-9))
     assert not lines_of(panel_of(figure, "mofsrank-no-ensemble", 2))["mofsrank-no-ensemble"].get_xdata().size
 
@@ -176,40 +176,40 @@ def test_instances_are_the_shares_of_all_members(results, problem):
 
 def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, drawn_large, problem, results):
     small = panel_of(FIGURES["cost"].draw(results, problem, metric="MAP"), "_best").lines
-    places = {solver: (seconds(results, solver), score(results, solver, "MAP")) for solver in results.solvers}
+    points = {solver: (seconds(results, solver), score(results, solver, "MAP")) for solver in results.solvers}
     drawn = [tuple(np.ravel(line.get_data())) for line in small if len(line.get_xdata()) == 1]
-    for place in places.values():
-        assert any(place == pytest.approx(other, rel=1e-12) for other in drawn)
+    for point in points.values():
+        assert any(point == pytest.approx(other, rel=1e-12) for other in drawn)
 
     axes = panel_of(drawn_large("cost"), "_best")
-    places = {s: (seconds(large, s), score(large, s, "NDCG@10")) for s in large.solvers}
+    points = {s: (seconds(large, s), score(large, s, "NDCG@10")) for s in large.solvers}
     unbeaten = {
-        p for p in places.values() if not any(q != p and q[0] <= p[0] and q[1] >= p[1] for q in places.values())
+        p for p in points.values() if not any(q != p and q[0] <= p[0] and q[1] >= p[1] for q in points.values())
     }
     stairs = list(zip(*lines_of(axes)["_best"].get_data(), strict=True))
     np.testing.assert_allclose(stairs, sorted(unbeaten), rtol=1e-12)
     named = {text.get_text(): tuple(text.xy) for text in axes.texts}
-    assert named == {s: pytest.approx(place, rel=1e-12) for s, place in places.items() if place in unbeaten}
+    assert named == {s: pytest.approx(point, rel=1e-12) for s, point in points.items() if point in unbeaten}
     assert axes.get_xscale() == "log"
-    drawn = {FAMILIES[family]: [places[s] for s in places if solvers()[s].family == family] for family in FAMILIES}
+    drawn = {FAMILIES[family]: [points[s] for s in points if solvers()[s].family == family] for family in FAMILIES}
     for family, members in drawn.items():
         shown = lines_of(axes)[family]
         marks = [line for line in axes.lines if line.get_marker() == shown.get_marker()]
-        found = sorted(place for line in marks for place in zip(*line.get_data(), strict=True))
-        np.testing.assert_allclose(found, sorted(members), rtol=1e-12)
+        drawn_points = sorted(point for line in marks for point in zip(*line.get_data(), strict=True))
+        np.testing.assert_allclose(drawn_points, sorted(members), rtol=1e-12)
 
 
 def test_names_of_the_cost_figure_cover_no_marker_and_no_step(drawn_large):
     figure = drawn_large("cost")
     boxes = dict(texts_on_the_page(figure))
     axes = panel_of(figure, "_best")
-    places = [place for line in axes.lines for place in line.get_transform().transform(line.get_xydata())]
+    points = [point for line in axes.lines for point in line.get_transform().transform(line.get_xydata())]
     stairs = lines_of(axes)["_best"]
     x, y = stairs.get_transform().transform(stairs.get_xydata()).T
     along = [(x[i] + t * (x[i + 1] - x[i]), y[i]) for i in range(len(x) - 1) for t in np.linspace(0, 1, 50)]
     along += [(x[i + 1], y[i] + t * (y[i + 1] - y[i])) for i in range(len(x) - 1) for t in np.linspace(0, 1, 50)]
     for text in axes.texts:
-        assert not any(boxes[text.get_text()].contains(*place) for place in [*places, *along]), text
+        assert not any(boxes[text.get_text()].contains(*point) for point in [*points, *along]), text
 
 
 def test_ranks_are_over_folds_of_all_problems_or_of_one(results, problem):
@@ -235,7 +235,7 @@ def test_ranks_are_over_folds_of_all_problems_or_of_one(results, problem):
         assert sorted(rows) == labels
         assert list(drawn) == sorted(drawn)
         np.testing.assert_allclose(drawn, [expected[row] for row in rows])
-        said = f"{len(folds)} folds of {asked.name} " if asked else f"{len(folds)} folds "
+        said = f"on {len(folds)} folds of {asked.name}" if asked else f"on {len(folds)} folds"
         assert said in title_of_figure(figure)
 
 
@@ -253,7 +253,7 @@ def test_bars_join_ranks_closer_than_the_critical_difference(large):
     close = np.abs(ranks[:, None] - ranks) < critical
     np.testing.assert_array_equal(joined | np.eye(len(ranks), dtype=bool), close)
     assert not close.all()
-    assert f"smaller than {critical:.2f} mean ranks is shown" in title_of_figure(figure)
+    assert f"No difference smaller than {critical:.2f} mean ranks between" in title_of_figure(figure)
 
 
 def test_one_bar_for_many_solvers_is_one_line(large, drawn_large):
@@ -262,7 +262,7 @@ def test_one_bar_for_many_solvers_is_one_line(large, drawn_large):
     drawn = lines_of(axes)["mean rank"]
     assert len(drawn.get_xdata()) == len(large.solvers)
     assert set(drawn.get_ydata()) == {0.0}
-    assert title_of_figure(figure) == f"No difference between {len(large.solvers)} solvers on 2 folds is shown"
+    assert title_of_figure(figure) == f"No difference between {len(large.solvers)} solvers is detected on 2 folds"
     assert figure.get_figheight() < 2.0
 
 

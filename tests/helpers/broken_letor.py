@@ -128,31 +128,31 @@ def broken(rng, base=VALID):
     return content
 
 
-def judged(path, content, *, missing=None, dtype=np.float64, beside=None):
+def judged(path, content, *, missing=None, dtype=np.float64, counts=None):
     """Load a file and judge what came of it: "read", "refused", or a sentence on what is wrong with that.
 
-    The `content` of an archive that cannot be decompressed is None. A file beside it may hold the counts `beside`.
+    The `content` of an archive that cannot be decompressed is None. A file beside it may hold the `counts`.
     """
-    rules = {"nulls": missing is not None, "with_queries": beside is None, "dtype": dtype}
+    rules = {"nulls": missing is not None, "with_queries": counts is None, "dtype": dtype}
     expected = None if content is None else read_slowly(content, **rules)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             data = load_letor(path, missing=missing, dtype=dtype)
     except ValueError as error:
-        return _judged_refusal(path, content, str(error), expected, beside)
+        return _judged_refusal(path, content, str(error), expected, counts)
     if expected is None:
         return "read what is broken"
     X, y, qid = expected
-    if beside is not None:
-        qid = np.repeat(np.arange(1, len(beside) + 1), beside)
+    if counts is not None:
+        qid = np.repeat(np.arange(1, len(counts) + 1), counts)
     X = X if missing is None else np.where(np.isnan(X), dtype(missing), X)
     same = type(data) is RankingData and data.X.shape == X.shape and data.qid.dtype.kind == qid.dtype.kind
     same = same and np.array_equal(data.X, X) and not np.signbit(data.X[data.X == 0]).any()
     return "read" if same and np.array_equal(data.y, y) and np.array_equal(data.qid, qid) else "misread"
 
 
-def _judged_refusal(path, content, said, expected, beside):
+def _judged_refusal(path, content, said, expected, counts):
     reason = said.removeprefix(str(path))
     if not said.startswith(str(path)) or "\n" in reason or len(reason) > 500:
         return f"refused without the path, or at length: {said[:300]!r}"
@@ -168,5 +168,5 @@ def _judged_refusal(path, content, said, expected, beside):
     elif reason.startswith(": no line lists a feature"):
         right = expected is not None and len(expected[1]) and not expected[0].shape[1]
     else:
-        right = beside is not None and expected is not None and sum(beside) != len(expected[1])
+        right = counts is not None and expected is not None and sum(counts) != len(expected[1])
     return "refused" if right else f"refused what is right: {reason[:300]!r}"

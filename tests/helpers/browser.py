@@ -55,13 +55,13 @@ class Browser:
                 return heard["result"]
             self._keep(heard.get("method"), heard.get("params"))
 
-    def _keep(self, event, told):
+    def _keep(self, event, parameters):
         if event == "Network.requestWillBeSent":
-            self.requests.append(told["request"]["url"])
+            self.requests.append(parameters["request"]["url"])
         if event in ("Runtime.exceptionThrown", "Log.entryAdded") or (
-            event == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning")
+            event == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning")
         ):
-            self.errors.append(told)
+            self.errors.append(parameters)
 
     def value(self, expression):
         """Return the value of JavaScript."""
@@ -72,10 +72,10 @@ class Browser:
     def wait(self, expression, seconds=60):
         """Return the value of JavaScript as soon as it is true."""
         end = time.monotonic() + seconds
-        while not (found := self.value(expression)):
+        while not (value := self.value(expression)):
             assert time.monotonic() < end, (expression, self.value("document.body.innerText"), self.errors)
             time.sleep(0.1)
-        return found
+        return value
 
     def picture(self, path, width, height, scheme="light"):
         """Keep a picture of the page on a screen of these pixels."""

@@ -27,7 +27,7 @@ def texts_on_the_page(figure):
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
         low, high = sorted(axis.get_view_interval())
         ticks = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)  # none where panels share them
-        beyond += [label for place, label in ticks if not low <= place <= high]
+        beyond += [label for position, label in ticks if not low <= position <= high]
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text() and text not in beyond]
     renderer = canvas.get_renderer()
     return [(text.get_text(), Text.get_window_extent(text, renderer)) for text in texts]  # without arrows
@@ -40,11 +40,11 @@ def title_of_figure(figure):
 
 
 def assert_legible(figure):
-    """Assert that every text is on the page and none over another, and return the texts."""
+    """Assert that the page is a column wide, every text is on it, and none is over another."""
+    assert abs(figure.get_figwidth() - 3.4) < 1e-12
     boxes, page = texts_on_the_page(figure), figure.bbox
     assert len(boxes) > 5
     for number, (text, box) in enumerate(boxes):
         assert page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1, text
         for other, another in boxes[:number]:
             assert not box.shrunk(0.9, 0.9).overlaps(another.shrunk(0.9, 0.9)), (text, other)
-    return [text for text, _ in boxes]

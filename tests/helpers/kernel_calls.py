@@ -42,16 +42,16 @@ def calls_of_a_run():
 
     Where its code is on disk, a kernel does not load the kernels that it calls. What is not recorded brings them along.
     """
-    found = {}
+    groups = {}
     with ahead.compiled_ahead(ahead.GROUPS[:2], (), 2):
         pass
 
     def report(stage, fraction, text):
         if stage == "verdict":
-            found["front"] = called()
+            groups["front"] = called()
 
     run_fold(load_problem("digits", SHORT), progress=report)
-    return {**found, "baselines": [entry for entry in called() if entry not in found["front"]]}
+    return {**groups, "baselines": [entry for entry in called() if entry not in groups["front"]]}
 
 
 def call_others():
@@ -98,24 +98,24 @@ def main():
     before = json.loads(ahead.RECORDED.read_text())
     if "--record" in sys.argv:  # the record may name kernels that are no more
         ahead.RECORDED.write_text(json.dumps({group: [] for group in before}))
-    found = calls_of_a_run()
+    groups = calls_of_a_run()
     if "--record" in sys.argv:
-        listed = [entry for group in found.values() for entry in group]
+        listed = [entry for group in groups.values() for entry in group]
         call_others()
-        found["others"] = [entry for entry in called() if entry not in listed and is_plain(entry[1])]
+        groups["others"] = [entry for entry in called() if entry not in listed and is_plain(entry[1])]
         times = {(name, types): taken for entries in before.values() for name, types, taken in entries}
         timed = {
             group: sorted(
                 ([*entry, times.get(tuple(entry)) or seconds(*entry)] for entry in entries), key=lambda entry: -entry[2]
             )
-            for group, entries in found.items()
+            for group, entries in groups.items()
         }
         lines = (
             f' "{group}": [\n' + ",\n".join(f"  {json.dumps(entry)}" for entry in entries) + "\n ]"
             for group, entries in timed.items()
         )
         ahead.RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    print(json.dumps(found))
+    print(json.dumps(groups))
 
 
 if __name__ == "__main__":

@@ -51,8 +51,8 @@ def plugin_response(documents):
     for doc, _, *values in documents:
         logged = [{"name": n} | ({} if v is None else {"value": v}) for n, v in zip(NAMES, values, strict=True)]
         hits.append({"_index": "shop", "_id": doc, "fields": {"_ltrlog": [{"main": logged}]}, "matched_queries": ["x"]})
-    whole = {"took": 4, "timed_out": False, "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0}}
-    return whole | {"hits": {"total": {"value": len(hits), "relation": "eq"}, "hits": hits}}
+    frame = {"took": 4, "timed_out": False, "_shards": {"total": 1, "successful": 1, "skipped": 0, "failed": 0}}
+    return frame | {"hits": {"total": {"value": len(hits), "relation": "eq"}, "hits": hits}}
 
 
 def plugin(world):

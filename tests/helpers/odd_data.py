@@ -38,9 +38,9 @@ def _times(*factors):
     return X * np.append(factors, np.full(X.shape[1] - len(factors), factors[-1])), y, qid
 
 
-def _column(place, make):
+def _column(number, make):
     X, y, qid = _ordinary()
-    X[:, place] = make(X, y)
+    X[:, number] = make(X, y)
     return X, y, qid
 
 

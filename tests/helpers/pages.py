@@ -33,6 +33,6 @@ class Block:
 def blocks(page):
     """Return the blocks of the text of a page."""
     return [
-        Block(found["kind"], found["text"], page[: found.start("text")].count("\n") + 1, found["said"] or "")
-        for found in BLOCK.finditer(page)
+        Block(match["kind"], match["text"], page[: match.start("text")].count("\n") + 1, match["said"] or "")
+        for match in BLOCK.finditer(page)
     ]

@@ -4,9 +4,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 
-def differences(data, kept=slice(None)):
-    """xᵢ − xⱼ of the preference pairs that are kept, one a row."""
-    return (data.X[data.pairs.better] - data.X[data.pairs.worse])[kept]
+def differences(data, rows=slice(None)):
+    """xᵢ − xⱼ of the preference pairs in `rows`, one a row."""
+    return (data.X[data.pairs.better] - data.X[data.pairs.worse])[rows]
 
 
 def pair_objective(D, C, t=1.0, one_sided=True):

@@ -99,13 +99,13 @@ def documents(model):
     X = offset + rng.uniform(-0.5, 1.5, (80, k)) * scale
     X[60:70] = 0.0
     if model.trees is not None:
-        place_of = {column: place for place, column in enumerate(model.columns)}
+        position_of = {column: position for position, column in enumerate(model.columns)}
         ties = np.zeros((300, k))
         for row, split in enumerate(rng.integers(len(model.trees.columns), size=300)):
             ties[row] = X[row % 80]
-            place = place_of[model.trees.columns[split]]
-            value = np.float32(np.clip(model.trees.thresholds[split], -3e38, 3e38) * scale[place] + offset[place])
-            ties[row, place] = np.nextafter(value, (value, np.float32(3e38), np.float32(-3e38))[row % 3])
+            position = position_of[model.trees.columns[split]]
+            value = np.float32(np.clip(model.trees.thresholds[split], -3e38, 3e38) * scale[position] + offset[position])
+            ties[row, position] = np.nextafter(value, (value, np.float32(3e38), np.float32(-3e38))[row % 3])
         X = np.concatenate([X, ties])
     X[rng.random(X.shape) < 0.05] = np.nan
     return X.astype(np.float32).astype(np.float64)

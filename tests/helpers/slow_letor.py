@@ -41,9 +41,9 @@ def read_slowly(content, *, nulls=False, with_queries=True, limit=10_000, dtype=
 
 
 def _label(token):
-    whole, _, zeros = token.partition(b".")
-    right = 1 <= len(whole) <= 9 and set(whole) <= DIGITS and not zeros.strip(b"0")
-    return int(whole) if right else None
+    digits, _, zeros = token.partition(b".")
+    right = 1 <= len(digits) <= 9 and set(digits) <= DIGITS and not zeros.strip(b"0")
+    return int(digits) if right else None
 
 
 def _query(token):

@@ -163,14 +163,14 @@ PROBE = """
   table.querySelectorAll("th button")[1].click();
   document.querySelector("#results-tiny .save").click();
   for (const save of document.querySelectorAll("figure")[0].querySelectorAll(".save")) save.click();
-  const found = {
+  const seen = {
     said: said.slice(1), tapped, marks: plot.querySelectorAll(".mark").length, sorted: order(1), byMetric, shown,
     metric: table.querySelectorAll("th")[2].getBoundingClientRect().right,
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth };
 """
 """Uses the page as a reader would, and keeps what came of it."""
 
-FILES = "Promise.all(saved.map((blob) => blob.text())).then((files) => { found.files = files; })"
+FILES = "Promise.all(saved.map((blob) => blob.text())).then((files) => { seen.files = files; })"
 
 
 @pytest.mark.parametrize("kind", ["", "priced_"])
@@ -184,35 +184,35 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
         browser.value(PROBE.replace("ACROSS", '"cost"' if kind else '"features"'))
         browser.wait("saved.length === 3")  # a picture of points takes the browser a moment
         browser.value(FILES)
-        found = browser.wait("found.files && found")
+        seen = browser.wait("seen.files && seen")
         assert [requested for requested in browser.requests if not requested.startswith("data:")] == [address]
         assert browser.errors == []
     result = next(r for r in report.results if (r.solver, r.fold, r.seed) == ("mofsrank", 2, 1))
-    assert f"member {result.chosen + 1} of {len(result.front)}, chosen" in found["shown"]
-    assert len(found["said"]) == found["marks"] == len(result.front)
+    assert f"member {result.chosen + 1} of {len(result.front)}, chosen" in seen["shown"]
+    assert len(seen["said"]) == seen["marks"] == len(result.front)
     for row, member in enumerate(result.front, start=1):
-        (text,) = (text for text in found["said"] if f"--member {row} " in text)
+        (text,) = (text for text in seen["said"] if f"--member {row} " in text)
         assert f"mofsrank, fold 2, seed 1: member {row} of {len(result.front)}" in text
         assert (", chosen" in text) == (member is result.best)
         assert f"test: NDCG@10 {member.scores['test']['NDCG@10']:.4f}, MAP {member.scores['test']['MAP']:.4f}" in text
         assert f"{', '.join(result.names(member.features))}The ranker itself" in text
         assert (f"cost {cost(member.features):g}" in text) == (kind == "priced_")
-    assert found["tapped"]
-    table, figure, points = found["files"]
+    assert seen["tapped"]
+    table, figure, points = seen["files"]
     assert points[1:4] == "PNG"
     head, *rows = csv.reader(table.splitlines())
     assert head[1:5] == ["features", "features, standard error", "NDCG@10", "NDCG@10, standard error"]
     assert [row[0] for row in rows] == sorted_by_size(report)
-    place = head.index("NDCG@10")
+    column = head.index("NDCG@10")
     for row in rows:
         mean, error = report.results.means()[row[0]].mean("test NDCG@10")
-        assert (row[place], row[place + 1]) == (f"{mean:.4f}", f"{error:.4f}")
+        assert (row[column], row[column + 1]) == (f"{mean:.4f}", f"{error:.4f}")
     assert figure.startswith("<svg") and "</svg>" in figure
     ElementTree.fromstring(figure)
-    assert found["sorted"] == sorted(found["sorted"])  # few features first
-    assert found["byMetric"] == sorted(found["byMetric"], reverse=True)  # the best first
-    assert found["metric"] <= 390  # seen on a telephone
-    assert found["wide"] == 0  # nothing is wider than the screen of a telephone
+    assert seen["sorted"] == sorted(seen["sorted"])  # few features first
+    assert seen["byMetric"] == sorted(seen["byMetric"], reverse=True)  # the best first
+    assert seen["metric"] <= 390  # seen on a telephone
+    assert seen["wide"] == 0  # nothing is wider than the screen of a telephone
 
 
 def sorted_by_size(report):

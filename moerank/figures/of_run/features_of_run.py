@@ -24,7 +24,11 @@ def features_figure(result: Result) -> Figure:
     used = np.zeros((len(result.feature_names), len(result.front)), bool)
     for column, member in enumerate(result.front):
         used[member.features, column] = True
-    return _matrix(result, used) if result.grid is None else _image(result, used, result.grid)
+    figure = _matrix(result, used) if result.grid is None else _image(result, used, result.grid)
+    noun, most = "features" if result.grid is None else "pixels", int((used.mean(axis=1) > 0.5).sum())
+    chosen = f"{len(result.best.features)} of {len(used)} {noun} are chosen"
+    put_title(figure, f"{chosen}; most members of the front use {most}")
+    return figure
 
 
 def _matrix(result: Result, used: Mask) -> Figure:
@@ -38,17 +42,14 @@ def _matrix(result: Result, used: Mask) -> Figure:
     axes = figure.subplots()
     axes.imshow(cells, cmap=ListedColormap(["white", "#56B4E9", "black"]), vmin=0, vmax=2, aspect="auto")
     # White lines between the cells, so that they can be counted.
-    for line in np.arange(n_members + 1) - 0.5:
-        axes.axvline(line, color="white", linewidth=0.6)
-    for line in np.arange(n_rows + 1) - 0.5:
-        axes.axhline(line, color="white", linewidth=0.6)
+    axes.vlines(np.arange(n_members + 1) - 0.5, -0.5, n_rows - 0.5, color="white", linewidth=0.6)
+    axes.hlines(np.arange(n_rows + 1) - 0.5, -0.5, n_members - 0.5, color="white", linewidth=0.6)
     ticks = np.arange(0, n_members, -(-n_members // MOST_TICKS))
     axes.set_xticks(ticks, [str(len(result.front[tick].features)) for tick in ticks])
     axes.set_yticks(range(n_rows), result.names(rows.tolist()), fontsize=6)
     axes.tick_params(length=0)
     axes.set_ylabel(f"{n_rows} most used features" if (counts > 0).sum() > n_rows else "Feature")
     figure.supxlabel("Members by number of features (black: chosen)", fontsize=8)
-    put_title(figure, _finding(result, used, "features"))
     return figure
 
 
@@ -68,14 +69,7 @@ def _image(result: Result, used: Mask, grid: tuple[int, int]) -> Figure:
     axes.spines[:].set_visible(True)
     axes.set(xlabel="Column (frames: chosen)", ylabel="Row")
     figure.colorbar(share, ax=axes, label="Share of the front's members", shrink=0.9)
-    put_title(figure, _finding(result, used, "pixels"))
     return figure
-
-
-def _finding(result: Result, used: Mask, noun: str) -> str:
-    """Return how many features are chosen, and how many most members use."""
-    most = int((used.mean(axis=1) > 0.5).sum())
-    return f"{len(result.best.features)} of {len(used)} {noun} are chosen; most members of the front use {most}"
 
 
 FIGURE = RunFigure(features_figure)

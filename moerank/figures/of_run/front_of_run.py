@@ -50,23 +50,15 @@ def front_figure(result: Result) -> Figure:
     chosen, value = _amount(result.best, counted), result.best.scores["test"][metric]
     axes.plot([chosen], [value], **RING, label=f"chosen ({chosen:g}), test {value:.3f}")
     axes.set(xlabel=title, ylabel=f"{metric} (higher is better)")
-    _scale(axes, [*x, *(_amount(baseline, counted) for baseline in references)], max(x), counted)
-    return finished(figure, axes, 2.0, _finding(result), " ".join(notes), axes)
-
-
-def _finding(result: Result) -> str:
-    """Return what the chosen features cost, if it was judged, else how many they are."""
-    if result.verdict is None:
-        return f"{len(result.best.features)} of {len(result.feature_names)} features are chosen"
-    return judged(result.verdict)
-
-
-def _scale(axes: Axes, amounts: list[float], largest: float, counted: str) -> None:
-    """Scale the x axis: logarithmic for costs, and where the baselines are far beyond the largest member."""
-    if counted == "cost" or max(amounts) > WIDE * largest > 0.0:
+    amounts = [*x, *(_amount(baseline, counted) for baseline in references)]
+    if counted == "cost" or max(amounts) > WIDE * max(x) > 0.0:
         put_log_scale(axes, amounts)
     else:
         put_ticks(axes, integer=counted == "features")
+    finding = f"{len(result.best.features)} of {len(result.feature_names)} features are chosen"
+    if result.verdict is not None:
+        finding = judged(result.verdict)
+    return finished(figure, axes, 2.0, finding, " ".join(notes), axes)
 
 
 def _counted(result: Result) -> str:

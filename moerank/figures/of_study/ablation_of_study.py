@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import Look, Panels, errors_noted, two_of
+from moerank.figures.panels import Look, errors_noted, panels_figure, two_of
 from moerank.solvers import BASES, ablations
 from moerank.statistics import LEVEL
 from moerank.studies.comparison import against_reference
@@ -53,7 +53,8 @@ def ablation_figure(view: View) -> Figure:
         errors = [1.0 - member.scores["train"][view.metric] for member in front]
         look.plot([len(member.features) for member in front], errors, markevery=1, **style)
 
-    return Panels(
+    return panels_figure(
+        draw,
         list(titles),
         list(titles),
         list(columns),
@@ -62,7 +63,7 @@ def ablation_figure(view: View) -> Figure:
         labels=("Number of features, at most", f"1 − {view.metric} (lower is better)"),
         same_x=False,  # fronts have far fewer members than there are features
         notes=[errors_noted(shown, view.metric), two_of(shown)],
-    ).draw(draw)
+    )
 
 
 def _finding(shown: Results, full: str, names: dict[str, str], metric: str) -> str:
@@ -73,8 +74,8 @@ def _finding(shown: Results, full: str, names: dict[str, str], metric: str) -> s
     changed = tests[tests["holm"] <= LEVEL].itertuples()
     changes = [f"{names.get(row.solver, row.solver)}, {row.difference:+.3f}".replace("-", "−") for row in changed]
     if not changes:
-        return f"Leaving out a part of {full}: no difference in test {metric} is shown"
-    return f"Changes of test {metric} that are shown: {'; '.join(changes)}"
+        return f"Leaving out a part of {full}: no difference in test {metric} is detected"
+    return f"Detected changes of test {metric}: {'; '.join(changes)}"
 
 
 FIGURE = StudyFigure(ablation_figure, "ablations", takes=("fold",))

@@ -9,13 +9,14 @@ from __future__ import annotations
 from itertools import cycle
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import Look, Panels, best_of_families, errors_noted, judged, named
+from moerank.figures.panels import Look, best_of_families, errors_noted, judged, named, panels_figure
 from moerank.figures.style import GREY, Style, beyond, limits_of
 from moerank.studies.comparison import by_validation, verdicts
-from moerank.studies.results import Results, Runs, mean_by_size, offers_sizes
+from moerank.studies.results import Results, mean_by_size, offers_sizes
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, different from those of solvers."""
@@ -33,9 +34,9 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     with values beyond them.
     """
     by_solver, metric = view.results.by_solver(), view.metric
-    means = {solver: means.mean(f"test {metric}")[0] for solver, means in view.results.means().items()}
+    means = {s: (m.mean("n_features")[0], m.mean(f"test {metric}")[0]) for s, m in view.results.means().items()}
     curves = {solver: mean_by_size(folds, "test", metric) for solver, folds in by_solver.items() if offers_sizes(folds)}
-    points = {solver: (_size(folds), means[solver]) for solver, folds in by_solver.items() if solver not in curves}
+    points = {solver: point for solver, point in means.items() if solver not in curves}
     published: dict[str, list[tuple[float, float]]] = {}
     entries = () if view.problem is None else view.problem.published
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
@@ -54,7 +55,17 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
         if not look.faint:
             look.axes.hlines(value, 1.0, size, color=look.colour, linewidth=0.5, linestyle=":")
 
-    panels = Panels(
+    def prepare(axes: Axes, _: str) -> None:
+        for (label, pairs), marker in zip(published.items(), cycle(PUBLISHED), strict=False):
+            style: Style = {"marker": marker, "markersize": 5, "color": GREY, "linewidth": 0.7, "zorder": 3}
+            line = "-" if len(pairs) > 1 else "none"
+            one_name = "published" if label == next(iter(published)) else "_published"
+            shown = label if len(published) <= MOST_PUBLISHED else one_name
+            axes.plot(*np.transpose(pairs), label=shown, linestyle=line, clip_on=False, **style)
+        axes.set_ylim(*limits)
+
+    return panels_figure(
+        draw,
         list(by_solver),
         best_of_families(view.results, list(by_solver)),
         finding=_finding(view.results),
@@ -65,16 +76,8 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
             "Published values are means over all folds." if theirs and len(view.results.folds) == 1 else "",
             named("Some values lie beyond the axis", beyond(values, limits)),
         ],
+        prepare=prepare,
     )
-    (axes,) = panels.axes.values()
-    for (label, pairs), marker in zip(published.items(), cycle(PUBLISHED), strict=False):
-        style: Style = {"marker": marker, "markersize": 5, "color": GREY, "linewidth": 0.7, "zorder": 3}
-        line = "-" if len(pairs) > 1 else "none"
-        one_name = "published" if label == next(iter(published)) else "_published"
-        shown = label if len(published) <= MOST_PUBLISHED else one_name
-        axes.plot(*np.transpose(pairs), label=shown, linestyle=line, clip_on=False, **style)
-    axes.set_ylim(*limits)
-    return panels.draw(draw)
 
 
 def _finding(results: Results) -> str:
@@ -83,11 +86,6 @@ def _finding(results: Results) -> str:
         return "No solver selects features"
     by = f"{liked[0]}, chosen by validation" if len(liked) > 1 else liked[0]
     return f"{by}: {judged(verdicts(results.among(liked[:1])).iloc[0]['verdict'])}"
-
-
-def _size(folds: Runs) -> float:
-    """Return the mean number of features of a solver that offers one size."""
-    return float(np.mean([len(run.best.features) for runs in folds.values() for run in runs]))
 
 
 FIGURE = StudyFigure(accuracy_figure, "results", order=1, takes=("metric",))

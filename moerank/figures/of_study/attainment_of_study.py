@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import Look, Panels, beside_first, named
+from moerank.figures.panels import Look, apart_from_first, named, panels_figure
 from moerank.mofsrank.objectives import FRONT
 from moerank.statistics import attainment_surfaces
 from moerank.studies.results import NoResultsError, front_points
@@ -40,7 +40,7 @@ def attainment_figure(view: View) -> Figure:
     k = np.arange(1, largest + 1)
     stairs = {solver: [staircase(surface, k) for surface in mine] for solver, mine in surfaces.items()}
     ends = {s: (float(low[-1]), float(mid[-1]), float(high[-1])) for s, (low, mid, high) in stairs.items()}
-    shown, finding = beside_first(ends, largest=False)
+    shown, finding = apart_from_first(ends, largest=False)
 
     def draw(look: Look) -> None:
         quarter, median, three_quarters = stairs[look.label]
@@ -51,14 +51,15 @@ def attainment_figure(view: View) -> Figure:
     sizeless = named("No surface, for they offer one size", [solver for solver in seeded if solver not in runs])
     numbers = sorted({len(seeds) for seeds in runs.values()})
     seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    return Panels(
+    return panels_figure(
+        draw,
         list(runs),
         shown,
         finding=finding,
         height=2.2,
         labels=("Number of features", f"1 − {view.metric}, training, fold {fold}"),
         notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless],
-    ).draw(draw)
+    )
 
 
 def staircase(surface: Matrix, k: Integers) -> Vector:

@@ -7,14 +7,15 @@ beats in both are filled and joined.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from itertools import compress
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from moocore import is_nondominated
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import FAMILY_TITLES, MOST_LINES, Look, Panels, errors_noted, family_of
+from moerank.figures.panels import MOST_LINES, Look, by_family, errors_noted, panels_figure
 from moerank.figures.style import GREY, far_below, put_log_scale
 
 LEAST = 1e-3
@@ -24,8 +25,6 @@ NAME_SIZE = 6
 MARKER = 3.5
 GAP = 3.0
 """Points between a marker and its name."""
-
-Point: TypeAlias = tuple[float, float]
 
 
 def cost_figure(view: View) -> Figure:
@@ -37,20 +36,16 @@ def cost_figure(view: View) -> Figure:
     """
     by_solver, metric = view.results.by_solver(), view.metric
     means = view.results.means()
-    times = {
-        solver: [run.times.processor for runs in folds.values() for run in runs] for solver, folds in by_solver.items()
-    }
-    seconds = {solver: float(np.mean([run.tuning + run.solver for run in runs])) for solver, runs in times.items()}
-    points = {solver: (max(LEAST, seconds[solver]), means[solver].mean(f"test {metric}")[0]) for solver in by_solver}
-    best = _unbeaten(points)
+    points = {s: (max(LEAST, mean.mean("seconds")[0]), mean.mean(f"test {metric}")[0]) for s, mean in means.items()}
+    unbeaten = is_nondominated(np.array(list(points.values())) * (1.0, -1.0))  # of equal ones the first
+    best = sorted(compress(points, unbeaten), key=points.__getitem__)
     poor = far_below({solver: value for solver, (_, value) in points.items()})
     values = [value for solver, (_, value) in points.items() if solver not in poor]
     edge = min(values) - 0.1 * (max(values) - min(values))
     points |= {solver: (points[solver][0], edge) for solver in poor}
     below = [f"{solver} {value:.3f}" for solver, value in poor.items()]
     many = len(by_solver) > MOST_LINES
-    families = {f: title for f, title in FAMILY_TITLES.items() if any(family_of(solver) == f for solver in by_solver)}
-    members = {title: [solver for solver in by_solver if family_of(solver) == f] for f, title in families.items()}
+    members = by_family(list(by_solver))
     marked = list(members) if many else list(by_solver)
 
     def draw(look: Look) -> None:
@@ -60,7 +55,8 @@ def cost_figure(view: View) -> Figure:
             changes = {} if filled else {"markerfacecolor": "white", "label": "_open"}
             look.plot(x, y, linestyle="none", markersize=MARKER, markevery=1, **changes)
 
-    panels = Panels(
+    figure = panels_figure(
+        draw,
         marked,
         marked,
         finding=f"{len(best)} of {len(by_solver)} solvers are unbeaten in both test {metric} and training time",
@@ -68,8 +64,7 @@ def cost_figure(view: View) -> Figure:
         labels=("Processor seconds of tuning and training", f"Test {metric}"),
         notes=[errors_noted(view.results, metric), f"↓ lies below the axis: {', '.join(below)}." if below else ""],
     )
-    panels.draw(draw)
-    (axes,) = panels.axes.values()
+    (axes,) = figure.axes
     put_log_scale(axes, [time for time, _ in points.values()])
     stairs = np.array([points[solver] for solver in best])
     axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
@@ -80,19 +75,10 @@ def cost_figure(view: View) -> Figure:
         for solver in poor:
             text = f"{solver} ↓"
             axes.annotate(text, points[solver], (-GAP, 0), textcoords="offset points", ha="right", fontsize=NAME_SIZE)
-    return panels.figure
+    return figure
 
 
-def _unbeaten(points: Mapping[str, Point]) -> list[str]:
-    """Return the solvers that no other solver equals or beats in both objectives, the fastest first."""
-    best: list[str] = []
-    for solver in sorted(points, key=lambda name: (points[name][0], -points[name][1])):
-        if not best or points[solver][1] > points[best[-1]][1]:
-            best.append(solver)
-    return best
-
-
-def _name(axes: Axes, names: Sequence[str], points: Mapping[str, Point]) -> None:
+def _name(axes: Axes, names: Sequence[str], points: Mapping[str, tuple[float, float]]) -> None:
     """Write names above and left of their markers, where nothing beats them, each above the one before it."""
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # determines the positions of the axes
     least = -np.inf

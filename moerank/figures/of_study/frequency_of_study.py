@@ -43,10 +43,8 @@ def frequency_figure(view: View) -> Figure:
     if not selecting:
         raise NoResultsError(f"no solver of the study of {view.where} selects features")
     chosen = {s: [run.best.features for runs in by_solver[s].values() for run in runs] for s in selecting}
-    share = np.zeros((len(names), len(selecting)))
-    for column, runs in enumerate(chosen.values()):
-        for features in runs:
-            share[list(features), column] += 1.0 / len(runs)
+    rows = np.arange(len(names))
+    share = np.transpose([np.mean([np.isin(rows, features) for features in runs], axis=0) for runs in chosen.values()])
     order = np.argsort(-share.sum(axis=1), kind="stable")[: min(int((share > 0).any(axis=1).sum()), MOST_FREQUENT)]
     often = int((share[order[0]] > 0.5).sum())
     shown = best_of_families(view.results, selecting)
@@ -60,13 +58,13 @@ def frequency_figure(view: View) -> Figure:
     stable = [_stability(chosen[solver], len(names)) for solver in shown]
     heads = [f"{fill(solver, HEAD_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
     axes.set_xticks(range(len(shown)), heads, fontsize=6, rotation=90 if len(shown) > 4 else 0)
-    rows = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
-    rows = [row if len(row) <= NAME_LENGTH else f"{row[: NAME_LENGTH - 1]}…" for row in rows]
-    axes.set_yticks(range(len(order)), rows, fontsize=6)
+    labels = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
+    labels = [label if len(label) <= NAME_LENGTH else f"{label[: NAME_LENGTH - 1]}…" for label in labels]
+    axes.set_yticks(range(len(order)), labels, fontsize=6)
     axes.tick_params(length=0)
     axes.set_xlabel("Stability (corrected)")
     solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else "it" if often else "no solver"
-    finding = f"{rows[0]} is chosen most: {solvers} in more than half of the runs".capitalize()
+    finding = f"{labels[0]} is chosen most: {solvers} in more than half of the runs".capitalize()
     left_out = named("Left out, for they offer one size", [s for s in by_solver if s not in selecting])
     return finished(figure, axes, ROW * len(order), finding, left_out)
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import Look, Panels, best_of_families, fronts_of_fold, named, two_of
+from moerank.figures.panels import Look, best_of_families, fronts_of_fold, named, panels_figure, two_of
 from moerank.figures.style import beyond, limits_of
 from moerank.studies.result import PARTS
 
@@ -45,7 +45,8 @@ def fronts_figure(view: View) -> Figure:
     test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}
     rank = 1 + sum(value > test[leader] for value in test.values())
     chosen = f"on test queries its chosen member is number {rank} of {len(runs)}"
-    return Panels(
+    return panels_figure(
+        draw,
         list(runs),
         list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
         list(parts),
@@ -53,7 +54,7 @@ def fronts_figure(view: View) -> Figure:
         height=1.1,
         labels=("Number of features", f"{metric}, fold {fold} (higher is better)"),
         notes=[*without_front, cut, two_of(view.results)],
-    ).draw(draw)
+    )
 
 
 FIGURE = StudyFigure(fronts_figure, "results", order=2, takes=("fold",))

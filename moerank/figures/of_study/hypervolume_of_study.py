@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import Look, Panels, beside_first, named
+from moerank.figures.panels import Look, apart_from_first, named, panels_figure
 from moerank.studies.result import Convergence
 from moerank.studies.results import NoResultsError
 
@@ -37,27 +37,26 @@ def hypervolume_figure(view: View) -> Figure:
     stages = {stage.replace("_", " ").capitalize(): stage for stage in names}
 
     curves = {
-        (solver, stage): _curve([(fold, history[stage]) for fold, history in histories if stage in history])
+        solver: {stage: _curve([(fold, history[stage]) for fold, history in histories]) for stage in histories[0][1]}
         for solver, histories in runs.items()
-        for stage in names
-        if any(stage in history for _, history in histories)
     }
-    last = {solver: curves[solver, [stage for stage in names if (solver, stage) in curves][-1]] for solver in runs}
     ends = {}
-    for solver, (_, low, mean, high) in last.items():
+    for solver, by_stage in curves.items():
+        _, low, mean, high = list(by_stage.values())[-1]
         several = len(runs[solver]) > len(by_solver[solver])  # a single seed has no quartiles
         ends[solver] = (low[-1], mean[-1], high[-1]) if several else (-np.inf, mean[-1], np.inf)
-    shown, finding = beside_first(ends, largest=True)
+    shown, finding = apart_from_first(ends, largest=True)
     if not np.isfinite([low for low, _, _ in ends.values()]).any():
-        finding = "One seed of each search: no difference is shown"
+        finding = "One seed of each search: too few to tell a difference"
 
     def draw(look: Look) -> None:
-        evaluations, low, mean, high = curves.get((look.label, stages[look.column]), np.empty((4, 0)))
+        evaluations, low, mean, high = curves[look.label].get(stages[look.column], np.empty((4, 0)))
         look.fill(evaluations, low, high)
         if len(mean) or not look.faint:  # its line in the legend
             look.plot(evaluations, mean, marker=None)
 
-    return Panels(
+    return panels_figure(
+        draw,
         list(runs),
         shown,
         list(stages),
@@ -66,7 +65,7 @@ def hypervolume_figure(view: View) -> Figure:
         labels=("Evaluations", "Hypervolume of the front"),
         same_x=False,
         notes=[named("No search", [solver for solver in by_solver if solver not in runs])],
-    ).draw(draw)
+    )
 
 
 def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:

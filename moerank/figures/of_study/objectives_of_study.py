@@ -11,10 +11,11 @@ from itertools import combinations
 from textwrap import fill
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures.figure import StudyFigure, View
-from moerank.figures.panels import Look, Panels, best_of_families, fronts_of_fold, non_dominated, title_of
+from moerank.figures.panels import Look, best_of_families, fronts_of_fold, non_dominated, panels_figure, title_of
 from moerank.figures.style import RING, put_log_scale
 from moerank.studies.results import NoResultsError, front_points
 
@@ -45,6 +46,10 @@ def objectives_figure(view: View) -> Figure:
             look.axes.plot(*points[[runs[look.label].chosen]].T, label="_chosen" if look.number else "chosen", **RING)
         look.plot(*best.T, drawstyle="steps-post", markevery=1)
 
+    def prepare(axes: Axes, column: str) -> None:
+        if titles[column][0] == "cost":
+            put_log_scale(axes, [member.objectives["cost"] for run in runs.values() for member in run.front])
+
     points = [front_points(run) for run in runs.values()]
     owners = np.repeat(list(runs), [len(mine) for mine in points])
     counts = Counter(owners[non_dominated(np.concatenate(points))].tolist())  # of the joint front
@@ -53,7 +58,8 @@ def objectives_figure(view: View) -> Figure:
         finding = f"{leader} has {most} of the {counts.total()} members of the joint front in training"
     else:
         finding = f"{most} members, of which none dominates another in all {len(objectives)} objectives"
-    panels = Panels(
+    return panels_figure(
+        draw,
         list(runs),
         list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
         list(titles),
@@ -63,11 +69,8 @@ def objectives_figure(view: View) -> Figure:
         same_x=False,
         of_metric=False,
         notes=without_front,
+        prepare=prepare,
     )
-    for axes, (x, _) in zip(panels.axes.values(), titles.values(), strict=True):
-        if x == "cost":
-            put_log_scale(axes, [member.objectives[x] for run in runs.values() for member in run.front])
-    return panels.draw(draw)
 
 
 FIGURE = StudyFigure(

@@ -33,7 +33,7 @@ def ranks_figure(view: View) -> Figure:
     alike = groups == [(0, n - 1)]
     where = f"{test.n_blocks} folds of {view.problem.name}" if view.problem else f"{test.n_blocks} folds"
     spread = float(test.ranks[-1] - test.ranks[0])
-    shown = "is shown" if alike else f"smaller than {test.critical_difference:.2f} mean ranks is shown"
+    less = "" if alike else f"smaller than {test.critical_difference:.2f} mean ranks "
     unranked = named("Not ranked", [solver for solver in view.results.solvers if solver not in ranks.solvers])
     note = (
         f"Ranks by {view.metric}; they span {spread:.2f}, the critical difference is {test.critical_difference:.2f} "
@@ -42,7 +42,8 @@ def ranks_figure(view: View) -> Figure:
     figure, axes, height = _line(ranks) if alike and n > FEW_ROWS else _rows(ranks, groups)
     axes.set(xlim=(0.4, 1.02 * max(test.ranks) + 0.4), xlabel="Mean rank (1 is best)")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
-    return finished(figure, axes, height, f"No difference between {n} solvers on {where} {shown}", note.strip())
+    finding = f"No difference {less}between {n} solvers is detected on {where}"
+    return finished(figure, axes, height, finding, note.strip())
 
 
 def _rows(ranks: SolverRanks, groups: list[tuple[int, int]]) -> tuple[Figure, Axes, float]:
