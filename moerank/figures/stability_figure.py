@@ -28,6 +28,8 @@ def stability_figure(stability: Stability) -> Figure:
     -------
     Figure
         The most frequent features, at most 20, with further sentences below.
+        A square that is as wide as a column of text, `WIDTH` inches; the bars share its height, so that names stay
+        legible up to the largest number of them.
 
     Notes
     -----

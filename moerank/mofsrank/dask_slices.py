@@ -157,11 +157,11 @@ def _measured(stage: Stage, name: str, rows: Array, expected: dict[str, str]) ->
     """Measure a slice on a worker."""
     from distributed import get_worker
 
-    for name, value in environment().items():
-        if value != expected[name]:
+    for part, value in environment().items():
+        if value != expected[part]:
             raise OSError(
-                f"the Dask worker at {get_worker().address} has {name} {value}, and this process has {name} "
-                f"{expected[name]}; results need the same everywhere, so stop this worker"
+                f"the Dask worker at {get_worker().address} has {part} {value}, and this process has {part} "
+                f"{expected[part]}; results need the same everywhere, so stop this worker"
             )
     # A worker short of memory writes the stage to its disk and reads it again, without what was computed from the data.
     if name not in _STAGES:

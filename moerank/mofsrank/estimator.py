@@ -83,7 +83,7 @@ class _SearchData(NamedTuple):
 
 def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, **progress: Any) -> Any:
     """Return a copy of a ranker with parameters chosen by validation MAP from its published grid, if it has one."""
-    copy: Any = clone(ranker)
+    copy: Any = clone(ranker, safe=False)
     return copy if validation is None or not hasattr(copy, "tune") else copy.tune(train, validation, **progress)
 
 

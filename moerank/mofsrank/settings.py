@@ -467,7 +467,7 @@ def read_refit(value: object, random_state: int = 0) -> Any:
     elif isinstance(value, type) or not (hasattr(value, "fit") and hasattr(value, "predict")):
         raise ValueError(f"refit must be the name of a ranker or an estimator with fit and predict, not {value!r}")
     else:
-        ranker = clone(value)
+        ranker = clone(value, safe=False)
     if hasattr(ranker, "get_params") and ranker.get_params().get("random_state", 0) is None:
         ranker.set_params(random_state=random_state)
     return ranker

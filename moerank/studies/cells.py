@@ -168,9 +168,10 @@ class Store:
 
     def adopt(self, other: Store) -> None:
         """Copy results and failures of another study; what is here stays."""
-        done_here = set().union(*self.done())
-        for keys, path_of in zip(other.done(), (Store._result, Store._failure), strict=True):
-            for key in keys - done_here:
+        (finished, failed), (finished_there, failed_there) = self.done(), other.done()
+        new = {Store._result: finished_there - finished, Store._failure: failed_there - finished - failed}
+        for path_of, keys in new.items():
+            for key in keys:
                 replace_file(path_of(self, key), read_text(path_of(other, key), MOST_BYTES).encode())
 
     def forget_failure(self, cell: Work) -> None:

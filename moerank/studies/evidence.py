@@ -380,9 +380,9 @@ def stability(
     --------
     >>> import moerank as mr
     >>> train, vali, _ = mr.load_planted_fold(1)
-    >>> result = mr.stability(mr.GreedyRankRLS(5), train, vali, pairs=5, size=3)
+    >>> result = mr.stability(mr.GreedyRankRLS(5), train, vali, pairs=5, size=3, threshold=0.6)
     >>> [result.feature_names[feature] for feature in result.selected]
-    ['relevant 1']
+    ['relevant 4']
     """
     check_share(threshold=threshold)
     check_at_least(1, pairs=pairs)
