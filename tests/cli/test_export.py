@@ -106,7 +106,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
         (("nowhere", "--format", "solr"), "nowhere"),
         (("other", "--format", "solr"), "other holds no finished run; moerank run makes one"),
         (("query", "--format", "solr"), 'train on raw values with normalize = "minmax" or "standard"'),
-        (("folds", "--format", "solr"), f"several folds; name one of them, as {os.path.join('folds', 'fold1')}"),
+        (("folds", "--format", "solr"), f"several runs; name one of them, such as {os.path.join('folds', 'fold1')}"),
         (("damaged.json", "--format", "solr"), "damaged.json: not written by this version of moerank"),
     ]:
         outcome = command("export", *words)

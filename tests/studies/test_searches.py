@@ -81,7 +81,7 @@ def test_the_table_has_the_medians_of_the_indicators_and_the_signs_of_the_tests(
 
 
 def test_a_smaller_distance_is_better(study):
-    near, far = study.table("daea", "igd+"), study.table("daea")
+    near, far = study.table("daea", "igd+", alpha=0.1), study.table("daea", alpha=0.1)
     assert [near.loc["first", a][-1] for a in ("staircase", "sparseea")] == [
         far.loc["first", a][-1] for a in ("staircase", "sparseea")
     ]
