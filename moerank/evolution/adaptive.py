@@ -185,9 +185,7 @@ class AdaptiveBitFlip(BitFlip):
         switch_on, switch_off = (_FORMS[self.form](pm, alpha, degree) for degree in (self.importance, redundancy))
         return np.minimum(1.0, np.where(X, switch_off, switch_on))
 
-    def flip(
-        self, problem: Problem, rows: list[Mask], random_state: np.random.Generator, algorithm: Algorithm | None
-    ) -> None:
+    def flip(self, problem: Problem, X: Mask, random_state: np.random.Generator, algorithm: Algorithm | None) -> None:
         """Flip bits of the rows in place. `algorithm` knows how far the search is."""
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
@@ -195,7 +193,4 @@ class AdaptiveBitFlip(BitFlip):
                 "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not tell its operators; "
                 'take make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
             )
-        X = np.array(rows)
-        flips = random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)
-        for row, flipped in zip(rows, flips, strict=True):
-            row ^= flipped
+        X ^= random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)

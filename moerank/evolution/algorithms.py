@@ -13,14 +13,23 @@ from pymoo.algorithms.moo import nsga2
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
+from pymoo.core.repair import NoRepair
 from pymoo.core.survival import Survival
-from pymoo.operators.selection.tournament import TournamentSelection
+from pymoo.util.misc import random_permutations
 
-from moerank.arrays import Integers, Matrix
+from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import Parameters, check_at_least, unknown
-from moerank.evolution.bit_search import BitSearch, crowding_distances, front_numbers, refuse_constraints
+from moerank.evolution.bit_search import BitSearch, front_numbers, refuse_constraints
 from moerank.evolution.daea import DAEA
 from moerank.evolution.mffs import MFFS
+from moerank.evolution.operators import (
+    DigestDuplicates,
+    RowCrossover,
+    RowMutation,
+    digests_of,
+    row_digests,
+    with_digests,
+)
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
@@ -33,30 +42,59 @@ Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
-    """pymoo's NSGA-II with its tournaments and its survival on arrays; `settings` are pymoo's.
+    """pymoo's NSGA-II, which mates and selects on arrays; `settings` are pymoo's.
 
     With the same seed the draws are those of pymoo, bit for bit. So are the populations, except for ties in crowding
-    distance: a stable sort orders them here, where pymoo's sort depends on the processor. Problems with constraints
-    are refused.
+    distance: a stable sort orders them here, where pymoo's sort depends on the processor. Operators that are not of
+    this package mate as pymoo's do. Problems with constraints are refused.
     """
 
     def __init__(self, pop_size: int = 100, **settings: object) -> None:
-        selection = TournamentSelection(func_comp=_tournament_winners)
-        super().__init__(pop_size, selection=selection, survival=_RankAndCrowding(filter_infeasible=False), **settings)
+        super().__init__(pop_size, survival=_RankAndCrowding(filter_infeasible=False), **settings)
+        operators = isinstance(self.mating.crossover, RowCrossover), isinstance(self.mating.mutation, RowMutation)
+        self._mates_rows = all(operators) and isinstance(self.eliminate_duplicates, DigestDuplicates)
 
     def _setup(self, problem: Problem, **settings: object) -> None:
         refuse_constraints(self, problem)
 
+    def _infill(self) -> Population | None:
+        if not self._mates_rows:
+            return super()._infill()
+        seen, children = set(digests_of(self.pop)), dict[bytes, Array]()
+        rows = [individual.X for individual in self.pop]
+        F = np.array([individual.F for individual in self.pop])
+        crowding = np.array([individual.data["crowding"] for individual in self.pop])
+        for _ in range(self.mating.n_max_iterations):
+            n_matings = -(-(self.n_offsprings - len(children)) // 2)
+            X = self._mate(rows, _tournament_winners(F, crowding, 2 * n_matings, self.random_state))
+            for digest, row in zip(row_digests(X), X, strict=True):
+                if digest not in seen and len(children) < self.n_offsprings:
+                    seen.add(digest)
+                    children[digest] = row.copy()  # the individuals that survive do not keep a whole batch in memory
+            if len(children) == self.n_offsprings:
+                break
+        if not children:
+            self.termination.force_termination = True
+            return None
+        return with_digests(Population.new("X", list(children.values())), children)
+
+    def _mate(self, rows: list[Array], winners: Integers) -> Array:
+        """Return two children of each two winners, the first ones before the second ones."""
+        parents = np.array([rows[i] for i in winners.reshape(-1, 2).T.ravel()])
+        X = self.mating.crossover.cross(self.problem, parents, random_state=self.random_state)
+        X = self.mating.mutation.mutate(self.problem, X, random_state=self.random_state, algorithm=self)
+        if isinstance(self.repair, NoRepair):
+            return X
+        return np.asarray(self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self))
+
     def _set_optimum(self) -> None:
-        self.opt = self.pop[self.pop.get("rank") == 0]
+        self.opt = self.pop[[i for i, individual in enumerate(self.pop) if individual.data["rank"] == 0]]
 
 
-def _tournament_winners(
-    population: Population, pairs: Integers, *, random_state: np.random.Generator, **settings: object
-) -> Integers:
-    """Return the winner of each pair (n, 2), by dominance, crowding distance or chance."""
-    F, crowding = population.get("F", "crowding")
-    a, b = pairs.T
+def _tournament_winners(F: Matrix, crowding: Vector, n: int, random_state: np.random.Generator) -> Integers:
+    """Return the winners of `n` tournaments of two, by dominance, crowding distance or chance."""
+    drawn = random_permutations(-(-2 * n // len(F)), len(F), random_state=random_state)[: 2 * n]
+    a, b = drawn.reshape(n, 2).T
     better, worse = (F[a] < F[b]).any(axis=1), (F[a] > F[b]).any(axis=1)
     level = better == worse
     first = np.where(level, crowding[a] > crowding[b], better)
@@ -77,8 +115,8 @@ class _RankAndCrowding(Survival):  # type: ignore[misc]
         random_state: np.random.Generator,
         **settings: object,
     ) -> Population:
-        rank = front_numbers(F := pop.get("F"))
-        crowding = crowding_distances(F, rank)
+        rank = front_numbers(F := np.array([individual.F for individual in pop]))
+        crowding = _crowding_of_pymoo(F, rank)
         rows = np.argsort(rank, kind="stable")
         # All of the last front at first.
         rows = rows[: np.searchsorted(rank[rows], rank[rows[n_survive - 1]], side="right")]
@@ -88,8 +126,33 @@ class _RankAndCrowding(Survival):  # type: ignore[misc]
             last = drawn[np.argsort(crowding[drawn], kind="stable")[len(rows) - n_survive :]][::-1]
             rows = np.concatenate((rows[: n_survive - len(last)], last))
         survivors = pop[rows]
-        survivors.set("rank", rank[rows], "crowding", crowding[rows])
+        for individual, number, distance in zip(survivors, rank[rows], crowding[rows], strict=True):
+            individual.data |= {"rank": number, "crowding": distance}
         return survivors
+
+
+def _crowding_of_pymoo(F: Matrix, front: Integers) -> Vector:
+    """Return the crowding distance of each point within its own front, all at once and with the bits of pymoo's.
+
+    It is the mean over the objectives of `crowding_distances`, except that an objective of which all values in a front
+    are equal adds 0 for the ends, too.
+    """
+    size = np.bincount(front)
+    bounds = np.append(0, np.cumsum(size))
+    total, gap = np.zeros(len(F)), np.empty(len(F) + 1)
+    with np.errstate(invalid="ignore"):
+        for values in F.T:
+            order = np.lexsort((values, front))
+            value = values[order]
+            gap[1:-1] = value[1:] - value[:-1]
+            gap[bounds] = np.inf
+            span = value[bounds[1:] - 1] - value[bounds[:-1]]
+            span[span == 0] = np.nan
+            shares = np.stack((gap[:-1], gap[1:])) / np.repeat(span, size)
+            shares[np.isnan(shares)] = 0.0
+            total[order] += shares[0] + shares[1]
+    total[size[front] <= 2] = np.inf
+    return total / F.shape[1]
 
 
 def _with_directions(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:

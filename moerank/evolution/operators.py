@@ -18,7 +18,6 @@ from numpy.random import Generator
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.crossover import Crossover
 from pymoo.core.duplicate import DuplicateElimination
-from pymoo.core.individual import Individual
 from pymoo.core.mutation import Mutation
 from pymoo.core.operator import Operator
 from pymoo.core.population import Population
@@ -99,7 +98,67 @@ class SubsetSizeSampling(Sampling):
         return X
 
 
-class UniformCrossover(Crossover):
+class RowCrossover(Crossover):
+    """Base class of crossovers that make the rows of all children at once, for pymoo and for arrays alike."""
+
+    def __init__(self, prob: float = CROSSOVER) -> None:
+        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
+
+    @abstractmethod
+    def cross(self, problem: Problem, X: Array, *, random_state: Generator) -> Array:
+        """Return two children of each pair of parents; may change `X`, shape (2 n, n_var).
+
+        Row i of the first half is paired with row i of the second half, and so are the children.
+        """
+
+    def do(
+        self,
+        problem: Problem,
+        pop: Any,
+        parents: Integers | None = None,
+        *args: object,
+        random_state: Generator,
+        **kwargs: object,
+    ) -> Population:
+        """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
+        pairs = pop if parents is None else [pop[pair] for pair in parents]
+        X = np.array([pair[i].X for i in (0, 1) for pair in pairs])
+        return Population.new("X", _apart(self.cross(problem, X, random_state=random_state)))
+
+
+class RowMutation(Mutation):
+    """Base class of mutations that change all rows at once, for pymoo and for arrays alike."""
+
+    def __init__(self, prob_var: float | None = None) -> None:
+        super().__init__(prob=1.0, prob_var=prob_var)
+
+    @abstractmethod
+    def mutate(self, problem: Problem, X: Array, *, random_state: Generator, algorithm: Algorithm | None) -> Array:
+        """Return the mutated rows; may change `X`."""
+
+    def do(
+        self,
+        problem: Problem,
+        pop: Population,
+        inplace: bool = True,
+        *args: object,
+        random_state: Generator,
+        algorithm: Algorithm | None = None,
+        **kwargs: object,
+    ) -> Population:
+        """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
+        pop = pop if inplace else deepcopy(pop)
+        X = np.array([individual.X for individual in pop])
+        pop.set("X", _apart(self.mutate(problem, X, random_state=random_state, algorithm=algorithm)))
+        return pop
+
+
+def _apart(X: Array) -> list[Array]:
+    """Return copies of the rows, so that an individual that survives does not keep its whole batch in memory."""
+    return list(map(np.copy, X))
+
+
+class UniformCrossover(RowCrossover):
     """Exchange each gene of two parents with probability one half.
 
     The children are ``a ^ d`` and ``b ^ d`` with ``d`` the exchanged differences, or copies of the parents if the
@@ -120,60 +179,35 @@ class UniformCrossover(Crossover):
     [1, 1, 1, 1, 1, 1]
     """
 
-    def __init__(self, prob: float = CROSSOVER) -> None:
-        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
-
-    def do(
-        self,
-        problem: Problem,
-        pop: Any,
-        parents: Integers | None = None,
-        *args: object,
-        random_state: Generator,
-        **kwargs: object,
-    ) -> Population:
-        """Cross the pairs of individuals in `pop`, or the pairs of `pop` that `parents` gives by index."""
-        pairs = pop if parents is None else [pop[pair] for pair in parents]
-        mating = random_state.random(len(pairs)) < self.prob.get()
-        firsts, seconds = ([_bool_row(pair[i], self).copy() for pair in pairs] for i in (0, 1))
+    def cross(self, problem: Problem, X: Mask, *, random_state: Generator) -> Mask:
+        """Cross the pairs of rows in place, and return them."""
+        _check_bits(X, self)
+        firsts, seconds = np.split(X, 2)
+        mating = random_state.random(len(firsts)) < self.prob.get()
         for k in np.flatnonzero(mating):
             drawn = np.frombuffer(random_state.bytes(-(-problem.n_var // 8)), np.uint8)
             exchanged = (firsts[k] ^ seconds[k]) & np.unpackbits(drawn, count=problem.n_var).view(np.bool_)
             firsts[k] ^= exchanged
             seconds[k] ^= exchanged
-        return Population.new("X", firsts + seconds)
+        return X
 
 
-class BitFlip(Mutation):
+class BitFlip(RowMutation):
     """Base class of mutations of bits.
 
     They draw from a stream of their own, which one draw seeds, so that searches with other mutations have the same
     draws elsewhere.
     """
 
-    def __init__(self, prob_var: float | None = None) -> None:
-        super().__init__(prob=1.0, prob_var=prob_var)
-
     @abstractmethod
-    def flip(self, problem: Problem, rows: list[Mask], random_state: Generator, algorithm: Algorithm | None) -> None:
+    def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
         """Flip bits of the rows in place."""
 
-    def do(
-        self,
-        problem: Problem,
-        pop: Population,
-        inplace: bool = True,
-        *args: object,
-        random_state: Generator,
-        algorithm: Algorithm | None = None,
-        **kwargs: object,
-    ) -> Population:
-        """Mutate the individuals of `pop`, or copies of them if not `inplace`; rows are never changed in place."""
-        pop = pop if inplace else deepcopy(pop)
-        rows = [_bool_row(individual, self).copy() for individual in pop]
-        self.flip(problem, rows, np.random.default_rng(random_state.integers(2**63)), algorithm)
-        pop.set("X", rows)
-        return pop
+    def mutate(self, problem: Problem, X: Mask, *, random_state: Generator, algorithm: Algorithm | None) -> Mask:
+        """Return the mutated rows, which are changed in place."""
+        _check_bits(X, self)
+        self.flip(problem, X, np.random.default_rng(random_state.integers(2**63)), algorithm)
+        return X
 
 
 class SparseBitFlip(BitFlip):
@@ -195,21 +229,19 @@ class SparseBitFlip(BitFlip):
     [5, 15, 7, 14]
     """
 
-    def flip(self, problem: Problem, rows: list[Mask], random_state: Generator, algorithm: Algorithm | None) -> None:
+    def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
         """Flip bits of the rows in place."""
-        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(rows))
+        counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(X))
         for i in np.flatnonzero(counts):
-            rows[i][_distinct(problem.n_var, counts[i], random_state)] ^= True
+            X[i, _distinct(problem.n_var, counts[i], random_state)] ^= True
 
 
-def _bool_row(individual: Individual, operator: Operator) -> Mask:
-    row: Mask = individual.X
-    if row.dtype != np.bool_:
+def _check_bits(X: Array, operator: Operator) -> None:
+    if X.dtype != np.bool_:
         raise TypeError(
-            f"{operator.name} works on bool rows, but an individual holds {row.dtype}; "
+            f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
             "give the algorithm a bool sampling such as DensitySampling()"
         )
-    return row
 
 
 def _distinct(n: int, size: int, random_state: Generator) -> Integers:
@@ -232,20 +264,26 @@ class DigestDuplicates(DuplicateElimination):
     """
 
     def _do(self, pop: Population, other: Population | None, is_duplicate: Mask) -> Mask:
-        seen = set() if other is None else set(map(_digest, other))
-        for i, individual in enumerate(pop):
-            is_duplicate[i] = _digest(individual) in seen
+        seen = set() if other is None else set(digests_of(other))
+        for i, digest in enumerate(digests_of(pop)):
+            is_duplicate[i] = digest in seen
             if other is None:
-                seen.add(_digest(individual))
+                seen.add(digest)
         return is_duplicate
 
 
-def _digest(individual: Individual) -> bytes:
-    """Return the digest of an individual, which is remembered with its row."""
-    if individual.data.get("digested") is not individual.X:
-        individual.data |= {"digested": individual.X, "digest": row_digests([individual.X])[0]}
-    digest: bytes = individual.data["digest"]
-    return digest
+def digests_of(population: Population) -> list[bytes]:
+    """Return the digests of individuals, which are remembered with their rows."""
+    new = [individual for individual in population if individual.data.get("digested") is not individual.X]
+    with_digests(new, row_digests(individual.X for individual in new))
+    return [individual.data["digest"] for individual in population]
+
+
+def with_digests(population: Population, digests: Iterable[bytes]) -> Population:
+    """Remember the digests of the rows of individuals, and return these."""
+    for individual, digest in zip(population, digests, strict=True):
+        individual.data |= {"digested": individual.X, "digest": digest}
+    return population
 
 
 def row_digests(X: Iterable[Array]) -> list[bytes]:
@@ -303,7 +341,7 @@ class MixedSampling(Sampling):
         return X
 
 
-class MixedCrossover(Crossover):
+class MixedCrossover(RowCrossover):
     """Uniform crossover of the bits, simulated binary crossover of the reals.
 
     Parameters
@@ -315,21 +353,25 @@ class MixedCrossover(Crossover):
     """
 
     def __init__(self, n_bits: int, prob: float = CROSSOVER) -> None:
-        super().__init__(n_parents=2, n_offsprings=2, prob=prob)
+        super().__init__(prob)
         self.n_bits = n_bits
 
-    def _do(self, problem: Problem, X: Array, *args: object, random_state: Generator, **kwargs: object) -> Array:
-        """Return the children of all parents `X` (2, n, n_var)."""
-        bits, reals = X[:, :, : self.n_bits], X[:, :, self.n_bits :]
-        n, n_reals = reals.shape[1:]
-        exchanged = random_state.random((n, self.n_bits)) < 0.5
-        crossed = np.where(exchanged, bits[::-1], bits)
-        zeros, ones, eta, half = np.zeros(n_reals), np.ones(n_reals), np.full((n, 1), ETA), np.full((n, 1), 0.5)
-        reals = cross_sbx(reals, zeros, ones, eta, half, half, random_state=random_state)
-        return np.concatenate((crossed, reals), axis=2)
+    def cross(self, problem: Problem, X: Matrix, *, random_state: Generator) -> Matrix:
+        """Return two children of each pair of parents."""
+        pairs = X.reshape(2, -1, X.shape[1])
+        mating = random_state.random(pairs.shape[1]) < self.prob.get()
+        if mating.any():
+            bits, reals = pairs[:, :, : self.n_bits], pairs[:, :, self.n_bits :]
+            n, n_reals = reals.shape[1:]
+            exchanged = random_state.random((n, self.n_bits)) < 0.5
+            crossed = np.where(exchanged, bits[::-1], bits)
+            zeros, ones, eta, half = np.zeros(n_reals), np.ones(n_reals), np.full((n, 1), ETA), np.full((n, 1), 0.5)
+            reals = cross_sbx(reals, zeros, ones, eta, half, half, random_state=random_state)
+            pairs = np.where(mating[:, None], np.concatenate((crossed, reals), axis=2), pairs)
+        return pairs.reshape(X.shape)
 
 
-class MixedMutation(Mutation):
+class MixedMutation(RowMutation):
     """Bit flip of the bits, polynomial mutation of the reals, each entry with the same probability.
 
     Parameters
@@ -341,14 +383,16 @@ class MixedMutation(Mutation):
     """
 
     def __init__(self, n_bits: int, prob_var: float | None = None) -> None:
-        super().__init__(prob=1.0, prob_var=prob_var)
+        super().__init__(prob_var)
         self.n_bits = n_bits
 
-    def _do(self, problem: Problem, X: Matrix, *args: object, random_state: Generator, **kwargs: object) -> Matrix:
+    def mutate(self, problem: Problem, X: Matrix, *, random_state: Generator, algorithm: Algorithm | None) -> Matrix:
+        """Return the mutated rows."""
         bits, reals = X[:, : self.n_bits], X[:, self.n_bits :]
         n, n_reals = reals.shape
         probability = self.get_prob_var(problem, size=n)
         flipped = random_state.random(bits.shape) < probability[:, None]
         zeros, ones, eta = np.zeros(n_reals), np.ones(n_reals), np.full(n, ETA)
         mutated = mut_pm(reals, zeros, ones, eta, probability, at_least_once=False, random_state=random_state)
+        random_state.random(n)  # pymoo draws whether an individual mutates, which all do
         return np.concatenate((np.where(flipped, 1 - bits, bits), mutated), axis=1)
