@@ -140,3 +140,10 @@ def test_parameters_are_read_without_an_estimator_where_the_signature_names_them
     for kind in (Unmade, Wide):
         row = SolverEntry("theirs", "ranker", "Nobody: Nothing", 2000, kind, fixed={"seed": 1})
         assert row.defaults() == {"depth": 3, "seed": 1}
+
+
+def test_what_an_ablation_leaves_out_stays_out():
+    assert make_solver("mofsrank-no-ensemble", ensemble=BUDGET).ensemble is False
+    assert make_solver("mofsrank-no-ensemble").instance_selection is True
+    assert make_solver("mofsrank-no-instance-selection").instance_selection is False
+    assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False

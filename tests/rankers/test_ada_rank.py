@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData
-from moerank.metrics import MAP, MeanNDCG
+from moerank.metrics import MAP, NDCG, MeanNDCG
 from moerank.rankers import AdaRank
+
+MEASURE = {"map": MAP(), "ndcg": NDCG(10, convention="letor", short_queries="own_length")}
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +133,27 @@ def test_a_perfect_feature_has_a_finite_weight():
 def test_any_metric_can_be_the_measure(data):
     ranker = fit(AdaRank(MeanNDCG(), n_rounds=4), data)
     assert ranker.train_scores_[-1] == pytest.approx(MeanNDCG().score(data, ranker.predict(data.X)))
+
+
+@pytest.mark.parametrize("measure", ["map", "ndcg"])
+def test_the_papers_bound_holds_at_every_round(data, measure):
+    """Theorem 1; with the paper's weights it follows from the convexity of exp(−αE) between E = −1 and 1."""
+    ranker = fit(AdaRank(measure, 30), data)
+    before, bound = np.zeros(30), 1.0
+    for t, step in enumerate(ranker._rounds(data)):
+        weak = MEASURE[measure].per_query(data, data.X[:, step.feature])
+        least = np.min(step.values - before - step.alpha * weak)
+        bound *= np.exp(-least) * np.sqrt(1 - (step.query_weights @ weak) ** 2)
+        assert 1 - step.values.mean() <= np.exp(-step.values).mean() <= bound
+        before = step.values
+        assert step.values.mean() == ranker.train_scores_[t]
+
+
+def test_features_that_are_better_turned_round_are_turned_only_if_allowed():
+    rng = np.random.default_rng(2)
+    y = np.tile([2, 1, 0, 0, 0], 6)
+    data = RankingData(np.column_stack([-y + 0.1 * rng.random(30), rng.random(30)]), y, np.repeat(np.arange(6), 5))
+    turned = fit(AdaRank(both_directions=True), data)
+    assert turned.coef_[0] < 0
+    assert turned.train_scores_[-1] == 1.0
+    assert (fit(AdaRank(n_rounds=20, reweighting="cumulative"), data).coef_ >= 0).all()

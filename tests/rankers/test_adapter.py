@@ -176,3 +176,9 @@ def test_individuals_of_constant_features_score_all_documents_alike(noisy_data, 
     scores = population.scores(data.X)
     assert np.ptp(scores[:, 0]) == 0 < np.ptp(scores[:, 2])
     np.testing.assert_array_equal(scores[:, 1], scores[:, 2])
+
+
+def test_the_ranker_itself_is_not_fitted(noisy_data):
+    ranker = Ridge()
+    RankerAdapter(ranker).fit_population(noisy_data)
+    assert not hasattr(ranker, "coef_")

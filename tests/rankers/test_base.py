@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +19,7 @@ from moerank.rankers import (
     RankSVM,
 )
 from moerank.selectors import GreedyRankRLS
+from moerank.solvers import make_solver
 from moerank.training.pairs import ListedPairs
 
 
@@ -153,3 +157,12 @@ def test_a_part_of_the_features_shares_the_pairs(data):
     assert named.with_features(np.arange(6) < 2).given_names == ("a", "b")
     assert data.with_features(np.ones(6, bool)) is data
     assert data.with_features(np.array([True, False, True, True, True, True])) is part
+
+
+def test_the_memory_of_training_data_keeps_no_validation_data(data):
+    held_out = RankingData(data.X, data.y, data.qid)
+    seen = weakref.ref(held_out)
+    make_solver("fs-ed").fit(data, validation=held_out)
+    del held_out
+    gc.collect()
+    assert seen() is None

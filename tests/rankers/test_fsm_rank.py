@@ -1,4 +1,4 @@
-"""FSMRank by passes over counted pairs against its steps on listed pairs."""
+"""FSMRank against scipy on the explicit problem, and by passes over counted pairs against listed ones."""
 
 import numpy as np
 import pytest
@@ -347,3 +347,71 @@ def test_a_start_and_a_grid_are_those_of_listed_pairs(noisy_data, counted, reque
     by_passes = found()
     request.getfixturevalue("monkeypatch").undo()
     np.testing.assert_allclose(by_passes, found(), rtol=0, atol=1e-7)
+
+
+def test_shared_pairs_equal_own_pairs(noisy_data, masks):
+    """Sums in another order may end at another step: both ends are as near to the minimum as the rule has them."""
+    pairs, features = masks
+    ranker = FSMRank(**TIGHT)
+    shared = ranker.fit_population(noisy_data, pair_mask=pairs[4], feature_mask=features)
+    own = ranker.fit_population(noisy_data, pair_mask=np.tile(pairs[4], (19, 1)), feature_mask=features)
+    gap = 1e3 * TIGHT["tol"]  # above the minimum; the last of some thousand steps changes the objective by tol
+    D = (noisy_data.X[noisy_data.pairs.better] - noisy_data.X[noisy_data.pairs.worse])[pairs[4]]
+    for one, other, used in zip(shared, own, features, strict=True):
+        function, _ = oracle(noisy_data, ranker.lambda1, ranker.lambda2, pairs[4], used)
+        value = function(split(one[used]))[0]
+        assert function(split(other[used]))[0] == pytest.approx(value, rel=gap)
+        active = D[:, used][D @ one < 1.0]
+        curvature = np.linalg.eigvalsh(2.0 * active.T @ active / len(D))[0]
+        assert np.linalg.norm(one - other) <= 2.0 * np.sqrt(2.0 * gap * value / curvature) < 1e-3
+        assert not one[~used].any() and not other[~used].any()
+
+
+def test_masked_features_are_as_if_they_were_not_there(noisy_data):
+    features = np.arange(noisy_data.n_features) % 3 != 1
+    fewer = RankingData(noisy_data.X[:, features], noisy_data.y, noisy_data.qid)
+    ranker = FSMRank(convex=False)  # clipping the whole matrix is not clipping a part of it
+    masked = ranker.fit_population(noisy_data, feature_mask=features)[0]
+    np.testing.assert_allclose(masked[features], ranker.fit_population(fewer)[0], rtol=1e-9, atol=1e-12)
+
+
+def test_importance_and_similarity_are_absolute_correlations(noisy_data):
+    together = abs(np.corrcoef(np.column_stack([noisy_data.X, noisy_data.y]).T))
+    np.testing.assert_allclose(feature_importance(noisy_data), together[-1, :-1], rtol=1e-12)
+    np.testing.assert_allclose(feature_similarity(noisy_data, convex=False), together[:-1, :-1], rtol=1e-12, atol=1e-15)
+
+
+def test_large_lambda2_leaves_no_feature(noisy_data):
+    ranker = FSMRank(lambda2=10.0).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    assert not ranker.support_.any()
+    assert ranker.n_iter_ == 1
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-5), (1e-2, 1e-2)])
+def test_the_papers_stopping_rule_leaves_a_small_gap(noisy_data, lambda1, lambda2):
+    ranker = FSMRank(lambda1, lambda2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
+    best = minimum(*oracle(noisy_data, lambda1, lambda2))
+    gap = ranker.objective(noisy_data, ranker.variables_) / best - 1.0
+    assert 0.0 <= gap < 0.02
+
+
+@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-2)])
+def test_form_4_of_the_paper_has_the_same_minimum(noisy_data, lambda1, lambda2):
+    """min f(w) + ½ lambda1 wᵀAw subject to Σ wᵢ / sᵢ ≤ C, C the sum at the minimum of problem (2), by scipy's SLSQP."""
+    found = FSMRank(lambda1, lambda2, **TIGHT).fit(noisy_data).variables_
+    full, size = oracle(noisy_data, lambda1, lambda2)
+    cost = np.tile(1.0 / feature_importance(noisy_data), 2)
+    bound = cost @ found
+
+    def smooth(w):
+        value, gradient = full(w)
+        return value - lambda2 * cost @ w, gradient - lambda2 * cost
+
+    limit = {"type": "ineq", "fun": lambda w: bound - cost @ w, "jac": lambda w: -cost}
+    options = {"maxiter": 1000, "ftol": 1e-13}
+    best = minimize(
+        smooth, np.zeros(size), jac=True, method="SLSQP", bounds=[(0, None)] * size, constraints=limit, options=options
+    )
+    assert best.success
+    assert smooth(found)[0] == pytest.approx(best.fun, rel=1e-6)
+    assert cost @ best.x == pytest.approx(bound, rel=1e-4)  # the constraint is active, and its multiplier is lambda2
