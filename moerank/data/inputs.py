@@ -264,7 +264,9 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
     if queries.dtype.kind == "f" and len(large := np.flatnonzero(np.abs(queries) >= LARGEST_EXACT)):
         value = f"qid[{large[0]}] is {queries[large[0]]:.0f} as a float"
         raise ValueError(f"{name}: {value}, which stands for several integers; give integers or texts")
-    return queries
+    nul = {"U": "\0", "S": b"\0"}.get(queries.dtype.kind)  # numpy's texts of fixed width lose it at their end
+    lossy = nul is not None and listed.dtype == object and any(entry.endswith(nul) for entry in listed)
+    return listed if lossy else queries
 
 
 LARGEST_EXACT = 2.0**53

@@ -508,7 +508,7 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     """Write the union of studies to a folder, and return it.
 
     Cells are named by all that decides their results, so a cell that several studies have is the same run, and is taken
-    once, from the first. Nothing that is in `out` is replaced, and nothing is written before names were compared.
+    once. Nothing that is in `out` is replaced, and nothing is written before names and results were compared.
 
     Parameters
     ----------
@@ -520,9 +520,13 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     Raises
     ------
     ValueError
-        If a folder holds no study, or if problems or solvers of one name differ.
+        If a folder holds no study, if problems or solvers of one name differ, or results of one cell.
     OSError
         If `out` cannot be written.
+
+    Notes
+    -----
+    Reads the results of cells that several studies have finished.
 
     Examples
     --------
@@ -540,6 +544,7 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     for number, study in enumerate(studies):
         for other in studies[:number]:
             check_names(study.out, study._grids, other.problems, other.solvers)
+            _refuse_contradictions(study, other)
     with Store(target) as store:
         for study in studies:
             other_store = Store(study.out, write=False)
@@ -547,3 +552,17 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
                 store.add_grid(grid)
             store.adopt(other_store)
     return Study.load(target)
+
+
+def _refuse_contradictions(study: Study, other: Study) -> None:
+    """Compare the results of cells that both studies have finished; times and versions may differ."""
+    stores = [Store(each.out, write=False) for each in (study, other)]
+    both = set.intersection(*(store.done()[0] for store in stores))
+    for cell in study.cells():
+        if cell.key in both:
+            first, second = (store.read(cell).model_dump(exclude={"times", "versions"}) for store in stores)
+            if first != second:
+                raise ValueError(
+                    f"{study.out} and {other.out} have different results of {cell.label}, of which one is wrong; "
+                    f"remove cells/{cell.key}.json in one of them"
+                )

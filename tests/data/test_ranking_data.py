@@ -202,3 +202,8 @@ def test_equal_weights_are_none():
 def test_wrong_ids_and_weights_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
         RankingData([[0.1], [0.9]], [0, 1], [1, 2], **given)
+
+
+def test_ids_that_differ_by_a_nul_are_two():
+    data = RankingData(np.arange(4.0)[:, None], [0, 1, 0, 1], ["a", "a", "a\0", "a\0"])
+    assert data.n_queries == 2

@@ -1,6 +1,7 @@
 import io
 import re
 import runpy
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import moerank as mr
 from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
 from moerank.figures.of_run.features_of_run import MOST_ROWS
 from moerank.figures.panels import judged
+from moerank.figures.style import save_figure
 from moerank.studies.result import Member, Result
 
 FIGURES = ("front", "convergence", "features")
@@ -193,3 +195,11 @@ def test_of_three_objectives_members_are_points_and_a_note_says_what_is_shown(ti
     assert not axes.collections
     texts = [text.get_text() for text in axes.figure.texts]
     assert any("Searched: cost, error, risk. Shown: cost and NDCG@10." in text.replace("\n", " ") for text in texts)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_files_are_a_column_wide_and_always_the_same(tiny_result, tmp_path, name):
+    png, same = (save_figure(draw(name, tiny_result), tmp_path / file).read_bytes() for file in ("a.png", "b.png"))
+    assert struct.unpack(">I", png[16:20])[0] == 680  # 3.4 inches at 200 dpi
+    assert png == same
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.png"]

@@ -102,3 +102,30 @@ def test_results_are_read_as_one_table(copies, command, undrawn):
     assert chosen["test MAP"] == folds["test MAP"][1]
     with pytest.raises(FileNotFoundError):
         read_results("nowhere")
+
+
+def altered(folder, change):
+    """Alter a result of rankrls, and return its file."""
+    for path in sorted((folder / "cells").iterdir()):
+        values = json.loads(path.read_text())
+        if values["solver"] == "rankrls":
+            change(values)
+            path.write_text(json.dumps(values))
+            return path
+    raise AssertionError
+
+
+def test_times_and_versions_may_differ(copies):
+    altered(copies / "second", lambda values: values["times"].update(solver=77.0))
+    altered(copies / "second", lambda values: values["versions"].update(numpy="0"))
+    assert len(merge_studies([copies / "first", copies / "second"], copies / "both").results()) == 3
+
+
+def test_other_results_of_the_same_cell_are_refused(copies):
+    def change(values):
+        values["front"][0]["weights"][0] += 1e-12
+
+    path = altered(copies / "second", change)
+    with pytest.raises(ValueError, match=f"different results of tiny, fold 1, rankrls.*{path.name}"):
+        merge_studies([copies / "first", copies / "second"], copies / "both")
+    assert not (copies / "both").exists()
