@@ -20,9 +20,6 @@ Returned = TypeVar("Returned")
 VECTOR = 16
 """Individuals that a vector of the kernels holds: a piece of a batch has a multiple of it, but for the last one."""
 
-SHARED = 1_000_000
-"""Bytes from which threads share a copy of rows: for fewer, waking a thread takes longer."""
-
 
 def in_pieces(
     work: Callable[[Any], Returned], rows: Sequence[Any] | Array, workers: int, multiple: int = VECTOR
@@ -32,11 +29,6 @@ def in_pieces(
     n_multiples = -(-len(rows) // multiple)
     ends = [multiple * (n_multiples * piece // n_pieces) for piece in range(n_pieces + 1)]
     return in_threads(work, [rows[begin:end] for begin, end in pairwise(ends)])
-
-
-def workers_for(n_bytes: int, workers: int) -> int:
-    """Return how many of the `workers` share work of a few operations a byte."""
-    return workers if n_bytes >= SHARED else 1
 
 
 def in_threads(work: Callable[[Piece], Returned], pieces: Sequence[Piece]) -> list[Returned]:
