@@ -13,12 +13,11 @@ from typing import Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.certify import certify_command, judge_command
+from moerank.cli.certify import certify_command, judge_command, stability_command
 from moerank.cli.data import convert_command, describe_command, ingest_command, init_command
 from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
 from moerank.cli.report import export_command, plot_command, report_command
 from moerank.cli.run import run_command
-from moerank.cli.stability import stability_command
 from moerank.cli.study_commands import merge_command, study_command
 from moerank.version import VERSION
 

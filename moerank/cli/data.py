@@ -57,9 +57,6 @@ def describe_command(
     label: options.Label = None,
     query: options.Query = None,
     missing: options.Missing = None,
-    features: Annotated[
-        str, typer.Option(metavar="NAME,NAME", help="Columns of features; by default all others that hold numbers.")
-    ] = "",
     exclude: options.Exclude = "",
     fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder of folds.")] = 1,
     data: options.Data = None,
@@ -81,7 +78,7 @@ def describe_command(
     from moerank.metrics import NDCG
 
     metric: Metric = NDCG(10)
-    of_file = {"label": label, "query": query, "missing": missing, "features": features, "exclude": exclude}
+    of_file = {"label": label, "query": query, "missing": missing, "exclude": exclude}
     with StageProgress():
         if what.endswith(".toml") or not Path(what).exists():
             problem = _problem(what, of_file)
@@ -134,7 +131,7 @@ def _read(path: Path, of_file: dict[str, str | None], fold: int) -> Sequence[Ran
         if len(part_paths(path, drawn=True)) == 2:
             notice("no validation part: a fifth of the training queries is drawn, as by split = {validation = 0.2}")
         return load_fold(path, missing=rule, validation=0.2)
-    features, exclude = (options.names_of(of_file[name] or "") for name in ("features", "exclude"))
+    exclude = options.names_of(of_file["exclude"] or "")
     draft = draft_problem(path, label=of_file["label"], query=of_file["query"], exclude=exclude, missing=rule)
     for reason in draft.reasons:
         notice(reason)
@@ -143,8 +140,7 @@ def _read(path: Path, of_file: dict[str, str | None], fold: int) -> Sequence[Ran
         path,
         label=draft.label,
         query=draft.query,
-        features=features or None,
-        exclude=() if features else draft.left_out,
+        exclude=draft.left_out,
         document=draft.document,
         missing=cast("MissingRule", draft.missing),
     )

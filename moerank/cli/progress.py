@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -63,11 +62,11 @@ class CellProgress(_Bars):
     def __init__(self, states: Mapping[Cell, str]) -> None:
         columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), _text("description")
         super().__init__(*columns)
-        self._states, self._counts = states, Counter(states.values())
-        self._done = len(states) - self._counts["open"]
+        self._open = {cell for cell, state in states.items() if state == "open"}
+        self._n_cells, self._n_failed = len(states), list(states.values()).count("failed")
         self._running: list[Cell] = []
         self._begin = monotonic()
-        self._task = self._bars.add_task("", total=len(states), completed=self._done)
+        self._task = self._bars.add_task("", total=self._n_cells, completed=self._n_cells - len(self._open))
 
     def started(self, cell: Cell) -> None:
         """Name a running cell."""
@@ -77,24 +76,23 @@ class CellProgress(_Bars):
     def __call__(self, cell: Cell, succeeded: bool) -> None:
         """Count a cell that was open at the start."""
         self._running = [other for other in self._running if other != cell]
-        if self._states[cell] == "open":
-            self._done += 1
-            self._counts["failed"] += not succeeded
-            failed = "" if succeeded else ": failed"
-            self._line(f"{self._done}/{len(self._states)} {cell.label}{failed} ({monotonic() - self._begin:.1f} s)")
+        if cell in self._open:
+            self._open.remove(cell)
+            self._n_failed += not succeeded
+            n_done, failed = self._n_cells - len(self._open), "" if succeeded else ": failed"
+            self._line(f"{n_done}/{self._n_cells} {cell.label}{failed} ({monotonic() - self._begin:.1f} s)")
         self._update()
 
     def _update(self) -> None:
-        words = [f"{self._counts['failed']} failed"] if self._counts["failed"] else []
-        if self._running:
-            others = f" and {len(self._running) - 1} more" if len(self._running) > 1 else ""
-            words.append(self._running[0].label + others)
-        self._bars.update(self._task, completed=self._done, description=printable(", ".join(words)))
+        words = [f"{self._n_failed} failed"] * bool(self._n_failed) + [cell.label for cell in self._running[:1]]
+        more = f" and {len(self._running) - 1} more" * (len(self._running) > 1)
+        n_done = self._n_cells - len(self._open)
+        self._bars.update(self._task, completed=n_done, description=printable(", ".join(words) + more))
 
     def __enter__(self) -> Self:
-        if self._done:
-            failed = f", {self._counts['failed']} of them failed" if self._counts["failed"] else ""
-            self._line(f"{self._done} of {len(self._states)} cells are done already{failed}")
+        if n_done := self._n_cells - len(self._open):
+            failed = f", {self._n_failed} of them failed" * bool(self._n_failed)
+            self._line(f"{n_done} of {self._n_cells} cells are done already{failed}")
         return super().__enter__()
 
 

@@ -12,7 +12,7 @@ from moerank.cli.messages import notice, say
 from moerank.exports.formats import FORMATS as ENGINES
 from moerank.exports.formats import export as write
 from moerank.exports.formats import find_format
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 
 if TYPE_CHECKING:
     from moerank.exports.deployable import Phase

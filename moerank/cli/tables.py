@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +20,6 @@ if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs 
     from moerank.studies.problem import Problem, Published
     from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
-    from moerank.studies.study import Cell
 
 
 UNBROKEN_WIDTH = 1000
@@ -41,12 +39,11 @@ def text_table(
     rows: Sequence[Mapping[str, str]],
     *,
     n_left: int = 1,
-    bold: Collection[int] = (),
     ends: Collection[int] = (),
 ) -> Table:
     """Return a table of texts by column, of which all but the first `n_left` are numbers.
 
-    The rows `bold` are, and below the rows `ends` there is a gap. Control characters are escaped.
+    Below the rows `ends` there is a gap. Control characters are escaped.
     """
     table = Table(
         title=None if title is None else printable(title),
@@ -63,7 +60,7 @@ def text_table(
         table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=number == 0)
     for number, row in enumerate(rows):
         cells = (printable(row.get(column, "")) for column in columns)
-        table.add_row(*cells, style="bold" if number in bold else None, end_section=number in ends)
+        table.add_row(*cells, end_section=number in ends)
     return table
 
 
@@ -87,12 +84,6 @@ def _count(value: object) -> str:
     return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
-UNITS = {
-    "document": "Instance selection chose among documents.",
-    "query": "Instance selection chose among queries.",
-}
-"""Sentences on instances that are not preference pairs."""
-
 MOST_NAMES = 25
 """Largest number of features named in a sentence."""
 
@@ -110,8 +101,7 @@ def front_table(result: Result) -> Table:
         rows.append({"member": name, **_values(member, result)})
     rows += [{"member": baseline.name, **_values(baseline, result)} for baseline in result.baselines]
     title = f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}"
-    bold = [result.chosen] if len(result.front) > 1 else []
-    return text_table(title, rows, bold=bold, ends=[len(result.front) - 1])
+    return text_table(title, rows, ends=[len(result.front) - 1])
 
 
 def _head(metric: str, part: str) -> str:
@@ -160,34 +150,13 @@ def summary_table(summary: Json, published: Sequence[Published] = ()) -> Table:
 
 def solver_table(entries: Collection[SolverEntry]) -> Table:
     """Return the table of solvers by family, with the paper of each, and an asterisk for recommended ones."""
-    rows, ends = [], []
-    for family in dict.fromkeys([*FAMILIES, *(entry.family for entry in entries)]):
-        for entry in entries:
-            if entry.family == family:
-                first, *others = entry.paper.partition(":")[0].split(", ")
-                row = {
-                    "solver": entry.name + " *" * entry.recommended,
-                    "family": family,
-                    "needs": ", ".join(entry.needs),
-                }
-                row |= {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
-                rows.append(row | {"paper": f"{first}{' et al.' * bool(others)} {entry.year}"})
-        ends.append(len(rows) - 1)
-    return text_table(None, rows, n_left=6, ends=ends)
-
-
-def cell_table(states: Mapping[Cell, str]) -> Table:
-    """Return the numbers of finished, failed and open cells of each solver on each problem."""
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    for cell, state in states.items():
-        counts.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
-    counts["all", ""] = Counter(states.values())
-    rows = [
-        {"problem": problem, "solver": solver, "cells": str(count.total())}
-        | {kind: str(count[kind]) for kind in ("finished", "failed", "open")}
-        for (problem, solver), count in counts.items()
-    ]
-    return text_table(None, rows, n_left=2, ends=[len(rows) - 2])
+    families, rows = dict.fromkeys([*FAMILIES, *(entry.family for entry in entries)]), []
+    for entry in (entry for family in families for entry in entries if entry.family == family):
+        first, *others = entry.paper.partition(":")[0].split(", ")
+        row = {"solver": entry.name + " *" * entry.recommended, "family": entry.family, "needs": ", ".join(entry.needs)}
+        row |= {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
+        rows.append(row | {"paper": f"{first}{' et al.' * bool(others)} {entry.year}"})
+    return text_table(None, rows, n_left=6)
 
 
 def study_table(problem: Problem, results: Results) -> Table:

@@ -15,7 +15,7 @@ from moocore import is_nondominated
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Matrix, Vector
-from moerank.figures.figure import View
+from moerank.figures import View
 from moerank.figures.style import WIDTH, Style, finished, put_ticks, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
@@ -38,12 +38,6 @@ DASHES: tuple[LineStyleType, ...] = (
 )
 FAINT = "0.8"
 
-GIVEN = "given"
-"""Family of solvers that are not in the table."""
-
-FAMILY_TITLES: dict[str, str] = {**dict(FAMILIES.items()), GIVEN: "Given in Python"}
-"""Titles of families in legends."""
-
 
 def solver_style(number: int) -> Style:
     """Return the colour, the marker and the dashes of a solver by its number in a figure; 616 differ."""
@@ -54,24 +48,22 @@ def solver_style(number: int) -> Style:
     }
 
 
-def by_family(solvers: Sequence[str]) -> dict[str, list[str]]:
-    """Return the solvers of each family by its title; those of Python objects, which no table has, are "given"."""
-    table = solver_table()
-    entries = {solver: table.get(solver.partition("[")[0]) for solver in solvers}
-    families = {solver: GIVEN if entry is None else entry.family for solver, entry in entries.items()}
-    members = {title: [s for s in solvers if families[s] == family] for family, title in FAMILY_TITLES.items()}
-    return {title: names for title, names in members.items() if names}
-
-
 def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
-    """Return up to `MOST_LINES` solvers, or of more the one of each family that validation queries like best."""
+    """Return up to `MOST_LINES` solvers, or of more the one of each family that validation queries like best.
+
+    Solvers of Python objects, which no table has, are a family of their own.
+    """
     if len(solvers) <= MOST_LINES:
         return list(solvers)
     among = results.among(solvers)
     validation = {name: means.mean(f"validation {among.metric}")[0] for name, means in among.means().items()}
     selecting = by_validation(among)
     others = sorted(validation.keys() - {*selecting}, key=lambda solver: (-validation[solver], solver))
-    return [best for best, *_ in by_family([*selecting, *others]).values()]
+    table, best = solver_table(), dict.fromkeys([*FAMILIES, "given"], "")
+    for solver in reversed([*selecting, *others]):
+        entry = table.get(solver.partition("[")[0])
+        best["given" if entry is None else entry.family] = solver
+    return list(filter(None, best.values()))
 
 
 @dataclass(frozen=True)

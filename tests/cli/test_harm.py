@@ -17,7 +17,7 @@ def test_figures_that_cannot_be_drawn_lose_no_result(command, tmp_path, monkeypa
         def fail(*_):
             raise RuntimeError("no backend\nat all")
 
-        monkeypatch.setattr(import_module("moerank.figures.of_run"), "draw_run_figures", fail)
+        monkeypatch.setattr(import_module("moerank.figures"), "draw_run_figures", fail)
         reason = "RuntimeError: no backend at all"
     else:
 

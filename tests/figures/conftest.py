@@ -3,7 +3,7 @@ from functools import cache
 import pytest
 from helpers.changes import replace
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.solvers import solvers
 from moerank.studies.problem import Published
 from moerank.studies.results import Results

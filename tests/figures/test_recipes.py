@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 
 PLOTS = Path(__file__).resolve().parents[2] / "plots"
 

@@ -13,8 +13,8 @@ from matplotlib.patches import Rectangle
 from scipy import stats
 
 import moerank as mr
-from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
-from moerank.figures.of_run.features_of_run import MOST_ROWS
+from moerank.figures import RUN_FIGURES, draw_run_figures
+from moerank.figures.features_of_run import MOST_ROWS
 from moerank.figures.panels import judged
 from moerank.figures.style import save_figure
 from moerank.studies.result import Member, Result

@@ -8,7 +8,7 @@ import pytest
 from helpers.changes import replace
 from helpers.drawn import assert_legible, panels_of, texts_on_the_page
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families, judged, solver_style
 from moerank.figures.style import encode, save_figure
 from moerank.solvers import FAMILIES, solvers
@@ -75,6 +75,13 @@ def test_published_results_of_one_method_are_joined_by_their_number_of_features(
     np.testing.assert_allclose(front.get_xydata(), [[3.0, 0.83], [6.0, 0.86], [9.0, 0.89]])
     assert (front.get_linestyle(), point.get_linestyle()) == ("-", "None")
     np.testing.assert_allclose(point.get_xydata(), [[4.0, 0.84]])
+
+
+def test_every_figure_says_what_it_is():
+    for name, figure in FIGURES.items():
+        assert figure.caption.endswith("."), name
+        assert figure.section in ("results", "tests", "features", "ablations"), name
+    assert [name for name, figure in FIGURES.items() if not figure.of_problem] == ["ranks"]
 
 
 def test_styles_differ():
@@ -151,7 +158,7 @@ def test_a_file_that_is_no_figure_is_refused(name, results, problem, tmp_path):
 def test_a_large_study_fits_a_glance(name, drawn_large):
     figure = drawn_large(name)
     assert_well_laid_out(figure)
-    assert figure.get_figheight() < 6.0  # a glance, not a page
+    assert figure.get_figheight() < 9.0  # at most a page
 
 
 @pytest.mark.parametrize("name", ["accuracy", "attainment", "fronts", "hypervolume"])

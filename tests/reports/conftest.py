@@ -3,7 +3,7 @@ import copy
 import pytest
 from helpers.further_objective import with_cost
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.reports.page import html_report
 from moerank.reports.sections import sections
 from moerank.reports.study_report import Report

@@ -8,7 +8,7 @@ import pytest
 from helpers.browser import Browser
 from helpers.further_objective import cost
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.reports.page import html_report
 from moerank.reports.study_report import Report
 

@@ -12,7 +12,7 @@ from textwrap import fill
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import best_of_families, named
 from moerank.figures.style import WIDTH, finished
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
@@ -74,6 +74,3 @@ def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
         return "–"
     jaccard, corrected = feature_stability(runs, n_features)
     return f"{jaccard:.2f} ({corrected:.2f})"
-
-
-FIGURE = StudyFigure(frequency_figure, "features")

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import Look, apart_from_first, named, panels_figure
 from moerank.studies.result import Convergence
 from moerank.studies.results import NoResultsError
@@ -78,6 +78,3 @@ def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
     levels = np.array([values[folds == fold].mean(axis=0) for fold in folds])
     low, high = np.quantile(values - levels + mean, (0.25, 0.75), axis=0)
     return np.array([evaluations, low, mean, high])
-
-
-FIGURE = StudyFigure(hypervolume_figure, "results", order=4)

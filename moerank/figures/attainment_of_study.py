@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.arrays import Integers, Matrix, Vector
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import Look, apart_from_first, named, panels_figure
 from moerank.mofsrank.objectives import FRONT
 from moerank.statistics import attainment_surfaces
@@ -66,6 +66,3 @@ def staircase(surface: Matrix, k: Integers) -> Vector:
     """Return the least second objective of the points whose first is at most k; NaN without any."""
     steps = np.searchsorted(surface[:, 0], k, side="right")
     return np.where(steps > 0, np.minimum.accumulate(surface[:, 1])[steps - 1], np.nan)
-
-
-FIGURE = StudyFigure(attainment_figure, "results", order=3, takes=("fold",))
