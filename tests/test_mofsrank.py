@@ -415,8 +415,3 @@ def test_final_rules(fold):
     assert solver.chosen_ == solver.front_["error"].argmin()
     with pytest.raises(ValueError, match="needs validation data"):
         MOFSRank(final="validation").fit(train.X, train.y, qid=train.qid)
-
-
-def test_a_seed_that_was_drawn_can_be_used_again(fold):
-    drawn = fitted(fold, random_state=None)
-    same_bits(drawn, fitted(fold, random_state=drawn.random_state_))

@@ -4,13 +4,10 @@ import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
     GridSearchCV,
@@ -183,49 +180,6 @@ def test_validation_data_come_in_one_piece_or_in_three(fold):
             mr.RankRLS().fit(X, y, qid=qid, **lone)
     with pytest.raises(ValueError, match=r"validation has no qid, .* give \(X, y, qid\)"):
         mr.RankRLS().fit(X, y, qid=qid, X_val=vali[0], y_val=vali[1])
-
-
-@pytest.mark.usefixtures("routing")
-def test_settings_of_the_stages_are_searched_through_a_pipeline(fold):
-    X, y, qid = fold[0]
-    pipeline = make_pipeline(StandardScaler(), mr.MOFSRank(mr.RankSVM(), **TINY))
-    grid = {"mofsrank__feature_selection__generations": [1, 2], "mofsrank__backend__C": [0.5]}
-    search = GridSearchCV(pipeline, grid, scoring=mr.NDCG(5).scorer(), cv=GroupKFold(2)).fit(X, y, qid=qid, groups=qid)
-    best = search.best_estimator_[-1]
-    n_generations = search.best_params_["mofsrank__feature_selection__generations"]
-    assert len(best.history_["feature_selection"]) == n_generations
-    assert (best.backend_.C, best.feature_selection["population"], BUDGET["generations"]) == (0.5, 8, 3)
-
-
-@pytest.mark.usefixtures("routing")
-def test_recursive_elimination_drops_the_smallest_weight(fold):
-    X, y, qid = fold[0]
-    X = StandardScaler().fit_transform(X)
-    left = list(range(X.shape[1]))
-    while len(left) > 2:
-        left.pop(int(np.argmin(mr.RankSVM().fit(X[:, left], y, qid=qid).coef_ ** 2)))
-    selector = RFE(mr.RankSVM(), n_features_to_select=2).fit(X, y, qid=qid)
-    assert np.flatnonzero(selector.support_).tolist() == left
-    chosen = SelectFromModel(mr.RankSVM(), max_features=2, threshold=-np.inf).fit(X, y, qid=qid)
-    weights = np.abs(mr.RankSVM().fit(X, y, qid=qid).coef_)
-    assert chosen.get_support(indices=True).tolist() == sorted(np.argsort(weights)[-2:].tolist())
-
-
-@pytest.mark.usefixtures("routing")
-def test_a_selection_is_a_step_among_columns_with_names(fold):
-    X, y, qid = fold[0]
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    halves = ColumnTransformer(
-        [("first", mr.SingleFeatures(1), ["a", "b", "c"]), ("second", mr.SingleFeatures(1), ["d", "e", "f"])],
-        verbose_feature_names_out=False,
-    ).set_output(transform="pandas")
-    chosen = halves.fit_transform(frame, y, qid=qid)
-    best = [
-        mr.SingleFeatures(1).fit(frame[list(names)], y, qid=qid).get_feature_names_out()[0] for names in ("abc", "def")
-    ]
-    pd.testing.assert_frame_equal(chosen, frame[best])
-    ranker = make_pipeline(halves, mr.RankRLS()).fit(frame, y, qid=qid)
-    np.testing.assert_array_equal(ranker.predict(frame), mr.RankRLS().fit(frame[best], y, qid=qid).predict(frame[best]))
 
 
 def test_halving_spends_whole_queries(fold, routing):

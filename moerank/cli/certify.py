@@ -113,12 +113,13 @@ def judge_command(
     """
     from typing import get_args
 
-    from moerank.checks import check_choice
+    from moerank.checks import Parameters, check_choice
     from moerank.studies.run_folder import judge_on_new
     from moerank.verdict import Finding
 
     for finding in fail_on or ():
-        check_choice(get_args(Finding), **{"--fail-on": finding})
+        option: Parameters = {"--fail-on": finding}
+        check_choice(get_args(Finding), **option)
     judged = judge_on_new(result, new, against, label=label, query=query)
     say(json.dumps(judged.as_dict()) if as_json else judged.sentence)
     if judged.verdict.finding in (fail_on or ()):

@@ -129,8 +129,7 @@ def _written(content: Report, format_: str) -> str:
     """Return the text of a report."""
     from moerank.cli.progress import StageProgress
     from moerank.files import harmless
-    from moerank.reports.latex import latex_report
-    from moerank.reports.page import html_report
+    from moerank.reports.rendering import html_report, latex_report
 
     if format_ == "latex":
         return latex_report(content)

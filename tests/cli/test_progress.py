@@ -98,25 +98,3 @@ def test_a_file_that_takes_long_to_read_is_a_stage(tmp_path, clock, capsys):
     report_reading(tmp_path / "other.txt", 1.0)
     said = capsys.readouterr().err.splitlines()
     assert said == ["reading long.txt: 100% (7.5 s)", "feature selection: generation 3 (0.0 s)"]
-
-
-LABEL = "fsmrank[lambda1=0.1]"
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_labels_are_shown_as_they_are(tiny_problem, monkeypatch, capsys, terminal):
-    if terminal:
-        monkeypatch.setenv("FORCE_COLOR", "1")
-        monkeypatch.setenv("COLUMNS", "160")
-    cell = Cell(tiny_problem, 1, Solver(name="fsmrank", parameters={"lambda1": 0.1}), 0)
-    with CellProgress({cell: "open"}) as progress:
-        progress.started(cell)
-        progress._bars.refresh()
-        progress(cell, True)
-    with StageProgress() as progress:
-        progress("training", 0.5, LABEL)
-        progress("[bold]stage", 1.0, "x :smile: \x1b[2J[red]")
-    shown = capsys.readouterr().err
-    assert shown.count(LABEL) >= 2
-    for text in ("[bold]stage", r"x :smile: \x1b[2J[red]"):
-        assert text in shown

@@ -1,6 +1,5 @@
 import io
 import re
-import runpy
 import struct
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from helpers.further_objective import cost, with_cost
 from matplotlib.patches import Rectangle
 from scipy import stats
 
-import moerank as mr
 from moerank.figures import RUN_FIGURES, draw_run_figures
 from moerank.figures.features_of_run import MOST_ROWS
 from moerank.figures.panels import judged
@@ -80,19 +78,6 @@ def test_convergence_has_a_panel_for_each_stage(tiny_result):
         assert np.ptp(panel.get_ylim()) >= 0.02 - 1e-12  # tiny differences do not fill it
     with pytest.raises(ValueError, match="rankrls has no generations"):
         draw("convergence", replace(tiny_result, solver="rankrls", convergence={}))
-
-
-def test_descent_draws_the_least_objective_over_the_seconds():
-    plot = runpy.run_path(str(PROJECT / "plots" / "fsmrank_descent.py"))
-    train = mr.load_planted_fold(1, n_queries=20, n_documents=10)[0]
-    seconds, objectives = plot["curve"](train, plot["others"](0.3))
-    history = mr.FSMRankSubgradient(eta0=0.3, max_iter=512).fit(train).objectives_
-    np.testing.assert_allclose(objectives, [history[: 2**k + 1].min() for k in range(10)], rtol=1e-12)
-    assert 0 < seconds[0] < seconds[-1]
-    (axes,) = plot["descent_figure"]({"ours": ([0.1, 1.0], [3.0, 2.0]), "theirs": (seconds, objectives)}).axes
-    assert [line.get_label() for line in axes.lines] == ["ours", "theirs"]
-    assert axes.lines[0].get_xydata().tolist() == [[0.1, 3.0], [1.0, 2.0]]
-    assert axes.get_xscale() == "log"
 
 
 def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):

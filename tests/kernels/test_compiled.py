@@ -3,10 +3,11 @@
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from helpers.forks import Forks
 
 import moerank.kernels
 
@@ -33,15 +34,8 @@ def inner(x):
 """
 
 
-@pytest.fixture(scope="module")
-def forks():
-    forks = Forks()
-    yield forks
-    forks.close()
-
-
 @pytest.fixture
-def package(tmp_path, forks):
+def package(tmp_path):
     """A package of that name with two kernels of its own, and a function that runs them in a new process."""
     folder = tmp_path / "moerank" / "kernels"
     folder.mkdir(parents=True)
@@ -54,7 +48,9 @@ def package(tmp_path, forks):
     given = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def start(code=OUTER_AS_PROGRAM, **changes):
-        return forks.start(code, {**os.environ, **given, **changes}, tmp_path)
+        said = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        environment = {**os.environ, **given, **changes}
+        return subprocess.Popen([sys.executable, "-Bc", code], env=environment, cwd=tmp_path, **said)
 
     return folder, start
 

@@ -4,7 +4,7 @@ import pytest
 from helpers.further_objective import with_cost
 
 from moerank.figures import FIGURES
-from moerank.reports.page import html_report
+from moerank.reports.rendering import html_report
 from moerank.reports.sections import sections
 from moerank.reports.study_report import Report
 from moerank.studies.study import Study

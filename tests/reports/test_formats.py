@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from helpers.changes import replace
 
-from moerank.reports.latex import latex, latex_report
+from moerank.reports.rendering import latex, latex_report
 from moerank.reports.study_report import p_text
 from moerank.solvers import solvers
 from moerank.studies.comparison import query_pairs

@@ -9,7 +9,7 @@ from helpers.browser import Browser
 from helpers.further_objective import cost
 
 from moerank.figures import FIGURES
-from moerank.reports.page import html_report
+from moerank.reports.rendering import html_report
 from moerank.reports.study_report import Report
 
 

@@ -11,9 +11,9 @@ from helpers.changes import replace
 from helpers.further_objective import cost
 from scipy import stats
 
-from moerank.reports.sections import pairs_section, results_section, sections, verdict_section
+from moerank.reports.sections import results_section, sections, verdict_section
 from moerank.reports.study_report import Report, ReportTable, illustrations
-from moerank.studies.comparison import against_reference, query_pairs, standings
+from moerank.studies.comparison import against_reference
 from moerank.studies.problem import Published
 from moerank.studies.result import Certificate
 from moerank.studies.study import Study
@@ -35,7 +35,7 @@ def runs_of(report, solver):
 
 
 def test_sections_are_in_reading_order(report):
-    first = ["Verdict", "Results: tiny", "Tests", "All pairs of solvers", "Features chosen", "Ablations"]
+    first = ["Verdict", "Results: tiny", "Tests", "Features chosen", "Ablations"]
     assert list(titled(report)) == [*first, "How to reproduce"]
 
 
@@ -149,25 +149,6 @@ def lowered(result, change):
     scores = {**best.scores, "test": {**best.scores["test"], "NDCG@10": float(np.mean(values))}}
     front = [replace(m, per_query=per_query, scores=scores) if m is best else m for m in result.front]
     return replace(result, front=front)
-
-
-def test_all_pairs_are_counted_by_the_tests_of_their_queries(report):
-    by_queries, by_front = titled(report)["All pairs of solvers"].tables
-    standing = standings(query_pairs(report.results, "NDCG@10"))
-    n_shown = sum(len(places["better"]) for places in standing.values())
-    assert f"10 two-sided paired t tests over test queries (Holm, 5%), of which {n_shown} find" in by_queries.caption
-    assert by_queries.frame["NDCG@10"].is_monotonic_decreasing
-    for row in by_queries.frame.itertuples():
-        counts = {name: len(others) for name, others in standing[row.solver].items()}
-        assert {name: getattr(row, name) for name in counts} == counts
-    assert set(by_front.frame["solver"]) == {"mofsrank", "mofsrank-no-ensemble"}
-    assert "1 two-sided signed-rank tests over common cells" in by_front.caption
-
-
-def test_too_few_cells_are_said_and_not_tested(report, report_of):
-    _, by_front = pairs_section(report_of([result for result in report.results if result.seed < 2])).tables
-    assert by_front.caption.startswith("tiny: 0 two-sided signed-rank tests")
-    assert by_front.caption.endswith("of which 0 find a difference; 1 pairs have too few cells.")
 
 
 def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):
