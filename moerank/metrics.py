@@ -132,8 +132,29 @@ class Metric(ABC):
         return self
 
     def scorer(self) -> Any:
-        """Return the metric for scikit-learn's ``scoring=``, which hands on `qid`; see `ranking_scorer`."""
-        return ranking_scorer(self.score, self.name)
+        """Return the metric for scikit-learn's ``scoring=``: ``scorer(estimator, X, y, qid=qid)`` of its predictions.
+
+        The scorer requests `qid` by metadata routing. Without it there is a ValueError, as whole folds would be one
+        query.
+
+        >>> from moerank.rankers import RankRLS
+        >>> X, y, qid = [[0.1], [0.9], [0.3], [0.5]], [0, 1, 0, 1], [1, 1, 2, 2]
+        >>> with config_context(enable_metadata_routing=True):
+        ...     MAP().scorer()(RankRLS().fit(X, y, qid=qid), X, y, qid=qid)
+        1.0
+        """
+        with config_context(enable_metadata_routing=True):
+            return make_scorer(self._of_labels, response_method="predict").set_score_request(qid=True)
+
+    def _of_labels(self, y_true: ArrayLike, y_pred: ArrayLike, *, qid: ArrayLike | None = None) -> float:
+        if qid is None:
+            raise ValueError(
+                "a ranking metric needs the query of each document: after "
+                "sklearn.set_config(enable_metadata_routing=True), give qid beside X and y, as in "
+                "GridSearchCV(…).fit(X, y, qid=qid, groups=qid), or cross_validate(…, params={'qid': qid, 'groups': "
+                "qid})"
+            )
+        return self.score(labels_alone(y_true, qid), np.asarray(y_pred, np.float64).ravel())
 
     def batch(self, data: RankingData, scores: Vector) -> Matrix:
         """Return the means of many individuals, without any check of the input.
@@ -623,43 +644,3 @@ def _rank_discounts(data: RankingData, metric: NDCG | MeanNDCG) -> Matrix:
     discount = metric.discount or ("letor" if metric.convention == "letor" else "log2")
     rank = np.arange(1, np.diff(data.offsets).max() + 1)
     return 1.0 / np.log2(np.maximum(rank, 2) if discount == "letor" else 1 + rank)
-
-
-def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> Any:
-    """Return a scorer that ranks by what an estimator predicts, for the queries that metadata routing hands on.
-
-    The scorer is ``scorer(estimator, X, y, qid=qid)`` as by `sklearn.metrics.make_scorer`, which shows `name` and
-    requests `qid`. Without it there is a ValueError, as whole folds would be one query. The larger
-    ``score(data, scores)``, the better.
-
-    >>> from moerank.metrics import MAP
-    >>> from moerank.rankers import RankRLS
-    >>> X, y, qid = [[0.1], [0.9], [0.3], [0.5]], [0, 1, 0, 1], [1, 1, 2, 2]
-    >>> with config_context(enable_metadata_routing=True):
-    ...     MAP().scorer()(RankRLS().fit(X, y, qid=qid), X, y, qid=qid)
-    1.0
-    """
-    with config_context(enable_metadata_routing=True):
-        return make_scorer(_OfRanking(score, name), response_method="predict").set_score_request(qid=True)
-
-
-@dataclass(frozen=True)
-class _OfRanking:
-    """Function of labels and predictions for scikit-learn; a class, so that it can be sent to another process."""
-
-    score: Callable[[RankingData, Matrix], float]
-    name: str
-
-    @property
-    def __name__(self) -> str:
-        return self.name
-
-    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, qid: ArrayLike | None = None) -> float:
-        if qid is None:
-            raise ValueError(
-                "a ranking metric needs the query of each document: after "
-                "sklearn.set_config(enable_metadata_routing=True), give qid beside X and y, as in "
-                "GridSearchCV(…).fit(X, y, qid=qid, groups=qid), or cross_validate(…, params={'qid': qid, 'groups': "
-                "qid})"
-            )
-        return self.score(labels_alone(y_true, qid), np.asarray(y_pred, np.float64))

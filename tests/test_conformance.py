@@ -125,17 +125,6 @@ def test_keeps_the_names_of_the_features(name):
         estimator.predict(frame[columns[::-1]])
 
 
-@pytest.mark.parametrize("name", ["mofsrank", "rankrls", "gas"])
-def test_takes_frames_whose_columns_are_numbered(name):
-    train, vali, test = planted()
-    held_out = pd.DataFrame(vali.X), vali.y, vali.qid
-    estimator = made(name).fit(pd.DataFrame(train.X), train.y, qid=train.qid, validation=held_out)
-    assert estimator.feature_names_in_.tolist() == [str(number) for number in range(train.n_features)]
-    np.testing.assert_array_equal(estimator.predict(pd.DataFrame(test.X)), fitted(name).predict(test.X))
-    with pytest.raises(ValueError, match="the columns of X must be those of the fit, in their order: 0, 1, "):
-        estimator.predict(pd.DataFrame(test.X)[[1, 0, *range(2, train.n_features)]])
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_validation_data_of_other_columns_or_without_queries_are_refused(name):
     train, vali, _ = planted()

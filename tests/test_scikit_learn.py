@@ -157,15 +157,6 @@ def test_validation_data_behind_a_scaler_are_warned_of(fold):
         mr.RankRLS().fit(X, y, qid=qid, validation=(9 * vali[0][few], vali[1][few], vali[2][few]))
 
 
-@pytest.mark.parametrize("name", ["MQ2008/Fold1", "OHSUMED/Fold2"])
-def test_validation_data_of_the_same_source_are_not_warned_of(name, letor_folder):
-    train, vali, test = mr.load_fold(letor_folder / name)
-    for held_out in (vali, test):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", ScaleWarning)
-            mr.RankRLS().fit(np.array(train.X), train.y, qid=train.qid, validation=held_out)
-
-
 def test_validation_data_come_in_one_piece_or_in_three(fold):
     (X, y, qid), vali, _ = fold
     fitted = [

@@ -53,10 +53,10 @@ class _Bars:
 
 
 class CellProgress(_Bars):
-    """Progress of a study, with the cells that run: a bar on a terminal, else a line per cell.
+    """Progress of a study: a bar on a terminal, with the last cell, else a line per cell.
 
-    Inside a ``with``, `started` is called when a cell begins, and ``progress(cell, succeeded)`` when it ends. `states`
-    are "finished", "failed" or "open" at the start.
+    Inside a ``with``, ``progress(cell, succeeded)`` is called when a cell ends. `states` are "finished", "failed" or
+    "open" at the start.
     """
 
     def __init__(self, states: Mapping[Cell, str]) -> None:
@@ -64,30 +64,17 @@ class CellProgress(_Bars):
         super().__init__(*columns)
         self._open = {cell for cell, state in states.items() if state == "open"}
         self._n_cells, self._n_failed = len(states), list(states.values()).count("failed")
-        self._running: list[Cell] = []
         self._begin = monotonic()
         self._task = self._bars.add_task("", total=self._n_cells, completed=self._n_cells - len(self._open))
 
-    def started(self, cell: Cell) -> None:
-        """Name a running cell."""
-        self._running.append(cell)
-        self._update()
-
     def __call__(self, cell: Cell, succeeded: bool) -> None:
         """Count a cell that was open at the start."""
-        self._running = [other for other in self._running if other != cell]
-        if cell in self._open:
-            self._open.remove(cell)
-            self._n_failed += not succeeded
-            n_done, failed = self._n_cells - len(self._open), "" if succeeded else ": failed"
-            self._line(f"{n_done}/{self._n_cells} {cell.label}{failed} ({monotonic() - self._begin:.1f} s)")
-        self._update()
-
-    def _update(self) -> None:
-        words = [f"{self._n_failed} failed"] * bool(self._n_failed) + [cell.label for cell in self._running[:1]]
-        more = f" and {len(self._running) - 1} more" * (len(self._running) > 1)
-        n_done = self._n_cells - len(self._open)
-        self._bars.update(self._task, completed=n_done, description=printable(", ".join(words) + more))
+        if cell not in self._open:
+            return
+        self._open.remove(cell)
+        n_done, label = self._n_cells - len(self._open), f"{cell.label}{'' if succeeded else ': failed'}"
+        self._line(f"{n_done}/{self._n_cells} {label} ({monotonic() - self._begin:.1f} s)")
+        self._bars.update(self._task, completed=n_done, description=printable(label))
 
     def __enter__(self) -> Self:
         if n_done := self._n_cells - len(self._open):

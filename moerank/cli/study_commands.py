@@ -93,7 +93,7 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
             pass
     with CellProgress(states) as progress, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* cells failed")  # they are shown below the results
-        study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress, started=progress.started)
+        study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
 
 
 def _show_results(study: Study, *, as_json: bool) -> None:

@@ -106,16 +106,6 @@ def write_problems(folder, **splits):
         )
 
 
-def test_one_fold_is_all_there_is(command, tmp_path):
-    write_problems(tmp_path, own="{}")
-    outcome = command("run", "own.toml", "--fold", "all", "--solver", "rankrls", "--json")
-    assert outcome.exit_code == 0, outcome.stderr
-    assert json.loads(outcome.stdout)["fold"] == 1
-    assert (tmp_path / "results" / "own-rankrls-fold1-seed0" / "result.json").is_file()
-    refused = command("run", "own.toml", "--fold", 2)
-    assert (refused.exit_code, refused.stderr) == (2, "error: --fold 2: there is only fold 1\n")
-
-
 def test_a_study_runs_all_folds_that_each_problem_has(command, tmp_path):
     write_problems(tmp_path, one="{}", seven="{folds = 7}", too="{seed = 3}")
     asked = ("study", "one.toml", "seven.toml", "too.toml", "--solvers", "rankrls", "--out", "s", "--json")

@@ -33,11 +33,6 @@ def test_a_quiet_run_prints_the_verdict_alone(command, tmp_path):
     assert command("run", "TINY", "-q", "--fold", "9").stderr.startswith("error: --fold 9")
 
 
-def test_a_quiet_study_prints_its_last_line(command):
-    outcome = command("study", "TINY", "--solvers", "rankrls", "--folds", "1", "--quiet", "--out", "s")
-    assert (outcome.stdout, outcome.stderr) == ("1 of 1 cells are finished, in s\n", "")
-
-
 def test_settings_of_a_study_are_those_of_its_problems(command, tmp_path):
     words = ("study", "TINY", "--solvers", "rankrls", "--folds", "1", "--out", "s", "--set", "metric.name=MAP")
     assert command(*words, "-q").exit_code == 0

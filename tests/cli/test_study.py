@@ -122,15 +122,3 @@ def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
         assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
         assert message in outcome.stderr
     assert drawn == []
-
-
-def test_a_plot_makes_the_folder_of_its_file(command, tiny_study, tmp_path):
-    done = command("plot", "cost", tiny_study.out, "--metric", "MAP", "--out", "new/folder/cost.pdf")
-    assert done.exit_code == 0
-    assert (tmp_path / "new" / "folder" / "cost.pdf").read_bytes().startswith(b"%PDF")
-    (tmp_path / "file").write_text("")
-    for path, message in (("other/cost.jpeg", "ends in one of .png, .pdf, .svg"), ("file/cost.pdf", "file")):
-        outcome = command("plot", "cost", tiny_study.out, "--out", path)
-        assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
-        assert message in outcome.stderr
-    assert not (tmp_path / "other").exists()

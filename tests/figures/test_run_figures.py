@@ -1,4 +1,3 @@
-import io
 import re
 import struct
 from pathlib import Path
@@ -106,14 +105,6 @@ def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
     frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     centres = [(frame.get_y() + frame.get_height() / 2, frame.get_x() + frame.get_width() / 2) for frame in frames]
     assert [round(row) * 5 + round(column) for row, column in centres] == list(tiny_result.best.features)
-
-
-def test_drawing_leaves_no_global_state(tiny_result):
-    import matplotlib
-
-    before = dict(matplotlib.rcParams)
-    draw("front", tiny_result).savefig(io.BytesIO())
-    assert dict(matplotlib.rcParams) == before
 
 
 def test_a_run_has_the_figures_that_have_something_to_show(tiny_result, tmp_path):

@@ -192,12 +192,6 @@ def test_what_is_missing_is_named_and_the_rest_reported(tiny_problem_file, tmp_p
     assert "Results: tiny" in titled(report)
 
 
-def test_ablations_without_a_common_run_are_left_out(report, report_of):
-    only = {"mofsrank": 1, "mofsrank-no-ensemble": 2}
-    part = [result for result in report.results if only.get(result.solver, result.fold) == result.fold]
-    assert "Ablations" not in titled(report_of(part))
-
-
 def test_a_single_run_is_never_significant(report, report_of):
     part = [result for result in report.results if result.fold == 1 and result.seed == 0]
     (table,) = titled(report_of(part))["Ablations"].tables
@@ -262,13 +256,3 @@ def test_a_further_objective_has_a_column_and_a_figure(priced_report, report):
     assert list(illustrations(priced_report, section)) == names  # no attainment surfaces of three objectives
     assert "cost" not in tables_of(report)["results"]
     assert "p of cost" in titled(priced_report)["Ablations"].tables[0].frame
-
-
-def test_ablations_are_compared_in_every_objective(priced_report):
-    (table,) = titled(priced_report)["Ablations"].tables
-    full, without = (runs_of(priced_report, name) for name in ("mofsrank", "mofsrank-no-ensemble"))
-    gaps = [
-        np.mean([cost(without[key].best.features) - cost(full[key].best.features) for key in full if key[0] == fold])
-        for fold in (1, 2)
-    ]
-    assert table.frame.loc[0, "cost"] == pytest.approx(np.mean(gaps))
