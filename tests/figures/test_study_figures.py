@@ -186,7 +186,7 @@ def test_findings_are_worded_by_what_is_shown(results):
     for difference, n, words in [
         (-0.05, 400, f"{size}, a loss of 0.050 NDCG@10 is detected on 400 test queries"),
         (0.05, 400, f"{size}, a gain of 0.050 NDCG@10 is detected on 400 test queries"),
-        (0.0, 400, f"{size} rank like all of them within 0.005 on 400 test queries"),
+        (0.0, 1000, f"{size} rank like all of them within 0.005 on 1,000 test queries"),
         (0.0, 40, f"{size}, no difference from all of them is detected on 40 test queries"),
         (-0.05, 8, f"{size}, too few queries to tell a difference from all of them"),
     ]:
