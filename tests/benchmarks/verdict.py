@@ -97,7 +97,8 @@ def main():
     rows = {name: [kind] for name, kind in KINDS.items()}
     for share in SHARES:
         rows |= {f"{share:.1%} lose {loss:g}": [losers(share, loss, noise) for noise in NOISES] for loss in LOSSES}
-    values = [np.array([list(measured(kind, draws, rng)) for kind in kinds]) for kinds in rows.values()]
+    with np.errstate(divide="ignore", invalid="ignore"):  # some samples of the tied kind are all equal
+        values = [np.array([list(measured(kind, draws, rng)) for kind in kinds]) for kinds in rows.values()]
     for number, (title, worst) in enumerate(TABLES.items()):
         table = np.array([worst(of_kinds[..., number], axis=0) for of_kinds in values])
         print(f"{f'{title} (worst {worst(table):.3f})':36}" + "".join(f"{n:>6}" for n in SIZES))
