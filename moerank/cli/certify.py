@@ -131,6 +131,6 @@ def judge_command(
     for finding in fail_on or ():
         check_choice(get_args(Finding), **{"--fail-on": finding})
     judged = judge_on_new(result, new, against, label=label, query=query)
-    say(json.dumps(judged.as_dict()) if as_json else judged.sentence)
-    if judged.verdict.finding in (fail_on or ()):
+    say(json.dumps(judged.model_dump()) if as_json else judged.sentence)
+    if judged.finding in (fail_on or ()):
         raise typer.Exit(options.FAILED_BOUND)

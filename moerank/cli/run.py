@@ -17,7 +17,6 @@ from moerank.cli import options
 from moerank.cli.messages import interruptible, is_quiet, notice, quietly, remark, say
 
 if TYPE_CHECKING:
-    from moerank.data import RankingData
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
 
@@ -45,15 +44,6 @@ def run_command(
     again: Annotated[
         bool, typer.Option("--again", help="Repeat a finished run; otherwise its result is shown.")
     ] = False,
-    member: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=1,
-            metavar="MEMBER",
-            help="Compare this member of the front with the chosen one on the test queries, or two members with each "
-            "other: --member 3 --member 7.",
-        ),
-    ] = None,
     trec: Annotated[
         bool, typer.Option("--trec", help="Write the ranking of the test queries as test.run, and test.qrels.")
     ] = False,
@@ -89,7 +79,6 @@ def run_command(
     moerank run my_problem.toml --backend ranksvm-primal --json
     moerank run web --dask tcp://scheduler:8786
     moerank run digits --resume
-    moerank run digits --member 3 --member 7
     moerank run mq2008 --trec --against bm25.run
     """
     command = ["moerank", *sys.argv[1:]]
@@ -99,7 +88,7 @@ def run_command(
         from moerank.solvers import find_backend
         from moerank.studies.problem import load_problem
         from moerank.studies.result import RESULT
-        from moerank.studies.run_folder import run_folds, write_trec
+        from moerank.studies.run_folder import compare_with_run, run_folds, write_trec
         from moerank.studies.solver import Solver
 
         settings = options.read_settings(set_ or [])
@@ -110,13 +99,9 @@ def run_command(
         method = Solver.parse(solver or chosen.solver.name)
         folds = _folds(fold, chosen.n_folds(data))
         several = len(folds) > 1
-        members = member or []
-        compares = bool(members or against)
-        if len(members) > 2:
-            raise ValueError(f"--member: name one member to compare with the chosen one, or two, not {len(members)}")
-        if compares and (several or as_json):
-            raise ValueError("--member and --against need one fold, and print text: omit --fold all and --json")
-        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or compares}
+        if against and (several or as_json):
+            raise ValueError("--against needs one fold, and prints text: omit --fold all and --json")
+        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or against}
         for test in tests.values() if trec else ():
             document_keys(test)  # or an error before the work
         if against is not None:
@@ -125,7 +110,7 @@ def run_command(
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign({out, *folders.values()}, [*([SUMMARY] if several else []), *(TREC if trec else [])])
-        resume = resume or (compares and (out / RESULT).exists())
+        resume = resume or (against is not None and (out / RESULT).exists())
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
             results, written, undrawn = _run_and_draw(partial(runs, resume=resume, again=again), folders)
@@ -135,10 +120,11 @@ def run_command(
             _show_folds(chosen, results, out, as_json=as_json)
         elif as_json:
             options.print_json(results[0].model_dump(mode="json"))
-        elif not (compares and is_quiet()):
+        elif not (against and is_quiet()):
             _show(results[0], out, sorted([*written, *(TREC if trec else ())]))
-        if compares:
-            _compare(chosen, results[0], members, against, tests[folds[0]])
+        if against is not None:
+            metric, margin = chosen.metric.make(), chosen.search.margin
+            say(f"{compare_with_run(results[0], against, tests[folds[0]], metric, margin=margin)}.")
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)
@@ -157,18 +143,6 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
             raise ValueError(
                 f"{folder} holds {' and '.join(foreign)}, but not from a run; choose another folder with --out"
             )
-
-
-def _compare(problem: Problem, result: Result, members: list[int], run: Path | None, test: RankingData) -> None:
-    """Print the comparison of a member with another, or with the chosen one, and of that with a TREC run."""
-    from moerank.studies.run_folder import compare_members, compare_with_run
-
-    metric, margin = problem.metric.make(), problem.search.margin
-    if members:
-        first, second = members if len(members) == 2 else (members[0], result.chosen + 1)
-        say(f"{compare_members(result, first, second, test, metric, margin=margin)}.")
-    if run is not None:
-        say(f"{compare_with_run(result, run, test, metric, margin=margin)}.")
 
 
 def _run_and_draw(

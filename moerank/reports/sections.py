@@ -39,10 +39,9 @@ def _decision(results: Results) -> str:
     except NoResultsError as error:
         return f"{problem}: no verdict, because {error}."
     loss = choice.loss["verdict"]
-    chosen_by = "cross-validation" if choice.cross_validated else "validation queries"
     return (
-        f"{problem}: {choice.solver} with {choice.n_features:.1f} of {loss.n_allowed} features, chosen by {chosen_by} "
-        f"among {1 + len(choice.others)} solvers. Against {loss.against or 'the same ranker'} with all features: "
+        f"{problem}: {choice.solver} with {choice.n_features:.1f} of {loss.n_allowed} features, chosen by validation "
+        f"queries among {1 + len(choice.others)} solvers. Against {loss.against or 'the same ranker'} with all features: "
         f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of one beyond the "
         f"margin {p_text(loss.p_equivalent)}). On the test queries {choice.worse} other solvers are worse, "
         f"{choice.better} are better and {choice.undecided} are undecided (paired t tests, Holm)."

@@ -156,13 +156,9 @@ class ComparisonSection(Section):
     ----------
     trees : int
         Largest number of trees of the baseline LambdaMART, of which validation MAP chooses; 0 leaves it out.
-    cross_validation : int
-        Parts into which the training queries are dealt, so that a study can choose between solvers by cross-validation.
-        Each solver is trained anew without each of them. 0 leaves it out, and validation queries choose.
     """
 
     trees: Annotated[int, Field(ge=0)] = 100
-    cross_validation: Annotated[int, Field(ge=0)] = 0
 
 
 class SolverSection(Section):

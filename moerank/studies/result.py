@@ -267,8 +267,6 @@ class Result(Stored):
         How many combined features a solver such as FS-BFS made of the chosen ones; None of other solvers.
     n_compared : int
         How many settings and members the validation queries compared to choose the ranker.
-    cross_validated : float or None
-        The mean metric of the training queries, each ranked without its part; None without cross-validation.
     certificate : Certificate or None
         What ``moerank certify`` has proved about the front.
     convergence : dict of Convergence
@@ -303,7 +301,6 @@ class Result(Stored):
     baselines: list[Member]
     n_combined: Natural | None = None
     n_compared: Natural = 0
-    cross_validated: float | None = None
     certificate: Certificate | None = None
     convergence: dict[str, Convergence]
     n_evaluations: Natural

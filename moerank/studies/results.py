@@ -206,7 +206,7 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
     and ``chosen``, then ``n_features``, the metrics of the ranker as ``train NDCG@10`` and so on, its objectives beyond
     features and error by their names, ``instances`` (the share of the units of instance selection that it was trained
     on), ``combined`` (the number of combined features), ``compared`` (the settings and members that validation queries
-    compared), ``cross-validated``, ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a
+    compared), ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a
     run does not have. Of the metrics those of the tables come first; then NDCG and precision to each of the ranks 1 to
     10, MAP and MeanNDCG.
 
@@ -239,7 +239,6 @@ def _row(result: Result, number: int, *, members: bool) -> Json:
         "instances": np.nan if member.instances is None else member.instances / (result.n_instances or 1),
         "combined": np.nan if result.n_combined is None else result.n_combined,
         "compared": result.n_compared,
-        "cross-validated": np.nan if result.cross_validated is None else result.cross_validated,
         "tuning seconds": seconds.tuning,
         "training seconds": seconds.solver,
         **{f"{part} {name}": value for part, means in member.further.items() for name, value in means.items()},
