@@ -41,11 +41,12 @@ from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import (
     SOURCES,
     Data,
-    DataFolders,
     Fold,
+    Folders,
     InMemory,
     MemoryData,
     Split,
+    find_data,
     read_memory,
     shipped_folder,
 )
@@ -74,7 +75,7 @@ class FeaturesSection(LimitsSection):
 
     table: Annotated[str, Field(min_length=1)] | None = None
 
-    def applied(self, fold: Fold, folders: DataFolders) -> tuple[Fold, Parameters]:
+    def applied(self, fold: Fold, folders: Folders) -> tuple[Fold, Parameters]:
         """Return the parts of a fold with these costs, without the features that are left out, and the limits.
 
         The limits call features by name, as columns have other numbers where some are left out.
@@ -88,10 +89,8 @@ class FeaturesSection(LimitsSection):
             in and out, or that are all.
         """
         train, validation, test = fold
-        if self.table is not None:
-            path = self._table_path(folders)
-            table = read_text(path, MOST_BYTES)
-            costs = read_cost_table(table, str(path), train.feature_names)
+        for path in self.files(folders):
+            costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, limits = allowed_features(train, self)
@@ -100,14 +99,11 @@ class FeaturesSection(LimitsSection):
         parts = train.with_features(allowed), validation.with_features(allowed), test.with_features(allowed)
         return parts, limits
 
-    def _table_path(self, folders: DataFolders) -> Path:
-        assert self.table is not None
-        for path in [*folders.files(self.table), shipped_folder() / self.table]:
-            if path.is_file():
-                return path
-        raise FileNotFoundError(
-            f"[features] table {self.table} is in none of {folders}; put it beside the problem file"
-        )
+    def files(self, folders: Folders) -> list[Path]:
+        """Return the table, if there is one."""
+        if self.table is None:
+            return []
+        return [find_data(self.table, [*folders, shipped_folder()], "put it beside the problem file")]
 
 
 class MetricSection(Section):
@@ -292,10 +288,8 @@ class Problem(Section):
         train, vali, test = self.data.read(fold, folders)
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
-            raise ValueError(
-                f"problem {self.name}: the grid {rows} × {columns} has {rows * columns} pixels, but the data have "
-                f"{train.n_features} features; correct [data] grid"
-            )
+            pixels = f"{rows} × {columns} has {rows * columns} pixels, but the data have {train.n_features} features"
+            raise ValueError(f"problem {self.name}: the grid {pixels}; correct [data] grid")
         (train, vali, test), limits = self.features.applied((train, vali, test), folders)
         if self.data.scaled is not None:
             scaled = self.data.scaled
@@ -339,14 +333,13 @@ class Problem(Section):
     def files(self, fold: int, data: str | Path | None = None) -> list[Path]:
         """Return the files of a fold and of the features; arguments as in `load_fold`."""
         folders = self.folders(data)
-        tables = [] if self.features.table is None else [self.features._table_path(folders)]
-        return [*self.data.files(fold, folders), *tables]
+        return [*self.data.files(fold, folders), *self.features.files(folders)]
 
-    def folders(self, data: str | Path | None) -> DataFolders:
+    def folders(self, data: str | Path | None) -> Folders:
         """Return where data are looked for: beside the file, and then only in `data` if it is given."""
         named = os.environ.get("MOERANK_DATA")
         roots = [Path(root) for root in (named, "data") if root] if data is None else [Path(data)]
-        return DataFolders([*filter(None, [self._folder]), *roots], roots)
+        return [*filter(None, [self._folder]), *roots]
 
 
 MOST_BYTES_OF_PROBLEM_FILES = 2**20

@@ -214,7 +214,8 @@ def judge_on_new(
     size, other_size = len(result.best.features), len(other.features)
     margin = MARGIN if result.verdict is None else result.verdict.margin
     can_differ = metric.can_differ(data)
-    verdict = judge(*values, "new", metric.name, size, other_size, can_differ=can_differ, margin=margin)
+    chosen, reference = values
+    verdict = judge(chosen, reference, "new", metric.name, size, other_size, can_differ=can_differ, margin=margin)
     others = f"all {other_size} features" if against is None else f"{other_size} of {against}"
     measured = ("finding", "equivalent", "difference", "metric", "margin", "n_queries", "n_differing")
     low, high = (end if isfinite(end) else None for end in verdict.interval)

@@ -30,9 +30,6 @@ IGNORED = (*SET_BY_RUN, "verbose")
 RUN_ARGUMENTS = (*IGNORED, "random_state")
 """Arguments of solvers that belong to a run and not to a method; no file may set them."""
 
-LONGEST_LABEL = 80
-"""Characters of a label that is made from parameters; tables have no room for longer ones."""
-
 
 def check_parameters(parameters: Parameters) -> Parameters:
     """Return parameters of a file; refuse `RUN_ARGUMENTS`, and what JSON cannot keep."""
@@ -90,21 +87,21 @@ class Solver(BaseModel):
     def of(cls, source: Any, name: str | None = None) -> Self:
         """Return an estimator, or a function ``make(problem, seed)`` that returns one, as a solver.
 
-        Its name is the label in tables; by default the class of an estimator with the parameters that are not its
-        defaults. A function needs one. Names of the table, and objects that cannot be described, are refused.
+        Its name is the label in tables, by default that of its class or function. Names of the table, and objects that
+        cannot be described, are refused.
 
         Examples
         --------
         >>> from moerank.rankers import RankSVM
         >>> Solver.of(RankSVM(C=0.5)).label
-        'RankSVM[C=0.5]'
+        'RankSVM'
         """
         if isinstance(source, type) or not (_is_estimator(source) or callable(source)):
             raise ValueError(
                 "a solver is a name, an estimator such as RankSVM(C=1) with fit, predict and get_params, or a function "
                 f"make(problem, seed), not {source!r:.80}"
             )
-        label = _label(source) if name is None else name
+        label = getattr(source, "__name__", type(source).__name__) if name is None else name
         if not isinstance(label, str) or not label.strip() or label.partition("[")[0] in solvers():
             taken = f"{label!r} is in the table of solvers" if label else "it must not be empty"
             raise ValueError(f"give the solver another name: {taken}")
@@ -195,30 +192,6 @@ class Solver(BaseModel):
 
 def _is_estimator(source: object) -> bool:
     return all(callable(getattr(source, method, None)) for method in ("fit", "predict", "get_params"))
-
-
-def _label(estimator: Any) -> str:
-    """Return the class and the parameters that are not its defaults."""
-    kind = type(estimator).__name__
-    if not _is_estimator(estimator):
-        raise ValueError(f"a {kind} needs a name for tables: solvers={{'name': make}} gives it one")
-    defaults = inspect.signature(type(estimator).__init__).parameters
-    changed = [
-        f"{name}={_shown(value)}"
-        for name, value in estimator.get_params(deep=False).items()
-        if name not in IGNORED and (name not in defaults or repr(value) != repr(defaults[name].default))
-    ]
-    label = f"{kind}[{','.join(changed)}]" if changed else kind
-    if len(label) > LONGEST_LABEL or "\n" in label:
-        raise ValueError(f"{label[:60]}… is too long for tables; give it a name: solvers={{'name': {kind}(…)}}")
-    return label
-
-
-def _shown(value: object) -> str:
-    try:
-        return written(value)
-    except TypeError:  # no JSON
-        return getattr(value, "__name__", None) or " ".join(repr(value).split())
 
 
 def describe(value: object, where: str, *, without: tuple[str, ...] = ()) -> Any:

@@ -163,7 +163,7 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
         (["TINY", "--set", "backend.parameters.alhpa=3"], "unknown parameter of rankrls 'alhpa'; did you mean"),
         (["TINY", "--set", "data.grid=[4, 6]"], "the grid 4 × 6 has 24 pixels, but the data have 20 features"),
         (["TINY", "--fold", "6"], "--fold 6: there are folds 1 to 5, or all"),
-        (["mq2008"], "no folder MQ2008 with Fold1 … Fold5 in data; download MQ2008 of LETOR 4.0"),
+        (["mq2008"], "no MQ2008 in data; download MQ2008 of LETOR 4.0"),
         (["TINY", "--out", "file/deep"], "cannot write results to file/deep: Not a directory"),
         (["wrong.toml"], "wrong.toml: unknown key [data] fodler; did you mean folder?"),
         (["part.toml"], "Fold2: no test part; looked for test.txt"),

@@ -106,9 +106,7 @@ def test_a_missing_or_wrong_table_is_named(priced, tmp_path):
     with pytest.raises(ValueError, match=r"costs.csv: line 2: cost must be a number from 0 on, not 'free'"):
         problem.load_fold(1)
     (tmp_path / "costs.csv").unlink()
-    with pytest.raises(
-        FileNotFoundError, match=r"\[features\] table costs.csv is in none of .*beside the problem file"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"no costs.csv in .*; put it beside the problem file"):
         problem.load_fold(1)
 
 

@@ -101,7 +101,6 @@ def test_allowed_code_runs_in_commands_and_processes_and_its_results_are_read_ba
     with allow_code():
         loaded = Study.load("study")
         assert [result.solver for result in loaded.results()] == ["own_methods:Centroids"]
-        assert "--allow-code" in loaded.commands()[0]
 
 
 def test_changed_code_is_another_cell(folder):

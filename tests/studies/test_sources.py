@@ -134,7 +134,7 @@ def test_a_folder_of_three_files_is_one_fold(problem, tmp_path):
 
 def test_data_are_looked_for_beside_the_file_first(problem, tmp_path, monkeypatch):
     read = problem(LETOR)
-    with pytest.raises(FileNotFoundError, match=rf"no folder SET with Fold1 … Fold5 in {tmp_path}/mine, data; "):
+    with pytest.raises(FileNotFoundError, match=rf"no SET in {tmp_path}/mine, data; "):
         read.load_fold(1)
     places = [tmp_path / "data", tmp_path / "named", tmp_path / "given", tmp_path / "mine"]
     monkeypatch.setenv("MOERANK_DATA", str(tmp_path / "named"))
@@ -147,13 +147,8 @@ def test_data_are_looked_for_beside_the_file_first(problem, tmp_path, monkeypatc
     assert shipped.load_fold(1, tmp_path / "given")[0].X[0, 0] == 3
 
 
-def test_the_place_of_data_may_be_the_folder_itself(problem, tmp_path):
-    letor_fold(tmp_path / "elsewhere" / "Fold1", 6)
-    assert problem(LETOR).load_fold(1, tmp_path / "elsewhere")[0].X[0, 0] == 6
-
-
 def test_a_file_is_named_where_it_is_missing(problem):
-    with pytest.raises(FileNotFoundError, match=r"no file own\.csv in .*mine, data; download the data set, and name"):
+    with pytest.raises(FileNotFoundError, match=r"no own\.csv in .*mine, data; download the data set, and name"):
         problem(OWN + "split = {}").load_fold(1)
 
 

@@ -164,7 +164,7 @@ def test_parameters_of_solvers_make_other_cells(tiny_problem_file, tmp_path):
     ("arguments", "message"),
     [
         (dict(seeds=0), "seeds must be at least 1"),
-        (dict(folds=[0]), "there are folds 1 to 5"),
+        (dict(folds=[0]), "fold must be at least 1, not 0"),
         (dict(folds=[]), "at least one problem, one solver and one fold"),
     ],
 )
