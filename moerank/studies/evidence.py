@@ -244,24 +244,22 @@ class Stability(Stored):
         """The features that are selected, in words."""
         if not self.order:
             return f"No feature was selected: the solver has no member of at most {self.size} features"
-        n_selected, named = len(self.selected), self.selected or self.order[:1]
-        verb = "are" if n_selected > 1 else "is"
+        n_selected, named = len(self.selected) or "None", self.selected or self.order[:1]
+        verb = "are" if len(self.selected) > 1 else "is"
         listed = ", ".join(f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named)
-        often = (
-            f"of {len(self.counted)} features {verb} in at least {self.threshold:.0%} of the selections of at most "
-            f"{self.size} on {2 * self.pairs} halves of {self.n_queries:,} training queries"
+        return (
+            f"{n_selected} of {len(self.counted)} features {verb} in at least {self.threshold:.0%} of the selections "
+            f"of at most {self.size} on {2 * self.pairs} halves of {self.n_queries:,} training queries"
+            f"{':' if self.selected else '; the most frequent is'} {listed}"
         )
-        return f"{n_selected} {often}: {listed}" if n_selected else f"None {often}; the most frequent is {listed}"
 
     def sentences(self) -> list[str]:
         """Return the finding, and its risk if any feature is selected."""
-        if not self.selected:
-            return [self.finding]
-        chance = (
-            f"false features, which half of the queries select with a probability of at most {self.size} in "
-            f"{len(self.counted)}"
+        risk = (
+            f"At most {ceil(100 * self.bound - SAME) / 100:g} are expected to be false features, which half of the "
+            f"queries select with a probability of at most {self.size} in {len(self.counted)}"
         )
-        return [self.finding, f"At most {ceil(100 * self.bound - SAME) / 100:g} are expected to be {chance}"]
+        return [self.finding, risk] if self.selected else [self.finding]
 
 
 class Selections(Stored):

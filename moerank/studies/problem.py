@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import os
-import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Self, cast, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    Field,
-    PrivateAttr,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
@@ -502,20 +493,12 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]
         nearest = get_close_matches(location[-1], keys, n=1)
         advice = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(keys)}"
         return f"{origin}: unknown key {table}{location[-1]}; {advice}"
-    if problem["type"] == "missing":
-        return f"{origin}: the key {table}{location[-1]} is missing"
-    if problem["type"].startswith("union_tag"):
-        of_files = (source for source in SOURCES if source is not MemoryData)
-        sources = (get_args(source.model_fields["source"].annotation)[0] for source in of_files)
-        return f"{origin}: [{key}] source: choose one of {', '.join(sources)}"
     if problem["type"] == "value_error":
         if location in (["data"], ["data", "split"]):  # of several keys together
             table = f"[{'.'.join(location)}] "
         within = "parameters: " * (location[-1:] == ["parameters"])
         return f"{origin}: {table}{within}{problem['ctx']['error']}"
-    expected = problem["msg"].split(",")[0].removeprefix("Input ")
-    given = f", not {reprlib.repr(problem['input'])}" if isinstance(problem["input"], str | int | float) else ""
-    return f"{origin}: {table}{location[-1]}: {expected}{given}"
+    return f"{origin}: {table}{location[-1]}: {problem['msg'].removeprefix('Input ')}"
 
 
 def _section(location: Sequence[int | str]) -> type[BaseModel]:

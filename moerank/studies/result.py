@@ -177,15 +177,12 @@ class Certificate(Stored):
         if not self.errors:
             return sentence
         subsets = f"{self.n_subsets:,} subsets of up to {len(self.errors)} features"
-        if not self.hypervolume:
-            return (
-                f"{sentence}. By {metric} on the training queries the best of all {subsets} beat the members of their "
-                "size"
-            )
-        return (
-            f"{sentence}. By {metric} on the training queries none of all {subsets} beats the members that hold "
-            f"{self.hypervolume:.0%} of the front's hypervolume"
-        )
+        if self.hypervolume:
+            share = f"{self.hypervolume:.0%} of the front's hypervolume"
+            proved = f"none of all {subsets} beats the members that hold {share}"
+        else:
+            proved = f"the best of all {subsets} beat the members of their size"
+        return f"{sentence}. By {metric} on the training queries {proved}"
 
 
 class Convergence(Stored):

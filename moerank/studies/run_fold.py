@@ -308,7 +308,7 @@ def run_fold(
         For data that are missing or malformed, and names or parameters that do not exist.
     """
     clock = _Clock()
-    report = progress or _silent
+    report = progress or (lambda stage, fraction, text: None)
     solver = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
     settings = configuration(problem, fold, solver, seed, baselines=baselines)
@@ -416,10 +416,6 @@ def _n_compared(solver: Solver, problem: Problem, backend: Any, made: Any, estim
     if "backend" in solver.takes() and problem.backend.tune:
         n_settings += len(grid_of(backend, train))
     return n_settings + len(getattr(estimator, "front_", ()))
-
-
-def _silent(stage: str, fraction: float, text: str) -> None:
-    pass
 
 
 def _course(estimator: object, clock: _Clock) -> Json:

@@ -76,7 +76,7 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("zzz = 3", "unknown key [data] zzz; known are normalize, scaled, grid, folder, file, split, "),
         ("[metric]\nnmae = 'MAP'", "unknown key [metric] nmae; did you mean name?"),
         ("[[published]]\nmethod='M'\nsources='x'", "unknown key [published.0] sources; did you mean source?"),
-        ("[[published]]\nmethod='M'", "the key [published.0] source is missing"),
+        ("[[published]]\nmethod='M'", "[published.0] source: Field required"),
         ("[ensemble]\npopulation = 1", "[ensemble] population must be at least 2, not 1"),
         ("[metric]\nname = 'NDGC@5'", "unknown metric 'NDGC@5'; choose one of NDCG@k, P@k, Recall@k"),
         ("[metric]\nname = 'MAP'\ngain = 'exp2'", "MAP has not all of the conventions gain"),
@@ -104,9 +104,12 @@ def test_a_wrong_file_is_refused_by_file_table_and_key(tmp_path, addition, sente
 
 
 def test_missing_and_misspelt_sources(tmp_path):
-    with pytest.raises(ValueError, match=r"the key data is missing"):
+    with pytest.raises(ValueError, match="data: Field required"):
         load_problem(write(tmp_path, 'name = "mine"'))
-    with pytest.raises(ValueError, match=r"\[data\] source: choose one of digits, planted, web, letor, table"):
+    with pytest.raises(
+        ValueError,
+        match="data: tag 'leter' found using 'source' does not match any of the",
+    ):
         load_problem(write(tmp_path, VALID.replace("letor", "leter")))
     with pytest.raises(FileNotFoundError, match=r"unknown problem 'digts'; did you mean 'digits'\?"):
         load_problem("digts")
