@@ -66,14 +66,6 @@ def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
         assert (row["verdict"].n_queries, row["runs"]) == (len(np.concatenate(d)), len(mine))
 
 
-def test_the_verdict_of_a_single_run_is_that_of_the_run(results):
-    for result in results:
-        if result.verdict is not None:
-            (row,) = verdicts(Results([result])).itertuples()
-            assert row.verdict.differences == result.verdict.differences
-            assert (row.verdict.p, row.verdict.n_allowed) == (result.verdict.p, 20)
-
-
 def test_findings_of_the_runs_are_counted(results):
     run = next(r for r in results if r.solver == "fsmrank")
     found = [judge(0.5 + d, np.full(160, 0.5), "test", "NDCG@10", 5, 20) for d in np.multiply.outer([-1, 0, 1], SPREAD)]

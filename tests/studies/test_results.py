@@ -36,11 +36,6 @@ def test_runs_are_found_by_solver_fold_and_seed(results):
     assert "fsmrank" not in only.first_runs(2)
 
 
-def test_searches_are_what_has_converged(results):
-    assert results.searches == ["mofsrank", "mofsrank-no-ensemble"]
-    assert Results([]).searches == []
-
-
 def test_means_are_over_folds_after_seeds(results):
     for solver, means in results.means().items():
         runs = [run for run in results if run.solver == solver]

@@ -3,7 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from moerank.data import PER_QUERY, UNSCALED, fit_scaling, load_fold, load_letor, load_table, load_web_fold
+from moerank.data import PER_QUERY, UNSCALED, fit_scaling, load_fold, load_table, load_web_fold
 from moerank.data.folds import deal_queries, split_queries
 from moerank.studies.problem import Problem, load_problem
 
@@ -96,14 +96,6 @@ def test_what_cannot_be_is_refused_by_key(problem, data, sentence):
         problem(data)
 
 
-def test_stored_problems_are_read_again(problem):
-    for data in (OWN + "split = {folds = 5}", OWN + 'split = {test = 0.1}\nmissing = "query-min"\nfeatures = ["b"]'):
-        read = problem(data)
-        again = Problem.model_validate(read.model_dump(mode="json"))
-        assert again.data == read.data
-        assert again.configuration() == read.configuration()
-
-
 def letor_fold(folder, value):
     folder.mkdir(parents=True)
     for part in ("train", "vali", "test"):
@@ -170,24 +162,6 @@ def test_files_may_come_scaled(problem, tmp_path):
     for before, after in zip(raw, problem(OWN + 'split = {}\nscaled = "query"').load_fold(1), strict=True):
         assert np.array_equal(before.X, after.X)
         assert after.scaling == PER_QUERY
-
-
-@pytest.mark.parametrize("name", ["mq2008", "ohsumed"])
-def test_the_letor_sets_come_scaled_and_keep_their_values(letor_folder, name):
-    found = load_problem(name).load_fold(1, letor_folder)
-    for part, expected in zip(found, load_fold(letor_folder / name.upper() / "Fold1"), strict=True):
-        assert part.scaling == PER_QUERY
-        assert np.array_equal(part.X, expected.X)
-
-
-def test_the_sample_of_mslr_is_scaled_per_query(letor_folder):
-    problem = load_problem("mslr")
-    train, _, test = problem.load_fold(1, letor_folder)
-    assert problem.n_folds(letor_folder) == 1
-    assert (train.n_documents, test.n_documents, train.n_features) == (3243, 5000, 136)
-    assert train.X.min() == 0
-    assert train.X.max() == 1
-    assert load_letor(letor_folder / "MSLR" / "Fold1" / "train.txt").X.max() > 1e6
 
 
 def test_tables_keep_their_missing_values_and_precision(problem, tmp_path):

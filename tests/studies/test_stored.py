@@ -75,12 +75,3 @@ def test_every_number_is_read_to_the_bit(text, tiny_result):
     values = json.loads(text)
     values["times"]["stages"]["ensemble"] = strange
     assert list(map(repr, Result.from_json(json.dumps(values)).times.stages["ensemble"])) == list(map(repr, strange))
-
-
-@pytest.mark.parametrize("ids", [[1, 2, 3], ["a", "1", "ä"], [1.5, 2.0, 3.25]])
-def test_query_ids_keep_their_kind(text, ids):
-    values = json.loads(text)
-    values["queries"]["test"] = ids
-    read = Result.from_json(json.dumps(values)).queries["test"]
-    assert read == ids
-    assert list(map(type, read)) == list(map(type, ids))

@@ -138,41 +138,6 @@ def test_folders_without_a_study_are_refused(tmp_path):
         Study.load(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("fsmrnk", "did you mean 'fsmrank'"),
-        ("fsmrank[lamda1=1]", "did you mean 'lambda1'"),
-        ("fsmrank[lambda1]", "not of the form key=value"),
-        ("fsmrank[lambda1=1,lambda1=2]", "lambda1 is given twice"),
-        ("fsm rank", "write NAME or NAME"),
-    ],
-)
-def test_wrong_solvers_are_refused(text, message):
-    with pytest.raises(ValueError, match=message):
-        Solver.parse(text)
-
-
-def test_parameters_of_solvers_make_other_cells(tiny_problem_file, tmp_path):
-    names = ["fsmrank", "fsmrank[lambda1=0.5]"]
-    results = Study([tiny_problem_file], names, tmp_path, folds=[1]).run().results()
-    assert [result.solver for result in results] == names
-    assert results[1].best.parameters["lambda1"] == 0.5
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (dict(seeds=0), "seeds must be at least 1"),
-        (dict(folds=[0]), "fold must be at least 1, not 0"),
-        (dict(folds=[]), "at least one problem, one solver and one fold"),
-    ],
-)
-def test_wrong_arguments_are_refused(tiny_problem_file, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Study([tiny_problem_file], ["rankrls"], "nowhere", **arguments)
-
-
 def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_path):
     study = Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2)
     assert set(study.states().values()) == {"open"}
