@@ -1,4 +1,4 @@
-"""Tests between solvers, the choice of one by validation queries, and means over the folds of a problem."""
+"""Tests between solvers, and the choice of one by validation queries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ import numpy as np
 import pandas as pd
 
 from moerank.arrays import Vector
-from moerank.files import Json
 from moerank.statistics import LEVEL, PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p
-from moerank.studies.problem import Published
-from moerank.studies.result import PARTS, Result
 from moerank.studies.results import NoResultsError, Results
 
 
@@ -289,35 +286,6 @@ def _adjusted(rows: list[dict[str, object]], fewest: int = 0) -> pd.DataFrame:
     tested = frame["p"].notna()
     frame.loc[tested, "holm"] = holm(frame.loc[tested, "p"].to_numpy(float))
     return frame
-
-
-def summarise(results: Sequence[Result], published: Sequence[Published] = ()) -> Json:
-    """Average the chosen member and each baseline of one solver and seed over two or more folds.
-
-    Returns
-    -------
-    dict
-        As summary.json has it: ``problem``, ``solver``, ``seed``, ``metrics``, ``folds``, ``rows`` of the solver and of
-        the baselines, and ``published``. A row has ``name``, ``n_features``, the ``means`` of each metric on each part,
-        their standard ``errors``, s / √n with s over n − 1, and ``objectives`` beyond the features and the error.
-    """
-    every = Results(results).with_baselines()
-    rows = []
-    for name, means in every.means().items():
-        values = {part: {metric: means.mean(f"{part} {metric}") for metric in every.metrics} for part in PARTS}
-        row: Json = {"name": name, "n_features": means.mean("n_features")[0]}
-        for column, key in enumerate(("means", "errors")):
-            row[key] = {part: {metric: pair[column] for metric, pair in t.items()} for part, t in values.items()}
-        rows.append({**row, "objectives": {key: means.mean(key)[0] for key in every.further_objectives}})
-    return {
-        "problem": results[0].problem,
-        "solver": results[0].solver,
-        "seed": results[0].seed,
-        "metrics": results[0].metrics,
-        "folds": [result.fold for result in results],
-        "rows": rows,
-        "published": [entry.model_dump(mode="json") for entry in published],
-    }
 
 
 @dataclass(frozen=True)

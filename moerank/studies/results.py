@@ -165,14 +165,15 @@ class Results(tuple[Result, ...]):
         return {solver: folds[fold][0] for solver, folds in self.by_solver().items() if fold in folds}
 
     def with_baselines(self) -> Results:
-        """Return the results, and each baseline as a result of its own under its own name."""
-        return Results(
-            result.model_copy(update={"solver": baseline.name, "front": [baseline], "chosen": 0})
-            if baseline is not result.best
-            else result
-            for result in self
-            for baseline in (result.best, *result.baselines)
-        )
+        """Return the results, and each baseline as a result of its own, without the times and counts of the solver."""
+        results = []
+        for result in self:
+            processor = result.times.processor.model_copy(update={"tuning": np.nan, "solver": np.nan})
+            times = result.times.model_copy(update={"processor": processor})
+            own = {"times": times, "n_compared": None, "n_combined": None, "chosen": 0}
+            named = [{**own, "solver": baseline.name, "front": [baseline]} for baseline in result.baselines]
+            results += [result, *(result.model_copy(update=update) for update in named)]
+        return Results(results)
 
     @cached_property
     def frame(self) -> pd.DataFrame:

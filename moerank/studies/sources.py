@@ -340,12 +340,9 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
         held = tuple(cut.parts(data, fold) for fold in range(1, (cut.folds or 1) + 1))
     elif split is not None:
         raise ValueError("split is for one RankingData; here the parts are given")
-    elif isinstance(data, tuple | list) and any(isinstance(part, RankingData) for part in data):
-        held = (_fold(data),)
-    elif isinstance(data, tuple | list) and data:
-        held = tuple(_fold(parts) for parts in data)
     else:
-        raise ValueError(f"data in memory are {WANTED}, or a list of such folds, not {type(data).__name__}")
+        is_fold = isinstance(data, tuple | list) and any(isinstance(part, RankingData) for part in data)
+        held = tuple(map(_fold, data if isinstance(data, tuple | list) and data and not is_fold else [data]))
     digest = hashlib.blake2b("".join(data_digest(part) for fold in held for part in fold).encode(), digest_size=16)
     section = MemoryData.model_validate(
         {**settings, "source": "memory", "digest": digest.hexdigest(), "folds": len(held)}
@@ -356,7 +353,7 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
 
 def _fold(parts: object) -> Fold:
     if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, RankingData) for p in parts):
-        raise ValueError(f"a fold in memory is {WANTED}")
+        raise ValueError(f"a fold in memory is {WANTED}; several folds are a list of such")
     train, validation, test = parts
     for part in (validation, test):
         if part.feature_names != train.feature_names:

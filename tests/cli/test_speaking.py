@@ -65,7 +65,3 @@ def test_files_of_others_are_neither_replaced_nor_claimed(command, tmp_path):
         assert f"holds {name}, but not from a run; choose another folder with --out" in outcome.stderr
         assert [path.name for path in other.iterdir()] == [name]
         assert (other / name).read_text() == "mine"
-    several = tmp_path / "several"
-    several.mkdir()
-    (several / "summary.json").write_text("mine")
-    assert "holds summary.json, but not from a run" in command("run", "TINY", "--fold", "all", "--out", several).stderr
