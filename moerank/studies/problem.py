@@ -148,7 +148,7 @@ class ComparisonSection(Section):
     trees: Annotated[int, Field(ge=0)] = 100
 
 
-class SolverSection(Section):
+class SolverSection(BackendSection):
     """What a file gives to whichever solver is run on the problem; it is read into the `Solver` of the run.
 
     Attributes
@@ -162,8 +162,6 @@ class SolverSection(Section):
     """
 
     name: Annotated[str, AfterValidator(lambda name: Solver.parse(name).label)] = "mofsrank"
-    parameters: PlainParameters = Field(default_factory=dict)
-    tune: bool = True
 
 
 class Published(Section):
@@ -223,11 +221,6 @@ class Problem(Section):
     def _is_plain(cls, settings: SearchSettings | StageSettings) -> SearchSettings | StageSettings:
         settings.check_plain()
         return settings
-
-    @property
-    def folder(self) -> Path | None:
-        """The folder of the problem's file; None for a problem that has no file, or comes with the package."""
-        return self._folder
 
     def located_in(self, folder: Path) -> Self:
         """Return the same problem, whose data are looked for in the folder of its file first."""
@@ -437,7 +430,7 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
         document["data"] = problem.data
     with _sentences(f"problem {problem.name!r}", settings):
         changed = Problem.model_validate(document)
-    return changed.located_in(problem.folder) if problem.folder else changed
+    return changed.located_in(problem._folder) if problem._folder else changed
 
 
 def _document(path: Path) -> Json:

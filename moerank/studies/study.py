@@ -168,15 +168,9 @@ def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Pa
 def check_names(folder: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
     """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another."""
     there = list(grids)
-    another = "choose another folder, or give the {} another name"
-    _distinct(
-        [*(problem for grid in there for problem in grid.problems), *problems],
-        f"{folder} holds a study of {{}} with other settings; {another.format('problem')}",
-    )
-    _distinct(
-        [*(solver for grid in there for solver in grid.solvers), *solvers],
-        f"{folder} holds results of another {{}}: its code or its parameters have changed; {another.format('solver')}",
-    )
+    other = f"{folder} holds another {{}} {{{{}}}}, with other code or settings; choose another folder or another name"
+    _distinct([*(problem for grid in there for problem in grid.problems), *problems], other.format("problem"))
+    _distinct([*(solver for grid in there for solver in grid.solvers), *solvers], other.format("solver"))
 
 
 def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:

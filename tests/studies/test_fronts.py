@@ -7,6 +7,13 @@ from helpers.plain import front as non_dominated_points
 from moerank.studies.results import Results, front_box, front_points, front_quality
 
 
+def test_points_are_the_objectives_in_training(results):
+    for result in results:
+        sizes, errors = front_points(result).T
+        assert sizes.tolist() == [len(member.features) for member in result.front]
+        assert errors.tolist() == [1.0 - member.scores["train"]["NDCG@10"] for member in result.front]
+
+
 def covered(points, ideal, reference):
     """The share of the box that points dominate: the box is cut at every coordinate, and each piece is in or out."""
     sides = zip(points.T, ideal, reference, strict=True)

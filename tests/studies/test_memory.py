@@ -92,4 +92,4 @@ def test_a_problem_with_other_settings(table):
     assert with_settings(digits, {"data.seed": 3}).configuration()["data"]["seed"] == 3
     assert with_settings(digits, {}).configuration() == digits.configuration()
     beside = digits.located_in(Path("somewhere"))
-    assert with_settings(beside, {"metric.name": "MAP"}).folder == Path("somewhere")
+    assert with_settings(beside, {"metric.name": "MAP"})._folder == Path("somewhere")

@@ -71,9 +71,7 @@ def folder(command, tmp_path, monkeypatch):
     [
         ("run", "own.toml"),
         ("run", "planted", "--solver", "own_methods:Centroids"),
-        ("run", "planted", "--backend", "own_methods:Centroids"),
         ("run", "planted", "--set", 'search.objectives=["features", "own_methods:Even"]'),
-        ("run", "planted", "--set", "search.refit=own_methods:Centroids"),
         ("run", "planted", "--solver", "fs-ed[ranker=own_methods:Centroids]"),
         ("study", "planted", "--solvers", "own_methods:Centroids"),
         ("data", "describe", "own.toml"),

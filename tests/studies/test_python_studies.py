@@ -56,9 +56,9 @@ def test_another_function_of_the_same_name_is_not_taken_for_the_first(fold, tmp_
     assert set(again.states().values()) == {"finished"}
     changed = Study({"mine": fold}, {"rls": strong}, tmp_path)
     assert set(changed.states().values()) == {"open"}
-    with pytest.raises(ValueError, match="holds results of another rls: its code or its parameters have changed"):
+    with pytest.raises(ValueError, match="holds another solver rls, with other code or settings"):
         changed.run()
-    with pytest.raises(ValueError, match="holds results of another rls"):
+    with pytest.raises(ValueError, match="holds another solver rls"):
         Study({"mine": fold}, {"rls": RankRLS()}, tmp_path).run()
     apart = Study({"mine": fold}, {"strong": strong}, tmp_path).run()
     assert apart.results()[0].best.weights != first.results()[0].best.weights
@@ -70,7 +70,7 @@ def test_other_data_of_the_same_name_are_not_taken_for_the_first(fold, tmp_path)
     assert set(Study({"mine": fold}, "rankrls", tmp_path).states().values()) == {"finished"}
     changed = Study({"mine": load_planted_fold(1, n_queries=15, n_documents=8, n_noise=3, seed=1)}, "rankrls", tmp_path)
     assert set(changed.states().values()) == {"open"}
-    with pytest.raises(ValueError, match="holds a study of mine with other settings"):
+    with pytest.raises(ValueError, match="holds another problem mine, with other code or settings"):
         changed.run()
 
 
@@ -104,7 +104,7 @@ def test_settings_are_for_all_problems(tiny_problem_file, tiny_problem, fold):
         ("planted", (), "at least one problem, one solver and one fold"),
         (["planted", load_problem("planted", {"metric.name": "MAP"})], "gas", "two problems are called planted"),
         ({"no name": "planted"}, "gas", "--set name"),
-        ({"mine": 3}, "gas", "data in memory are"),
+        ({"mine": 3}, "gas", "a fold in memory is"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(problems, solvers, message):

@@ -126,7 +126,7 @@ def test_a_folder_keeps_what_was_asked_for(tiny_problem_file, tiny_problem, undi
     assert [cell.label for cell in study.cells()] == ["tiny, fold 1, rankrls", "tiny, fold 2, ranksvm-primal"]
     assert len(study.frame()) == 2
     other = tiny_problem.model_copy(update={"metric": tiny_problem.metric.model_copy(update={"name": "MAP"})})
-    with pytest.raises(ValueError, match="holds a study of tiny with other settings"):
+    with pytest.raises(ValueError, match="holds another problem tiny, with other code or settings"):
         Study([other], ["rankrls"], tmp_path).run()
 
 
