@@ -61,9 +61,8 @@ def run_folds(
     runs, ``say`` is called with each sentence that the user should read. The other arguments are those of `run_fold`.
     """
     requested = problem.spec(solver)
-    for fold in folders:  # else the run itself begins so
-        problem.load_limited_fold(fold, data)
-    for folder in folders.values():
+    for fold, folder in folders.items():
+        problem.load_limited_fold(fold, data)  # else the run itself begins so
         prepare_folder(folder)
     finished = {
         fold: _finished(folder, configuration(problem, fold, requested, seed)) for fold, folder in folders.items()
@@ -71,16 +70,16 @@ def run_folds(
     if resume and not any(finished[fold] or unfinished(folder) for fold, folder in folders.items()):
         say("nothing to resume; starting from the beginning")
     for fold, folder in folders.items():
-        result = None if again else finished[fold]
-        if result is not None and not resume:
+        stored = None if again else finished[fold]
+        if stored is not None and not resume:
             written = (folder / RESULT).stat().st_mtime
             changed = any(path.stat().st_mtime > written for path in problem.files(fold, data))
-            if changed or result.versions["moerank"] != VERSION:
+            if changed or stored.versions["moerank"] != VERSION:
                 say(f"{folder} holds a run on older data or by another version of moerank; it is run again")
-                result = None
-        if result is not None:
+                stored = None
+        if stored is not None:
+            result = stored
             say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
-            complete = all((folder / name).exists() for name in FILES)
         else:
             for memo in () if resume else unfinished(folder):
                 say(f"starting anew; {memo} of an interrupted run is removed (--resume would continue it)")
@@ -88,8 +87,7 @@ def run_folds(
             run: dict[str, Any] = {"workers": workers, "data": data, "memo": folder / MEMO, "resume": resume}
             with progress() as report:
                 result = run_fold(problem, fold, solver, seed, **run, progress=report)
-            complete = False
-        if not complete:
+        if stored is None or not all((folder / name).exists() for name in FILES):
             write_result(result, folder)
         for memo in unfinished(folder):  # only now: whoever is killed before goes on from them
             memo.unlink(missing_ok=True)

@@ -203,11 +203,10 @@ class FileData(DataSection):
                 "give folder, which holds Fold1, Fold2 and so on or the three files of one fold, or file, one file "
                 "with all queries"
             )
-        if self.file is not None and self.split is None:
+        split, is_letor = self.split, self.readers[0] is load_fold
+        if self.file is not None and split is None:
             raise ValueError("file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}")
-        split = self.split
-        drawn = split is not None and split.validation is not None and split.test is None and split.folds is None
-        if self.file is None and split is not None and not (drawn and self.readers[0] is load_fold):
+        if self.file is None and split and not (is_letor and split.validation and not split.test and not split.folds):
             raise ValueError(
                 "split is for one file; the files of a folder are split already, and where LETOR files lack a "
                 "validation part, split = {validation = 0.2} draws it"

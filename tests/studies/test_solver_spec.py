@@ -43,3 +43,16 @@ def test_parameters_that_no_result_could_keep_are_refused(tmp_path, text):
 def test_values_without_end_are_refused_by_name(text):
     with pytest.raises(ValueError, match=r"unknown parameter|number or a switch"):
         Solver.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fsmrank[lambda1]", "not of the form key=value"),
+        ("fsmrank[lambda1=1,lambda1=2]", "lambda1 is given twice"),
+        ("fsm rank", "write NAME or NAME"),
+    ],
+)
+def test_texts_that_are_no_solver_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        Solver.parse(text)
