@@ -113,25 +113,17 @@ def verdicts(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True)
-class SolverRanks:
-    """Mean ranks of solvers over the folds of all problems; see `RankTest`.
-
-    Attributes
-    ----------
-    solvers : list of str
-        The best mean rank first, as in `test.ranks`.
-    test : RankTest
-    """
-
-    solvers: list[str]
-    test: RankTest
-
-
-def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float = 0.05) -> SolverRanks:
+def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float = 0.05) -> tuple[list[str], RankTest]:
     """Rank the solvers on every fold of every problem that all of them have.
 
     A solver's value on a fold is its mean over the seeds. Results of problems without the metric do not count.
+
+    Returns
+    -------
+    solvers : list of str
+        The best mean rank first.
+    test : RankTest
+        With the mean ranks over the folds in this order.
 
     Raises
     ------
@@ -150,7 +142,7 @@ def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float
     test = friedman(table.to_numpy(), alpha)
     order = np.argsort(test.ranks, kind="stable")
     ranked = RankTest(test.ranks[order], test.p, test.critical_difference, test.n_blocks)
-    return SolverRanks([str(table.columns[i]) for i in order], ranked)
+    return [str(table.columns[i]) for i in order], ranked
 
 
 COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "losses", "p", "holm"]

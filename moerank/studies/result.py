@@ -200,20 +200,14 @@ class Convergence(Stored):
         return 1.0 - self.hypervolume[n_first - 1] / last if n_first and last else 1.0
 
 
-class Seconds(Stored):
-    """Seconds of each step."""
+class Times(Stored):
+    """Seconds of the processor for each step, and of the clock for each generation of each stage."""
 
     data: float
     baselines: float
     tuning: float
     solver: float
     measuring: float
-
-
-class Times(Seconds):
-    """Seconds of each step by the clock and of the processor, and of each generation."""
-
-    processor: Seconds
     stages: dict[str, list[float]]
 
 

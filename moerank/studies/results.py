@@ -168,8 +168,7 @@ class Results(tuple[Result, ...]):
         """Return the results, and each baseline as a result of its own, without the times and counts of the solver."""
         results = []
         for result in self:
-            processor = result.times.processor.model_copy(update={"tuning": np.nan, "solver": np.nan})
-            times = result.times.model_copy(update={"processor": processor})
+            times = result.times.model_copy(update={"tuning": np.nan, "solver": np.nan})
             own = {"times": times, "n_compared": None, "n_combined": None, "chosen": 0}
             named = [{**own, "solver": baseline.name, "front": [baseline]} for baseline in result.baselines]
             results += [result, *(result.model_copy(update=update) for update in named)]
@@ -227,7 +226,7 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
 
 
 def _row(result: Result, number: int, *, members: bool) -> Json:
-    member, seconds = result.front[number], result.times.processor
+    member, seconds = result.front[number], result.times
     return {
         "problem": result.problem,
         "fold": result.fold,

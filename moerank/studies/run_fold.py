@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -49,7 +49,7 @@ from moerank.solvers import (
 )
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
+from moerank.studies.result import PARTS, Convergence, Member, Result, Times
 from moerank.studies.solver import Solver, describe, digest_of
 from moerank.training.pairs import LONGEST_LIST
 from moerank.verdict import Verdict, judge
@@ -435,8 +435,7 @@ def _course(estimator: object, clock: _Clock) -> Json:
         "instances": getattr(estimator, "instance_unit_", None),
         "n_instances": None if (subsets := getattr(estimator, "instance_subsets_", None)) is None else subsets.shape[1],
         "times": Times(
-            **clock.times,
-            processor=Seconds(**clock.processor),
+            **clock.seconds,
             stages={stage: table["seconds"].tolist() for stage, table in history.items()},
         ),
         "versions": {
@@ -545,16 +544,14 @@ def _verdict(
 
 
 class _Clock:
-    """Seconds between its stops, and how many of them the processor worked for this process."""
+    """Seconds between its stops that the processor worked for this process."""
 
     def __init__(self) -> None:
-        self.times: dict[str, float] = {}
-        self.processor: dict[str, float] = {}
-        self._last = perf_counter(), process_time()
+        self.seconds: dict[str, float] = {}
+        self._last = process_time()
 
     def stop(self, name: str) -> None:
         """Add the seconds since the last stop to a step."""
-        now = perf_counter(), process_time()
-        for seconds, after, before in zip((self.times, self.processor), now, self._last, strict=True):
-            seconds[name] = round(seconds.get(name, 0.0) + after - before, 3)
+        now = process_time()
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + now - self._last, 3)
         self._last = now

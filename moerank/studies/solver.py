@@ -246,19 +246,20 @@ def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
     """Return the class of an object with its parameters, its attributes, or the hash of joblib."""
     kind = {"class": describe(type(value), where), **_version(value)}
     if callable(getattr(value, "get_params", None)):
-        parameters = {name: entry for name, entry in value.get_params(deep=False).items() if name not in without}
-        return {**kind, "parameters": {k: describe(v, f"{where}, parameter {k},") for k, v in parameters.items()}}
-    if hasattr(value, "__dict__"):
+        state = value.get_params(deep=False)
+    elif hasattr(value, "__dict__"):
         computed = {
             n for c in type(value).__mro__ for n, entry in vars(c).items() if isinstance(entry, cached_property)
         }
         state = {name: entry for name, entry in vars(value).items() if name not in computed}
-        return {**kind, "state": digest_of(describe(state, where))}
-    try:
-        return {**kind, "hash": joblib.hash(value)}
-    except Exception:  # whatever pickling raises
-        name = type(value).__name__
-        raise ValueError(f"{where} is a {name}, which has no description that stays the same") from None
+    else:
+        try:
+            return {**kind, "hash": joblib.hash(value)}
+        except Exception:  # whatever pickling raises
+            name = type(value).__name__
+            raise ValueError(f"{where} is a {name}, which has no description that stays the same") from None
+    state = {name: entry for name, entry in state.items() if name not in without}
+    return {**kind, "parameters": {name: describe(entry, f"{where}, {name},") for name, entry in state.items()}}
 
 
 def _code(value: Any, where: str) -> Any:

@@ -44,7 +44,7 @@ def test_means_are_over_folds_after_seeds(results):
             "n_features": lambda run: len(run.best.features),
             "test MAP": lambda run: run.best.scores["test"]["MAP"],
             "train NDCG@10": lambda run: run.best.scores["train"]["NDCG@10"],
-            "seconds": lambda run: run.times.processor.tuning + run.times.processor.solver,
+            "seconds": lambda run: run.times.tuning + run.times.solver,
         }
         for column, value in values.items():
             folds = [statistics.fmean(value(run) for run in runs if run.fold == fold) for fold in (1, 2)]

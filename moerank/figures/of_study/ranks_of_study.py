@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from moerank.arrays import Vector
 from moerank.figures.figure import StudyFigure, View
 from moerank.figures.panels import named, rows_figure
 from moerank.figures.style import GREY, WIDTH, Style, finished
-from moerank.studies.comparison import SolverRanks, solver_ranks
+from moerank.studies.comparison import solver_ranks
 
 BAR = 0.055
 """Width of a bar as a share of the axes."""
@@ -27,29 +28,28 @@ def ranks_figure(view: View) -> Figure:
     Bars beside the names join solvers whose ranks are closer than the critical difference. If one bar joins many
     solvers, all of them are on one line, with the names of the first and the last one.
     """
-    ranks = solver_ranks(view.results, view.metric)
-    test, n = ranks.test, len(ranks.solvers)
+    solvers, test = solver_ranks(view.results, view.metric)
+    n = len(solvers)
     groups = _groups(test.ranks.tolist(), test.critical_difference)
     alike = groups == [(0, n - 1)]
     where = f"{test.n_blocks} folds of {view.problem.name}" if view.problem else f"{test.n_blocks} folds"
     spread = float(test.ranks[-1] - test.ranks[0])
     less = "" if alike else f"smaller than {test.critical_difference:.2f} mean ranks "
-    unranked = named("Not ranked", [solver for solver in view.results.solvers if solver not in ranks.solvers])
+    unranked = named("Not ranked", [solver for solver in view.results.solvers if solver not in solvers])
     note = (
         f"Ranks by {view.metric}; they span {spread:.2f}, the critical difference is {test.critical_difference:.2f} "
         f"(Nemenyi, 5 %); Friedman p = {test.p:.2g}. {unranked}"
     )
-    figure, axes, height = _line(ranks) if alike and n > FEW_ROWS else _rows(ranks, groups)
+    figure, axes, height = _line(solvers, test.ranks) if alike and n > FEW_ROWS else _rows(solvers, test.ranks, groups)
     axes.set(xlim=(0.4, 1.02 * max(test.ranks) + 0.4), xlabel="Mean rank (1 is best)")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
     finding = f"No difference {less}between {n} solvers is detected on {where}"
     return finished(figure, axes, height, finding, note.strip())
 
 
-def _rows(ranks: SolverRanks, groups: list[tuple[int, int]]) -> tuple[Figure, Axes, float]:
+def _rows(solvers: list[str], values: Vector, groups: list[tuple[int, int]]) -> tuple[Figure, Axes, float]:
     """Draw a row for each solver, and a bar for each group; return the height of the axes in inches, too."""
-    values = ranks.test.ranks
-    names = [f"{solver} ({rank:.2f})" for solver, rank in zip(ranks.solvers, values, strict=True)]
+    names = [f"{solver} ({rank:.2f})" for solver, rank in zip(solvers, values, strict=True)]
     figure, axes, bars, y = rows_figure(names, 0.05 + BAR * len(groups))
     axes.hlines(y, 0.4, values, color="0.85", linewidth=0.5, zorder=0)
     axes.plot(values, y, "o", color="black", markersize=3, label="mean rank", clip_on=False)
@@ -60,16 +60,15 @@ def _rows(ranks: SolverRanks, groups: list[tuple[int, int]]) -> tuple[Figure, Ax
     return figure, axes, axes.get_ylim()[0]
 
 
-def _line(ranks: SolverRanks) -> tuple[Figure, Axes, float]:
+def _line(solvers: list[str], values: Vector) -> tuple[Figure, Axes, float]:
     """Draw all mean ranks on one line above the bar that joins them."""
-    values = ranks.test.ranks
     figure = Figure(figsize=(WIDTH, 1.5), layout="constrained")
     axes = figure.subplots()
     axes.plot(values, [0.0] * len(values), "o", color="black", markersize=3, alpha=0.5, label="mean rank")
     axes.plot([values[0], values[-1]], [-0.6, -0.6], color=GREY, linewidth=2.0, solid_capstyle="butt")
     for end, side, height in ((0, "left", 0.5), (-1, "right", 1.25)):
         name: Style = {"fontsize": 6, "ha": side, "va": "bottom"}
-        axes.text(values[end], height, f"{ranks.solvers[end]} ({values[end]:.2f})", **name)
+        axes.text(values[end], height, f"{solvers[end]} ({values[end]:.2f})", **name)
     axes.set(ylim=(-1.2, 2.0), yticks=[])
     axes.spines["left"].set_visible(False)
     return figure, axes, 0.6
