@@ -264,26 +264,12 @@ class DigestDuplicates(DuplicateElimination):
     """
 
     def _do(self, pop: Population, other: Population | None, is_duplicate: Mask) -> Mask:
-        seen = set() if other is None else set(digests_of(other))
-        for i, digest in enumerate(digests_of(pop)):
+        seen = set() if other is None else set(row_digests(individual.X for individual in other))
+        for i, digest in enumerate(row_digests(individual.X for individual in pop)):
             is_duplicate[i] = digest in seen
             if other is None:
                 seen.add(digest)
         return is_duplicate
-
-
-def digests_of(population: Population) -> list[bytes]:
-    """Return the digests of individuals, which are remembered with their rows."""
-    new = [individual for individual in population if individual.data.get("digested") is not individual.X]
-    with_digests(new, row_digests(individual.X for individual in new))
-    return [individual.data["digest"] for individual in population]
-
-
-def with_digests(population: Population, digests: Iterable[bytes]) -> Population:
-    """Remember the digests of the rows of individuals, and return these."""
-    for individual, digest in zip(population, digests, strict=True):
-        individual.data |= {"digested": individual.X, "digest": digest}
-    return population
 
 
 def row_digests(X: Iterable[Array]) -> list[bytes]:

@@ -60,7 +60,7 @@ def test_a_search_that_has_ended_is_not_done_again(path, nsga2):
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(Archive, "add"), (Memo, "_write"), (Evaluator, "eval"), (NSGA2, "advance")]
+    ("owner", "name"), [(Archive, "add"), (Memo, "_write"), (Evaluator, "eval"), (NSGA2, "_advance")]
 )
 @pytest.mark.parametrize("before", [True, False])
 def test_an_interrupt_between_two_steps_of_the_loop_changes_nothing(owner, name, before, path, nsga2, monkeypatch):
