@@ -61,8 +61,9 @@ def run_folds(
     runs, ``say`` is called with each sentence that the user should read. The other arguments are those of `run_fold`.
     """
     requested = problem.spec(solver)
-    for fold, folder in folders.items():
-        problem.load_limited_fold(fold, data)  # else the run itself begins so
+    for fold in folders:  # else the run itself begins so
+        problem.load_limited_fold(fold, data)
+    for folder in folders.values():
         prepare_folder(folder)
     finished = {
         fold: _finished(folder, configuration(problem, fold, requested, seed)) for fold, folder in folders.items()
