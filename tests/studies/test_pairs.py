@@ -5,7 +5,7 @@ from scipy import stats
 
 from moerank.statistics import holm
 from moerank.studies.comparison import against_reference, fewest_cells, hypervolume_pairs, query_pairs, standings
-from moerank.studies.results import Results, front_quality
+from moerank.studies.results import Results
 
 
 def test_every_pair_is_compared_as_with_a_reference(results):
@@ -86,14 +86,6 @@ def test_the_fewest_cells_are_those_with_which_one_pair_can_be_told_apart(n_pair
     n = fewest_cells(n_pairs)
     assert n_pairs * stats.wilcoxon(np.arange(1.0, n + 1), method="exact").pvalue <= 0.05
     assert n_pairs * stats.wilcoxon(np.arange(1.0, n), method="exact").pvalue > 0.05
-
-
-def test_searches_of_a_study_are_compared_by_the_quality_of_their_fronts(results):
-    measured = front_quality(results)
-    (row,) = hypervolume_pairs(measured, results.searches).itertuples()
-    cells = measured.set_index(["fold", "seed"])
-    d = cells[cells["solver"] == row.solver]["hypervolume"] - cells[cells["solver"] == row.other]["hypervolume"]
-    assert (row.n, row.difference) == (6, pytest.approx(d.mean()))
 
 
 def test_standings_follow_the_sign_and_the_adjusted_p():
