@@ -1,4 +1,4 @@
-"""Gradient methods for a population of sparse pair rankers: FSMRank's Algorithm 1 and projected sub-gradients.
+"""A gradient method for a population of sparse pair rankers: FSMRank's Algorithm 1.
 
 An individual minimises its own objective over 2 n_features non-negative variables w = [u; v],
 
@@ -182,52 +182,6 @@ def proximal_lanes(
                 _hinge(pairs, words, scores, active, documents, squares)
         scores_before, scores_w, scores = scores_w, scores, scores_before
     return state.w, state.n_iter
-
-
-@kernel
-def subgradient_lanes(
-    X: Matrix,
-    pairs: PairGroups,
-    feature_mask: Mask,
-    A: Matrix,
-    cost: Matrix,
-    lambda1: Vector,
-    lambda2: Vector,
-    eta0: Vector,
-    max_iter: int,
-    history: Matrix,
-) -> Matrix:
-    """Return the best point of each lane (lanes, 2 n_features) among w ← max(0, w − η₀ / √t ∇F(w)), t = 1 … max_iter.
-
-    All pairs count, and `eta0` (lanes,) is positive. `history` (max_iter + 1, lanes) receives F at w = 0 and after each
-    step. The other parameters are those of `proximal_lanes`.
-    """
-    lanes, n_features = feature_mask.shape
-    every = np.arange(n_features)
-    share = np.full(lanes, 1.0 / len(pairs[2]))
-    terms = Terms(feature_mask, share, np.ascontiguousarray(A.T), np.ascontiguousarray(cost), lambda1, lambda2)
-    w = np.zeros((lanes, 2 * n_features))
-    best, gradient, similar = w.copy(), np.empty(2 * n_features), np.zeros(n_features)
-    weights, partial, sums = np.empty((n_features, lanes)), np.empty((n_features, lanes)), np.empty((n_features, lanes))
-    scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
-    words = np.full(len(pairs[2]), 255, np.uint8)
-    pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(words)
-    least = np.full(lanes, np.inf)
-    for step in range(max_iter + 1):
-        _differences(w, weights)
-        project(X, weights, used_features(weights), scores)
-        _hinge(pairs, words, scores, active, documents, squares)
-        pull_back(X, documents, every, partial, sums)
-        transpose(sums, pulled)
-        for lane in range(lanes):
-            smooth = _smooth(terms, lane, w[lane], squares[lane], similar)
-            history[step, lane] = smooth + _penalty(terms, lane, w[lane])
-            if history[step, lane] < least[lane]:
-                least[lane] = history[step, lane]
-                best[lane] = w[lane]
-            _gradient(terms, lane, pulled[lane], similar, gradient)
-            _step(terms, lane, w[lane], gradient, np.sqrt(step + 1.0) / eta0[lane], w[lane])
-    return best
 
 
 @kernel

@@ -18,8 +18,8 @@ from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, listed
 from moerank.kernels.algebra import ridge_subsets
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.subset_tree import TOLERANCE, Incumbents, Tree, Units, grow_tree, room_for
+from moerank.kernels.threads import one_blas_thread
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
 from moerank.rankers.base import Grid
 from moerank.training.pair_moments import PairMoments

@@ -10,8 +10,8 @@ import numpy as np
 from moerank.arrays import Matrix
 from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData, centre_in_queries
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.losses import hinge_line_search, sort_by_label
+from moerank.kernels.threads import one_blas_thread
 from moerank.rankers.base import Grid
 from moerank.rankers.selection import LargestWeightsPath
 
@@ -93,7 +93,7 @@ class FenchelRank(LargestWeightsPath):
         w = np.zeros(len(columns))
         scores, residual = np.zeros((2, len(rows)))
         # A search of length 0 gives the loss and the residuals at w = 0.
-        step, loss = hinge_line_search(runs, scores, scores, 0.0, 0.0, 0.0, 0.0, residual)
+        step, loss = hinge_line_search(runs, scores, scores, 0.0, 0.0, residual)
         self.n_iter_ = 0
         while True:
             descent = 2.0 / len(train.pairs) * (columns @ residual)  # −∇F(w)
@@ -104,7 +104,7 @@ class FenchelRank(LargestWeightsPath):
             if self.gap_ <= self.tol or self.n_iter_ == self.max_iter:
                 return w
             change = vertex * columns[feature] - scores
-            step, loss = hinge_line_search(runs, scores, change, 0.0, 0.0, step, 1.0, residual)
+            step, loss = hinge_line_search(runs, scores, change, step, 1.0, residual)
             if step == 0.0:
                 return w
             w *= 1.0 - step

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from moerank.kernels import ahead
+from moerank.kernels import compiled
 
 HELPER = Path(__file__).parents[1] / "helpers" / "kernel_calls.py"
 
 
 def test_the_record_holds_all_kernels_of_a_run_and_no_others():
     called = json.loads(subprocess.run([sys.executable, str(HELPER)], check=True, capture_output=True).stdout)
-    recorded = json.loads(ahead.RECORDED.read_text())
+    recorded = json.loads(compiled.RECORDED.read_text())
     for group in ("front", "baselines"):
         assert {(name, types) for name, types in called[group]} == {(name, types) for name, types, _ in recorded[group]}
 
@@ -26,7 +26,7 @@ def test_a_kernel_is_compiled_by_another_process_and_waited_for(tmp_path, monkey
         json.dumps(
             {
                 group: [e for e in entries if e[0] in ("counted_ranks.sum_over_queries", "scores._scores")]
-                for group, entries in {"front": json.loads(ahead.RECORDED.read_text())["front"]}.items()
+                for group, entries in {"front": json.loads(compiled.RECORDED.read_text())["front"]}.items()
             }
             | {"baselines": [], "others": []}
         )
@@ -36,19 +36,19 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 import numpy as np
-from moerank.kernels import ahead
+from moerank.kernels import compiled
 from moerank.kernels.counted_ranks import sum_over_queries
 from moerank.kernels.compiled import is_on_disk
-ahead.RECORDED = Path("signatures.json")
-entries = ahead.missing(["front"])
+compiled.RECORDED = Path("signatures.json")
+entries = compiled.missing(["front"])
 shares = []
-ahead.missing = lambda groups: [entry for entry in entries if entry[0].startswith(groups[0])]
-with ahead.compiled_ahead(["scores"], ["counted_ranks"], 2, lambda: nullcontext(shares.append)):
+compiled.missing = lambda groups: [entry for entry in entries if entry[0].startswith(groups[0])]
+with compiled.compiled_ahead(["scores"], ["counted_ranks"], 2, lambda: nullcontext(shares.append)):
     values = np.ones((3, 2))
     assert sum_over_queries(values).tolist() == [3.0, 3.0]
     assert sum(sum_over_queries.stats.cache_hits.values()) == 1
 assert shares[-1] == 1.0 and shares == sorted(shares)
-assert all(is_on_disk(ahead._kernel(name)) for name, _, _ in entries)
+assert all(is_on_disk(compiled._kernel(name)) for name, _, _ in entries)
 """
     environment = {
         **os.environ,
@@ -60,7 +60,7 @@ assert all(is_on_disk(ahead._kernel(name)) for name, _, _ in entries)
 
 
 def test_nothing_is_started_where_all_is_on_disk(monkeypatch):
-    monkeypatch.setattr(ahead, "missing", lambda groups: [])
+    monkeypatch.setattr(compiled, "missing", lambda groups: [])
     monkeypatch.setattr("loky.ProcessPoolExecutor", lambda *_: pytest.fail("a pool was started"))
-    with ahead.compiled_ahead(["front"], ["baselines"], 2):
+    with compiled.compiled_ahead(["front"], ["baselines"], 2):
         pass

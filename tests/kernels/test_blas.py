@@ -9,7 +9,7 @@ from threading import Barrier, Thread
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from moerank.kernels.blas import _set_threads, one_blas_thread
+from moerank.kernels.threads import _set_threads, one_blas_thread
 
 THREADS = 2
 
@@ -90,7 +90,7 @@ def test_a_library_that_is_loaded_later_is_found():
 import json
 import sys
 from threadpoolctl import threadpool_info
-from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.threads import one_blas_thread
 
 def limits():
     return sorted(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
