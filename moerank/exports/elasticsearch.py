@@ -29,9 +29,6 @@ PLUGIN_URL = "http://localhost:9200"
 
 POST = ("curl", "-X", "POST", "-H", "Content-Type: application/json")
 
-NEWEST = (3, 9)
-"""The first version of OpenSearch in which a model of trees may say ``missing_as_zero``."""
-
 
 def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for Elasticsearch, and its feature set in a file of the same name with ``-features``.
@@ -167,25 +164,17 @@ def opensearch(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for OpenSearch; files and errors are those of `elasticsearch`.
 
     The queries written here always have a value, unless missing values count as less than 0. Where a value can be
-    absent, trees take it for 0 before version 3.2, send it right from 3.2 to 3.7, and follow each split in 3.8. From
-    3.9 on a model may say that an absent value is 0; earlier versions refuse that key.
+    absent, trees follow each split from version 3.8 on. From 3.9 on a model may say that an absent value is 0; earlier
+    versions refuse that key, and before 3.2 take an absent value for 0 in any model.
     """
     system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
     if ranker.trees is None or (ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)):
         return plugin_files(ranker, path, system)
-    version = ranker.version or NEWEST
-    as_zero = ranker.absent == 0 and version >= NEWEST
-    remarks = []
-    if ranker.version is None:
-        before = "refuses this model; name your version with --target-version" if as_zero else "treats it otherwise"
-        least = "3.9" if as_zero else "3.8"
-        remarks.append(f"Use OpenSearch {least} or later for queries without a match: an earlier version {before}.")
-    elif (3, 2) <= version < (3, 8):
-        remarks.append(
-            "OpenSearch 3.2 to 3.7 sends a feature whose query does not match right in every tree: all must match."
+    as_zero = ranker.absent == 0
+    remark = "Use OpenSearch 3.8 or later for queries without a match: an earlier version treats it otherwise."
+    if as_zero:
+        remark = (
+            "Use OpenSearch 3.9 or later for queries without a match: an earlier version refuses this model. Before "
+            "3.2 the file of --format elasticsearch does the same."
         )
-    elif version < (3, 2) and ranker.absent != 0:
-        remarks.append(
-            f"OpenSearch before 3.2 counts a feature whose query does not match as 0, not {ranker.absent:g}."
-        )
-    return plugin_files(ranker, path, system, *remarks, missing_as_zero=as_zero)
+    return plugin_files(ranker, path, system, remark, missing_as_zero=as_zero)

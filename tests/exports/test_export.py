@@ -61,14 +61,6 @@ def test_the_packages_formats_come_in_this_order():
     assert tuple(FORMATS)[: len(OWN)] == OWN
 
 
-def test_a_version_is_of_opensearch_and_a_number(tmp_path):
-    mr.export(GUIDE, "opensearch", tmp_path / "m.json", target_version="3.1")
-    with pytest.raises(ValueError, match="target_version is for opensearch, not for solr"):
-        mr.export(GUIDE, "solr", tmp_path / "m.json", target_version="9.1")
-    with pytest.raises(ValueError, match=r"target_version must be a version such as '3.8', not 'new'"):
-        mr.export(GUIDE, "opensearch", tmp_path / "m.json", target_version="new")
-
-
 def test_features_without_names_are_numbered(train, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ranker = mr.RankRLS().fit(train.X, train.y, qid=train.qid)

@@ -4,7 +4,7 @@ from helpers.pair_problems import differences
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from moerank.selectors.fenchel_rank import FenchelRank
+from moerank.selectors.sparse_rankers import FenchelRank
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.selectors import nonconvex
-from moerank.selectors.nonconvex import NonconvexRanker
+from moerank.selectors.sparse_rankers import NonconvexRanker
 
 PENALTIES = ("lp", "log", "mcp")
 
