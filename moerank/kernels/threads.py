@@ -54,18 +54,6 @@ def in_threads(work: Callable[[Piece], Returned], pieces: Sequence[Piece]) -> li
             future.cancel()
 
 
-@contextmanager
-def new_threads(n: int) -> Iterator[ThreadPoolExecutor]:
-    """Return a pool that waits for its threads at the end, but not after an exception such as Ctrl-C."""
-    pool = ThreadPoolExecutor(n)
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
-
-
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(most_workers(10**9), "moerank")

@@ -133,7 +133,8 @@ class _LogisticObjective:
             d = z[self.better] - z[self.worse]
             p = expit(d)
             value += share * (np.logaddexp(0.0, d) - self.pair_labels * d).sum()
-            slope = np.bincount(self.better, p - self.pair_labels, m) - np.bincount(self.worse, p - self.pair_labels, m)
+            pull = p - self.pair_labels
+            slope: Matrix = np.bincount(self.better, pull, m) - np.bincount(self.worse, pull, m)
             gradient[:-1] += share * product(X.T, slope)
             links = csr_array((p * expit(-d), (self.better, self.worse)), (m, m))
             curvature = (links.sum(axis=0) + links.sum(axis=1))[:, None] * X - links @ X - links.T @ X

@@ -2,11 +2,11 @@
 
 import os
 from itertools import chain
-from threading import Barrier, Event, get_ident
+from threading import Barrier, get_ident
 
 import pytest
 
-from moerank.kernels.threads import in_pieces, new_threads
+from moerank.kernels.threads import in_pieces
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])
@@ -42,13 +42,3 @@ def test_pieces_may_have_pieces_when_no_thread_is_left():
 def test_an_error_of_any_piece_is_raised():
     with pytest.raises(ZeroDivisionError):
         in_pieces(lambda piece: 1 // (piece[0] - 2), range(4), 4, 1)
-
-
-def test_an_interrupt_does_not_wait_for_the_threads():
-    go_on = Event()
-    with pytest.raises(KeyboardInterrupt), new_threads(1) as pool:
-        waiting = pool.submit(go_on.wait, 60)
-        raise KeyboardInterrupt
-    assert not waiting.done()
-    go_on.set()
-    assert waiting.result()
