@@ -45,13 +45,15 @@ def plugin_files(
     """Return the feature set and the model, with instructions for a `system` that end with its own remarks."""
     features = path.with_name(f"{path.stem}-features{path.suffix}")
     text = indented_json({"featureset": {"features": _feature_set(ranker)}})
+    named: Node = {"name": ranker.name}
     if ranker.trees is not None:
         definition: object = _trees(ranker, ranker.trees)
         if missing_as_zero:
             definition = {"objective": "rank:ndcg", "missing_as_zero": True, "splits": definition}
-        content = compact_json(_named(ranker, {"type": "model/xgboost+json", "definition": definition}))
+        named["model"] = {"type": "model/xgboost+json", "definition": definition}
     else:
-        content = indented_json(_named(ranker, _linear(ranker)))
+        named["model"] = _linear(ranker)
+    content = (indented_json if ranker.trees is None else compact_json)({"model": named})
     sentences = [*ranker.remarks("elasticsearch"), *remarks]
     if ranker.trees is None and ranker.absent != 0 and any(entry.elasticsearch for entry in ranker.features):
         sentences.append(
@@ -91,10 +93,6 @@ def _field_value(ranker: Deployable, name: str, field: str) -> Node:
             f"{name!r} with --features, or train with another number"
         )
     return {"function_score": {"query": query, "field_value_factor": value, "boost_mode": "replace"}}
-
-
-def _named(ranker: Deployable, model: Node) -> Node:
-    return {"model": {"name": ranker.name, "model": model}}
 
 
 def _linear(ranker: Deployable) -> Node:

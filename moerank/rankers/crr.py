@@ -134,7 +134,7 @@ class _LogisticObjective:
             p = expit(d)
             value += share * (np.logaddexp(0.0, d) - self.pair_labels * d).sum()
             pull = p - self.pair_labels
-            slope: Matrix = np.bincount(self.better, pull, m) - np.bincount(self.worse, pull, m)
+            slope = np.asarray(np.bincount(self.better, pull, m) - np.bincount(self.worse, pull, m), np.float64)
             gradient[:-1] += share * product(X.T, slope)
             links = csr_array((p * expit(-d), (self.better, self.worse)), (m, m))
             curvature = (links.sum(axis=0) + links.sum(axis=1))[:, None] * X - links @ X - links.T @ X

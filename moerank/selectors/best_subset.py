@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -33,9 +32,6 @@ LOSS_TOLERANCE = 1e-6
 
 WORK = 24_000_000_000
 """Nodes that are looked at by default, times the square of the number of features."""
-
-
-ColumnsOrNames: TypeAlias = Sequence[int | str] | int | str
 
 
 @dataclass(eq=False, repr=False)
@@ -112,8 +108,8 @@ class BestSubset(Selection, LinearRanker):
     alpha: Positive | None = None
     max_features: Count | None = None
     max_cost: NotNegative | None = None
-    include: ColumnsOrNames = ()
-    exclude: ColumnsOrNames = ()
+    include: Sequence[int | str] | int | str = ()
+    exclude: Sequence[int | str] | int | str = ()
     by_group: bool = False
     max_nodes: Count | None = None
     time_limit: Positive | None = None

@@ -8,7 +8,6 @@ from itertools import product
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from moerank.arrays import Matrix
 from moerank.checks import Count, NotNegative, Positive
@@ -84,11 +83,6 @@ class FSMRankSubgradient(LargestWeightsPath):
     convex: bool = True
 
     _trained_together = ("lambda1", "lambda2", "eta0")
-
-    def objective(self, train: RankingData, variables: ArrayLike) -> float:
-        """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,)."""
-        alike = {name: getattr(self, name) for name in ("importance", "similarity", "convex")}
-        return FSMRank(self.lambda1, self.lambda2, **alike).objective(train, variables)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³: 196 entries.

@@ -388,21 +388,16 @@ class HCAS(RelevanceFilter):
     linkage: Linkage = "single"
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
-        return cluster_order(relevance, similarity, self.linkage)
-
-
-def cluster_order(relevance: Matrix, similarity: Matrix, method: Linkage) -> Order:
-    """Return all features, the first t one of each of t clusters; shapes (n_features,) and (n_features, n_features)."""
-    n_features = len(relevance)
-    if n_features == 1:
-        return np.zeros(1, np.int64)
-    distances = np.clip(1.0 - similarity[np.triu_indices(n_features, 1)], 0.0, None)
-    rank = np.empty(n_features, np.int64)
-    rank[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
-    best = list(range(n_features))  # the most relevant feature of each cluster, single features first
-    order: list[int] = []
-    for a, b in linkage(distances, method)[:, :2].astype(np.int64):
-        winner, loser = sorted((best[a], best[b]), key=rank.__getitem__)
-        best.append(winner)
-        order.append(loser)
-    return np.array([best[-1], *order[::-1]])
+        n_features = len(relevance)
+        if n_features == 1:
+            return np.zeros(1, np.int64)
+        distances = np.clip(1.0 - similarity[np.triu_indices(n_features, 1)], 0.0, None)
+        rank = np.empty(n_features, np.int64)
+        rank[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
+        best = list(range(n_features))  # the most relevant feature of each cluster, single features first
+        order: list[int] = []
+        for a, b in linkage(distances, self.linkage)[:, :2].astype(np.int64):
+            winner, loser = sorted((best[a], best[b]), key=rank.__getitem__)
+            best.append(winner)
+            order.append(loser)
+        return np.array([best[-1], *order[::-1]])

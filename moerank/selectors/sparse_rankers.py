@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Matrix, Vector
 from moerank.checks import Count, NotNegative, Positive, Share
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.losses import hinge_line_search, sort_by_label
@@ -169,9 +169,8 @@ class NonconvexRanker(LargestWeightsPath):
     Notes
     -----
     Each ℓ₁ problem starts from the solution before and takes accelerated forward–backward steps, those of FSMRank
-    without its similarity term, O(n_pairs + n_documents · n_features) each, at most 2,000 of them. Where these do not
-    suffice, and the next problem would be the same, the training ends with a warning. Up to eight entries of a grid
-    are solved together.
+    without its similarity term, O(n_pairs + n_documents · n_features) each, at most 2,000 of them. Up to eight entries
+    of a grid are solved together.
 
     References
     ----------
@@ -222,16 +221,18 @@ class NonconvexRanker(LargestWeightsPath):
         return np.maximum(0.0, self.lam - u / self.gamma)
 
     def _weights(self, train: RankingData) -> Matrix:
-        W, courses = _solve(train, [self])
-        self.objectives_ = np.array(courses[0].objectives)
-        self.n_iter_ = len(self.objectives_)
-        self._bound = courses[0].bound
+        W, (objectives,), (self._change,) = _solve(train, [self])
+        self.objectives_ = np.array(objectives)
+        self.n_iter_ = len(objectives)
         return W[0]
 
     def _fit_warnings(self) -> Iterator[str]:
         yield from super()._fit_warnings()
-        if self._bound:
-            yield f"stopped at {self._bound}"
+        if self.n_iter_ == self.max_iter and self._change > self.tol:
+            yield (
+                f"stopped at max_iter={self.max_iter} weighted ℓ₁ problems, the last of which changed a weight by "
+                f"{self._change:.3g}; raise max_iter, tol, lam or gamma, or lower C"
+            )
 
     @property
     def _remedy(self) -> str:
@@ -241,68 +242,42 @@ class NonconvexRanker(LargestWeightsPath):
         return linear_scores(validation.X, _solve(train, candidates)[0])
 
 
-@dataclass
-class _Course:
-    """How the training of a ranker went: the objective after each ℓ₁ problem, and the bound that ended it, if any."""
+def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[list[float]], Vector]:
+    """Train rankers that may differ in all their parameters, each until its own end.
 
-    objectives: list[float] = field(default_factory=list)
-    bound: str = ""
-
-
-def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[_Course]]:
-    """Train rankers that may differ in all their parameters, each until its own end: their weights, and how it went."""
+    Returns their weights, the objectives after each ℓ₁ problem, and the largest change of a weight in the last one.
+    """
     pairs = ListedPairs.of(train)
-    W = np.zeros((len(rankers), train.n_features))
+    W, changes = np.zeros((len(rankers), train.n_features)), np.full(len(rankers), np.inf)
     cost = np.repeat([[float(ranker.lam)] for ranker in rankers], train.n_features, axis=1)
     scale = np.array([1.0 / ranker.C for ranker in rankers])
-    courses = [_Course() for _ in rankers]
+    objectives: list[list[float]] = [[] for _ in rankers]
     moving = np.arange(len(rankers))
     while len(moving):
-        variables, objective, n_steps = _weighted_problems(pairs, W[moving], cost[moving], scale[moving])
+        variables, least = _weighted_problems(pairs, W[moving], cost[moving], scale[moving])
         u, v = np.hsplit(variables, 2)
-        going = np.ones(len(moving), np.bool_)
+        going = np.zeros(len(moving), np.bool_)
         for row, i in enumerate(moving.tolist()):
-            ranker, course, w = rankers[i], courses[i], u[row] - v[row]
-            loss = ranker.C * objective[row] - cost[i] @ (u[row] + v[row])
+            ranker, w = rankers[i], u[row] - v[row]
+            loss = ranker.C * least[row] - cost[i] @ (u[row] + v[row])
             value = float(loss + ranker.penalties(np.abs(w)).sum())
-            change = np.abs(w - W[i]).max()
-            if course.objectives and value > course.objectives[-1]:  # the gain was the rounding of the solution
-                going[row] = False
+            if objectives[i] and value > objectives[i][-1]:  # the gain was the rounding of the solution
                 continue
-            course.objectives.append(value)
-            following = ranker.costs(np.abs(w))
-            spent = n_steps[row] == INNER_STEPS and np.array_equal(following, cost[i])
-            W[i], cost[i] = w, following
-            course.bound = "" if change <= ranker.tol else _bound(ranker, course, spent, change)
-            going[row] = change > ranker.tol and not course.bound
+            objectives[i].append(value)
+            changes[i] = np.abs(w - W[i]).max()
+            W[i], cost[i] = w, ranker.costs(np.abs(w))
+            going[row] = changes[i] > ranker.tol and len(objectives[i]) < ranker.max_iter
         moving = moving[going]
-    return W, courses
+    return W, objectives, changes
 
 
-def _bound(ranker: NonconvexRanker, course: _Course, spent: bool, change: float) -> str:
-    """Return the bound that a ranker has met, or an empty text."""
-    if spent:  # the next problem would be this one, which has had its steps
-        return (
-            f"{INNER_STEPS:,} steps for one weighted ℓ₁ problem, as where no penalty is left and the data can be "
-            "separated; raise lam or gamma, or lower C"
-        )
-    if len(course.objectives) == ranker.max_iter:
-        return (
-            f"max_iter={ranker.max_iter} weighted ℓ₁ problems, the last of which changed a weight by {change:.3g}; "
-            "raise max_iter or tol"
-        )
-    return ""
-
-
-def _weighted_problems(
-    pairs: ListedPairs, start: Matrix, cost: Matrix, scale: Vector
-) -> tuple[Matrix, Vector, Integers]:
+def _weighted_problems(pairs: ListedPairs, start: Matrix, cost: Matrix, scale: Vector) -> tuple[Matrix, Vector]:
     """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| for each row.
 
-    Returns the variables [u; v] (n, 2 n_features) with w = u − v, the objectives and the numbers of steps (n,).
+    Returns the variables [u; v] (n, 2 n_features) with w = u − v, and the objectives (n,).
     """
     begin = np.hstack([start.clip(0.0), (-start).clip(0.0)])
     penalties = Penalties(np.zeros((0, 0)), cost, np.zeros(len(scale)), scale)
     masks = Masks(np.ones(start.shape, np.bool_))
     variables, n_iter, history = pairs.minimise_penalised(penalties, masks, begin, INNER_STEPS, INNER_TOL)
-    return variables, history[n_iter, np.arange(len(scale))], n_iter
+    return variables, history[n_iter, np.arange(len(scale))]

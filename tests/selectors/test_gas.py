@@ -16,7 +16,6 @@ from moerank.selectors.gas import (
     NGAS,
     XGAS,
     absolute_correlations,
-    cluster_order,
     concordance,
     greedy_order,
     kendall,
@@ -225,7 +224,7 @@ def test_for_each_number_the_most_relevant_of_each_cluster(seed, method):
     relevance, pairs = rng.random(9).round(1), rng.random((9, 9))  # relevances with ties, distances without
     similarity = np.maximum(pairs, pairs.T)
     np.fill_diagonal(similarity, 1.0)
-    order = cluster_order(relevance, similarity, method)
+    order = HCAS(linkage=method)._search(relevance, similarity)
     for k in range(1, 10):
         best = {min(members, key=lambda f: (-relevance[f], f)) for members in clusters(1 - similarity, method, k)}
         assert set(order[:k].tolist()) == best
@@ -235,7 +234,7 @@ def test_parts_of_hcas_are_put_together_as_documented(data):
     relevance = single_feature_values(data, NDCG(10)).max(axis=0)
     for similarity in ("spearman", "kendall"):
         selector = HCAS(3, linkage="ward", similarity=similarity)._learn(data)
-        expected = cluster_order(relevance, absolute_correlations(data, similarity), "ward")
+        expected = HCAS(linkage="ward")._search(relevance, absolute_correlations(data, similarity))
         assert selector.order_.tolist() == expected.tolist()
 
 
