@@ -133,14 +133,6 @@ def test_a_file_says_what_features_are():
     assert "Use OpenSearch 3.9 or later" in exported(served("raw", "trees"), told, opensearch).next_step
 
 
-def test_the_next_step_names_the_files():
-    step = exported(GUIDE).next_step
-    assert "http://localhost:9200/_ltr/_featureset/moerank --data-binary @out/m-features.json\n" in step
-    assert "http://localhost:9200/_ltr/_featureset/moerank/_createmodel --data-binary @out/m.json\n" in step
-    assert '"sltr": {"model": "moerank", "params": {}}' in step
-    assert "Upload it to OpenSearch" in exported(GUIDE, write=opensearch).next_step
-
-
 # The examples below are those of the plugin's own tests, to which their names refer.
 
 

@@ -176,14 +176,3 @@ def test_best_stump_is_the_best_of_all(data, reversed_too, seed):
     best = max(every, key=lambda stump: abs(every[stump]) if reversed_too else every[stump])
     assert (feature, b) == best
     assert r == pytest.approx(every[best], rel=1e-12)
-
-
-def test_equal_stumps_go_to_the_first_feature_and_the_lowest_threshold():
-    column = np.array([0, 0, 2, 2], np.int32)  # no value lies between the two thresholds
-    bins = np.array([column, column])
-    feature, b, r = best_stump(bins, np.array([2, 2]), np.array([-0.5, -0.25, 0.5, 0.25]), 1.5, False)
-    assert (feature, b, r) == (0, 0, 0.75)
-
-
-def test_no_stump_has_a_gain_without_potentials():
-    assert best_stump(np.array([[0, 1, 2]], np.int32), np.array([2]), np.zeros(3), 1.0, True)[2] == 0.0

@@ -123,14 +123,6 @@ def test_entries_solved_together_have_the_bits_of_one_by_one(data):
     assert len({ranker.n_iter_ for ranker in rankers}) > 2
 
 
-def test_the_grid_goes_from_no_feature_to_all(data):
-    grid = NonconvexRanker().default_grid(data)
-    counts = [
-        NonconvexRanker(**entry).fit(data.X, data.y, qid=data.qid).support_.sum() for entry in (grid[0], grid[-1])
-    ]
-    assert counts == [0, data.n_features]
-
-
 def test_the_last_of_too_few_problems_is_told(data):
     with pytest.warns(ConvergenceWarning, match="stopped at max_iter=2 weighted .* raise max_iter, tol"):
         NonconvexRanker("log", max_iter=2, tol=1e-9).fit(data)
