@@ -31,7 +31,7 @@ SMALL = {
     "cegb": {"n_trees": 15},
     "bl-mart": {"n_bags": 2, "n_trees": 15},
     "lambdamart": {"n_trees": 15},
-    "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1, "max_evaluations": 500},
+    "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1},
 }
 # Methods that draw rows or pairs, or rank by a share of ties, and so look at the order of the documents of a query. The
 # first tree of LambdaMART finds all documents tied, and BL-MART draws them as well.

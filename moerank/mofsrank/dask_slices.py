@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 
 from moerank.arrays import Array, Matrix
-from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.threads import one_blas_thread
 from moerank.version import VERSION
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.data.inputs import column_mask
 from moerank.evolution import Factory
-from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank.front import (
     Final,

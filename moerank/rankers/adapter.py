@@ -5,18 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from copy import copy
-from functools import partial
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
+from sklearn.utils.parallel import Parallel, delayed
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.data.folds import of_queries
-from moerank.kernels.threads import new_threads
 from moerank.rankers.arguments import as_ranking_data, refuse_weights
 from moerank.rankers.base import RankingEstimator
 from moerank.rankers.population import (
@@ -219,12 +218,11 @@ def train_on_subsets(
         return train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
     usable = distinct & varying_for(ranker, train)
     rankers: list[AnyRanker | None] = []
-    with new_threads(workers) as pool:
-        in_order = pool.map if workers > 1 else map  # the caller's thread has its settings of scikit-learn
-        for trained in in_order(partial(train_on, ranker, train, validation=validation), usable):
-            rankers.append(trained)
-            if progress is not None:
-                progress(len(rankers) / len(usable), len(rankers))
+    pool = Parallel(workers, backend="threading", return_as="generator")
+    for trained in pool(delayed(train_on)(ranker, train, mask, validation) for mask in usable):
+        rankers.append(trained)
+        if progress is not None:
+            progress(len(rankers) / len(usable), len(rankers))
     return population_of(rankers, usable).take(row.ravel())
 
 

@@ -8,13 +8,13 @@ from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from moerank.arrays import Matrix
 from moerank.checks import Positive, check_share, check_square
 from moerank.data import RankingData
 from moerank.kernels.algebra import product, square
-from moerank.kernels.losses import logistic_pass
 from moerank.rankers.base import Grid, LinearRanker
 from moerank.training.pair_loss import DIFFERENCE
 from moerank.training.pair_moments import PairMoments
@@ -109,7 +109,9 @@ class _LogisticObjective:
         self.pairs = ListedPairs.of(train, None, DIFFERENCE)
         self.X = np.column_stack([train.X64, np.ones(train.n_documents)])
         self.y = train.y / train.y.max()
-        self.pair_labels = self.pairs.shift / train.y.max()
+        self.better, self.worse = self.pairs.pairs.better, self.pairs.pairs.worse
+        labels = self.pairs.shift / train.y.max()
+        self.pair_labels = 0.5 * (1.0 + labels[self.better] - labels[self.worse])
 
     def __call__(self, v: Matrix) -> Expanded:
         w = v[:-1]
@@ -126,11 +128,16 @@ class _LogisticObjective:
         else:
             hessian[-1, -1] = 1.0  # no document, no intercept
         if self.alpha < 1:
-            pairs, share = self.pairs, (1.0 - self.alpha) / len(self.pairs)
-            X, slope, curvature = pairs.X, np.empty(len(pairs.X)), np.empty_like(pairs.X)
-            loss = logistic_pass(pairs.pairs.groups, self.pair_labels, product(X, w), X, slope, curvature)
-            value += share * loss
+            X, share = self.pairs.X, (1.0 - self.alpha) / len(self.pairs)
+            z, m = product(X, w), len(X)
+            d = z[self.better] - z[self.worse]
+            p = expit(d)
+            value += share * (np.logaddexp(0.0, d) - self.pair_labels * d).sum()
+            pull = p - self.pair_labels
+            slope = np.asarray(np.bincount(self.better, pull, m) - np.bincount(self.worse, pull, m), np.float64)
             gradient[:-1] += share * product(X.T, slope)
+            links = csr_array((p * expit(-d), (self.better, self.worse)), (m, m))
+            curvature = (links.sum(axis=0) + links.sum(axis=1))[:, None] * X - links @ X - links.T @ X
             hessian[:-1, :-1] += share * square(X.T, curvature.T)
         return Expanded(float(value), gradient, hessian)
 

@@ -16,8 +16,8 @@ from sklearn.utils import check_random_state
 from moerank.arrays import Matrix, Vector
 from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import LabelledPairs
+from moerank.kernels.threads import one_blas_thread
 from moerank.rankers.adapter import RankerOrNone, train_on_subsets
 from moerank.rankers.base import Grid, Ranker
 from moerank.training.smooth import Minimum

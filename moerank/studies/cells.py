@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from moerank.checks import check_at_least, most_workers
 from moerank.files import FULL, Json, cannot_write, prepare_folder, read_text, replace_file
-from moerank.kernels.ahead import end_with
+from moerank.kernels.compiled import end_with
 from moerank.mofsrank.dask_slices import connect, gone
 from moerank.solvers import allow_code, code_is_allowed
 from moerank.studies.result import FORMAT, MOST_BYTES, Format, Stored

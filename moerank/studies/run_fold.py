@@ -20,8 +20,8 @@ from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.data.scaling import negative_features
 from moerank.files import Json
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_ranks import mean_over_queries
+from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, check_differing
 from moerank.mofsrank.objectives import Candidates, Objective, read_objectives
 from moerank.mofsrank.settings import STAGES

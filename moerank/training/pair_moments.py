@@ -18,8 +18,7 @@ import numpy as np
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import RankingData, centre_in_queries
-from moerank.kernels.algebra import product, square
-from moerank.kernels.moments import centred_stack, sums_over_queries
+from moerank.kernels.algebra import centred_stack, product, square, sums_over_queries
 from moerank.training.pair_loss import Target
 
 MOMENT_BLOCK = 2048

@@ -319,8 +319,8 @@ class CountedPairs:
             n_features = len(w)
             every, once = (Masks(np.ones((n, n_features), bool)) for n in (n_features, 1))
             tasks, directions = np.full(n_features, CURVATURE), np.eye(n_features)
-            products, _ = self._sums(loss, np.float32, tasks, every, np.tile(w, (n_features, 1)), directions)
-            pulled = self._sums(loss, np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
+            products, _ = self.sums(loss, np.float32, tasks, every, np.tile(w, (n_features, 1)), directions)
+            pulled = self.sums(loss, np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
             scale = 2.0 * C / self.data.n_pairs
             B = np.eye(n_features) + scale * 0.5 * (products + products.T)
             self._models[loss, C] = PairModel(loss, C, B, product(B, w) - (w - scale * pulled), w)
@@ -365,7 +365,7 @@ class CountedPairs:
         most_steps = EXACT_STEPS if precision is np.float64 else newton.MAX_STEPS
         state = newton.begin_newton(W)
         while (going := state.task != IDLE).any():
-            sums = self._sums(loss, precision, state.task, masks, W, state.direction)
+            sums = self.sums(loss, precision, state.task, masks, W, state.direction)
             newton.advance_newton(
                 state, going, *sums, masks.features, factors, scale, loss.one_sided, True, error,
                 PASS_ROUNDING[precision], most_steps,
@@ -392,12 +392,12 @@ class CountedPairs:
             u, v = np.hsplit(np.where(at_trial, state.trial, state.z), 2)
             used = replace(masks, features=np.where(at_trial, u != v, masks.features & going[:, None]))
             W, task = u - v, np.where(going, RESIDUALS, IDLE)
-            sums, slack = self._sums(SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
+            sums, slack = self.sums(SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
             proximal.advance(state, going, terms, sums, slack - (W * sums).sum(axis=1), max_iter, tol)
             history[state.n_iter, np.arange(n)] = state.objective
         return state.w, state.n_iter, history
 
-    def _sums(
+    def sums(
         self, loss: PairLoss, precision: FloatType, task: Integers, masks: Masks, W: Matrix, V: Matrix
     ) -> tuple[Matrix, Matrix]:
         """Return the sums of vectors (shape of W) and of slacks (n_individuals,) of a pass at W with the directions V.

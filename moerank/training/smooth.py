@@ -10,7 +10,7 @@ import numpy as np
 
 from moerank.arrays import Matrix, Vector
 from moerank.kernels.algebra import LEAST_PIVOT, factorise, product, solve
-from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.threads import one_blas_thread
 
 MAX_HALVINGS, EXACT_STEPS = 29, 500
 

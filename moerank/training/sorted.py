@@ -11,8 +11,8 @@ from scipy.linalg.blas import dsymv
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.kernels.algebra import product
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
+from moerank.kernels.threads import one_blas_thread
 from moerank.training.smooth import Minimum, trust_region_newton
 
 

@@ -31,19 +31,16 @@ def opensearch(follows_missing):
 
 @pytest.mark.parametrize("ranker", [RankRLS(alpha=0.1), LambdaMART(n_trees=20, n_leaves=6)], ids=["linear", "trees"])
 @pytest.mark.parametrize(
-    ("format", "version", "write", "names", "definitions", "server"),
+    ("format", "write", "names", "definitions", "server"),
     [
-        ("elasticsearch", None, logs.plugin, logs.NAMES, logs.FEATURE_SET, PluginModel),
-        ("opensearch", "3.1", logs.plugin, logs.NAMES, logs.FEATURE_SET, opensearch("zero")),
-        ("opensearch", "3.8", logs.plugin, logs.NAMES, logs.FEATURE_SET, PluginModel),
-        ("opensearch", None, logs.plugin, logs.NAMES, logs.FEATURE_SET, opensearch(None)),
-        ("solr", None, logs.solr, logs.NAMES, logs.STORE, SolrModel),
-        ("vespa", None, logs.vespa, logs.VESPA_NAMES, None, VespaProfile),
+        ("elasticsearch", logs.plugin, logs.NAMES, logs.FEATURE_SET, PluginModel),
+        ("elasticsearch", logs.plugin, logs.NAMES, logs.FEATURE_SET, opensearch("zero")),
+        ("opensearch", logs.plugin, logs.NAMES, logs.FEATURE_SET, opensearch(None)),
+        ("solr", logs.solr, logs.NAMES, logs.STORE, SolrModel),
+        ("vespa", logs.vespa, logs.VESPA_NAMES, None, VespaProfile),
     ],
 )
-def test_logged_rows_have_the_scores_of_the_ranker(
-    format, version, write, names, definitions, server, ranker, tmp_path
-):
+def test_logged_rows_have_the_scores_of_the_ranker(format, write, names, definitions, server, ranker, tmp_path):
     (tmp_path / "log.jsonl").write_text(write(SHOP))
     (tmp_path / "judgments.csv").write_text(logs.quepid(SHOP))
     (tmp_path / "definitions.json").write_text(json.dumps(definitions))
@@ -55,9 +52,7 @@ def test_logged_rows_have_the_scores_of_the_ranker(
     )
     data = load_table(done.table, missing=0)
     ranker.fit(data)
-    files = export(
-        ranker, format, tmp_path / "model", features=tmp_path / "features.toml", target_version=version
-    ).files
+    files = export(ranker, format, tmp_path / "model", features=tmp_path / "features.toml").files
     texts = [path.read_text() for path in files]
     rows = list(logged(names))
     if format == "vespa":
