@@ -47,8 +47,7 @@ from moerank.evolution import (
     make_algorithm,
 )
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.mofsrank.front import Final
-from moerank.mofsrank.objectives import FRONT, read_objectives
+from moerank.mofsrank.objectives import FRONT, Final, read_objectives
 from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend
 from moerank.solvers import make_solver, read_solver, solver_entry, solvers
 from moerank.verdict import MARGIN

@@ -7,7 +7,7 @@ from moerank.data import load_planted_fold
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.mofsrank.front import advice_against, choose_member, knee
+from moerank.mofsrank.objectives import advice_against, choose_member, knee
 from moerank.statistics import p_differs, smallest_within_error
 
 SIZES = np.array([1, 2, 6, 9])

@@ -8,8 +8,7 @@ import pytest
 from moerank.data import load_planted_fold
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.mofsrank.front import guaranteed_member, halves, order_of_tests
-from moerank.mofsrank.objectives import values_of
+from moerank.mofsrank.objectives import guaranteed_member, halves, order_of_tests, values_of
 from moerank.statistics import e_value, largest_loss, level_of_each, mean_interval, p_above, shown_above
 
 SIZES = np.array([1, 2, 4, 6, 9])
