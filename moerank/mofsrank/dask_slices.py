@@ -95,9 +95,7 @@ class Slices:
             futures = self._client.map(task, [self._stage_there] * len(parts), parts, pure=False)
             self._wait(futures)
             return np.concatenate([future.result() for future in futures])
-        except KilledWorker:
-            return None
-        except CancelledError:
+        except (KilledWorker, CancelledError):
             self._stage_there = None
             return None
         except (ImportError, AttributeError) as error:
@@ -178,8 +176,6 @@ def environment() -> str:
     from llvmlite import binding
 
     features = ",".join(sorted(name for name, there in binding.get_host_cpu_features().items() if there))
-    versions = (
-        f"moerank {VERSION}, Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}"
-    )
+    software = f"moerank {VERSION}, Python {platform.python_version()}, numpy {np.__version__}"
     kind = f"{binding.get_host_cpu_name()} {hashlib.blake2b(features.encode(), digest_size=3).hexdigest()}"
-    return f"{versions}, processor {platform.machine()} {kind}"
+    return f"{software}, numba {numba.__version__}, processor {platform.machine()} {kind}"
