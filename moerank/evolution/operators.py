@@ -532,12 +532,6 @@ class AdaptiveBitFlip(BitFlip):
         super().__init__()
         self.importance = np.asarray(importance, np.float64)
         self.redundancy = np.asarray(redundancy, np.float64)
-        n = len(self.importance)
-        if self.importance.ndim != 1 or self.redundancy.shape not in ((n,), (n, n)):
-            raise ValueError(
-                f"AdaptiveBitFlip: importance has shape {self.importance.shape} and redundancy "
-                f"{self.redundancy.shape}; give one number per feature each"
-            )
         if not (self.importance.min(initial=0.0) >= 0 and self.redundancy.min(initial=0.0) >= 0):
             raise ValueError("AdaptiveBitFlip: importance and redundancy must be 0 or more")
         check_choice(_FORMS, form=form)

@@ -80,7 +80,7 @@ class Slices:
 
     def _sliced(self, parts: list[Array], workers: set[str]) -> Matrix | None:
         """Return the objectives of all slices, or None if a worker or the stage was lost."""
-        from distributed import KilledWorker
+        from distributed import KilledWorker, wait
 
         futures: list[Future[Matrix]] = []
         try:
@@ -93,7 +93,12 @@ class Slices:
         try:
             task = partial(_measured, name=self._name, expected=environment())
             futures = self._client.map(task, [self._stage_there] * len(parts), parts, pure=False)
-            self._wait(futures)
+            while any(future.status == "pending" for future in futures):
+                try:
+                    with self._client.as_current():
+                        wait(futures, timeout=1)
+                except TimeoutError:
+                    self._threads()
             return np.concatenate([future.result() for future in futures])
         except (KilledWorker, CancelledError):
             self._stage_there = None
@@ -105,17 +110,6 @@ class Slices:
         finally:
             for future in futures:
                 future.release()
-
-    def _wait(self, futures: list[Future[Matrix]]) -> None:
-        """Wait until all futures are done or cancelled, as long as there are workers."""
-        from distributed import wait
-
-        while any(future.status == "pending" for future in futures):
-            try:
-                with self._client.as_current():
-                    wait(futures, timeout=1)
-            except TimeoutError:
-                self._threads()
 
 
 _STAGES: dict[str, Stage] = {}

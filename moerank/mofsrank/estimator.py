@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
-from pymoo.core.population import Population as Individuals
 from pymoo.core.sampling import Sampling
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -579,13 +579,6 @@ class StagedSearch:
         memo = self._memo(name, stage)
         if memo is not None and not settings.resume:
             memo.remove()
-        report = settings.progress
-        archive = Archive() if archive is None else archive
-
-        def progress(fraction: float, n_gen: int, n_eval: int) -> None:
-            if report is not None:
-                report(name, fraction, n_gen, n_eval)
-
         result = search(
             stage,
             searching,
@@ -593,7 +586,7 @@ class StagedSearch:
             seed=int(sequence.generate_state(1)[0]),
             archive=archive,
             memo=memo,
-            progress=progress,
+            progress=None if settings.progress is None else partial(settings.progress, name),
             verbose=settings.verbose,
         )
         self.fronts[name] = result.archive.F
@@ -637,31 +630,13 @@ def search_arguments(
     return make_algorithm(algorithm, population, operators, stage.n_obj), _end(algorithm, settings)
 
 
-class _Initial(Sampling):  # type: ignore[misc]
-    """Sampling of the user; the stage refuses strings that break its limits, where a repair would change them."""
-
-    def __init__(self, sampling: Sampling, stage: Stage) -> None:
-        super().__init__()
-        self.sampling = sampling
-        self.stage = stage
-
-    def do(self, *args: object, **kwargs: object) -> Individuals:
-        population = self.sampling.do(*args, **kwargs)
-        self.stage.check(np.array([individual.X for individual in population]))
-        return population
-
-
 def _checked(name: str, stage: Stage, initial: object) -> Array | Sampling:
-    """Return an initial population whose strings keep the limits of the stage."""
+    """Return an initial population, which the repair of the stage brings within the limits."""
     if isinstance(initial, Sampling):
-        return _Initial(initial, stage)
+        return initial
     X = np.asarray(initial)
     if X.ndim != 2 or X.shape[1] != stage.n_var:
         raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {X.shape}")
-    try:
-        stage.check(X)
-    except ValueError as error:
-        raise ValueError(f"{name}: initial: {error}") from None
     return X
 
 
@@ -694,12 +669,5 @@ def _history(result: SearchResult, stage: Stage) -> pd.DataFrame:
 
 def digest_of_data(train: RankingData) -> str:
     """Return a digest of the data, remembered with them."""
-
-    def digest() -> str:
-        costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
-        total = hashlib.blake2b(digest_size=16)
-        for array in (train.X, train.y, train.offsets, *costs):
-            total.update(np.ascontiguousarray(array).data)
-        return total.hexdigest()
-
-    return train.remember("digest of the data", digest)
+    costs = train.costs and (train.costs.own, train.costs.group, train.costs.shared)
+    return train.remember("digest of the data", lambda: str(joblib.hash((train.X, train.y, train.offsets, costs))))

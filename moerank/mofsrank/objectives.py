@@ -106,20 +106,12 @@ class Candidates:
     backend: FitnessBackend | None = None
     workers: int = 1
 
-    def __len__(self) -> int:
-        return len(self.feature_mask)
-
     @cached_property
     def errors(self) -> Vector:
         """Return 1 − metric of each ranker on the data, shape (n_candidates,)."""
         if self.measured_errors is not None:
             return self.measured_errors
         return errors_of(self.data, self.metric, self.population, workers=self.workers)
-
-    @cached_property
-    def scores(self) -> Matrix:
-        """Return the scores of the documents by each ranker, shape (n_documents, n_candidates)."""
-        return self.population.scores(self.data.X)
 
     @cached_property
     def per_query(self) -> Matrix:

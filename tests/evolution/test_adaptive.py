@@ -84,7 +84,6 @@ def test_redundancy_is_the_share_of_the_absolute_correlations():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(importance=[0.5, 0.5]), r"importance has shape \(2,\) and redundancy \(4,\)"),
         (dict(redundancy=[-0.1, 0.2, 0.3, 0.4]), "must be 0 or more"),
         (dict(importance=[np.nan, 0.2, 0.3, 0.4]), "must be 0 or more"),
         (dict(form="sum"), "form must be one of 'additive', 'convex', 'product', not 'sum'"),

@@ -212,8 +212,6 @@ def test_operators_are_chosen_by_their_latest_success():
     algorithm._hold(Population.new(X=X[kept], F=F[kept]))
     algorithm._survive(algorithm.X, algorithm.F)
     np.testing.assert_allclose(algorithm.used, [1.8, 0, 0, 0.9, 0])
-    algorithm.adaptive = False
-    assert plausible(np.bincount(algorithm._operators(20_000), minlength=len(OPERATORS)), np.ones(5))
 
 
 class Flat(Problem):
