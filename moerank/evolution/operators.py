@@ -461,10 +461,7 @@ def redundancy_degrees(
     [0.5, 0.5, 0.0]
     """
     check_choice(get_args(Redundancy), redundancy=redundancy)
-    if not isinstance(X, RankingData):
-        X = np.asarray(X)
-        X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
-    correlation = feature_correlations(X)
+    correlation = feature_correlations(X if isinstance(X, RankingData) else np.asarray(X, np.float64))
     np.fill_diagonal(correlation, 0.0)
     if bit_of is not None:
         of_bit = np.eye(int(np.max(bit_of)) + 1)[np.asarray(bit_of)]
