@@ -5,11 +5,7 @@ import pytest
 
 import moerank as mr
 from moerank.mofsrank.instance_selection import default_unit, n_pairs_kept
-from moerank.mofsrank.settings import STAGES
 from moerank.rankers import train_population
-from moerank.studies.problem import load_problem
-from moerank.studies.result import Result
-from moerank.studies.run_fold import run_fold
 
 
 @pytest.fixture
@@ -127,19 +123,6 @@ def test_pairs_that_do_not_fit_are_refused_by_number(data, monkeypatch):
     with pytest.raises(ValueError, match=r"preference pairs, listed for each of 2 strings.*MOERANK_MEMORY"):
         masks = np.ones((2, data.n_queries), bool)
         train_population(mr.RankerAdapter(mr.ListNet()), data, pair_mask=masks, unit="query")
-
-
-def test_a_result_remembers_other_instances_than_pairs():
-    budget = {"population": 6, "generations": 2}
-    stages = {f"{stage}.{key}": value for stage in STAGES for key, value in budget.items()}
-    problem = load_problem("planted", stages | {"instance_selection.unit": "query"})
-    result = run_fold(problem, 1)
-    assert result.instances == "query"
-    assert Result.from_json(result.to_json()) == result
-    assert result.configuration["instance_selection"]["unit"] == "query"
-    of_pairs = run_fold(load_problem("planted", stages), 1)
-    assert of_pairs.instances == "pair"
-    assert Result.from_json(of_pairs.to_json()) == of_pairs
 
 
 def test_bits_for_too_many_pairs_are_refused_with_the_remedy(data, monkeypatch):

@@ -161,19 +161,14 @@ def test_excluded_features_have_no_part_in_the_reference(fold):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("lambdamat", "unknown ranker 'lambdamat'; did you mean 'lambdamart'?"),
-        (LambdaMART, "refit must be the name of a ranker or an estimator with fit and predict, not <class"),
-        (METRIC, "refit must be the name of a ranker or an estimator with fit and predict, not NDCG"),
+        (dict(refit="lambdamat"), "unknown ranker 'lambdamat'; did you mean 'lambdamart'"),
+        (dict(refit=LambdaMART), "refit must be the name of a ranker or an estimator with fit and predict, not <class"),
+        (
+            dict(backend=LambdaMART(), instance_selection=True),
+            "LambdaMART .* serves feature selection without instance",
+        ),
     ],
 )
-def test_wrong_values_are_refused_before_the_search(fold, given, sentence):
-    with pytest.raises(ValueError) as error:
-        fitted(fold, refit=given)
-    assert str(error.value).startswith(sentence)
-
-
-def test_a_ranker_that_cannot_judge_instances_is_refused_with_the_ways_to_use_it(fold):
-    with pytest.raises(ValueError) as error:
-        fitted(fold, backend=LambdaMART(), instance_selection=True)
-    assert "give instance_selection=False, and ensemble=False" in str(error.value)
-    assert "refit=LambdaMART(…)" in str(error.value)
+def test_wrong_rankers_are_refused_in_words(fold, given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        fitted(fold, **given)

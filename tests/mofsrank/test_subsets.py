@@ -49,12 +49,6 @@ def test_without_validation_it_has_all_trees(small_data):
     np.testing.assert_array_equal(population.scores(small_data.X), np.transpose(expected))
 
 
-def test_threads_change_nothing(small_data, held_out):
-    one = train_on_subsets(TREES, small_data, MASKS, held_out)
-    two = train_on_subsets(TREES, small_data, MASKS, held_out, workers=2)
-    np.testing.assert_array_equal(one.scores(held_out.X), two.scores(held_out.X))
-
-
 def test_equal_subsets_are_trained_once_and_all_are_told_of(small_data):
     trained, told = [], []
 
@@ -70,12 +64,6 @@ def test_equal_subsets_are_trained_once_and_all_are_told_of(small_data):
     assert sorted(trained) == [1, 2, 5]
     assert told == [(1 / 3, 1), (2 / 3, 2), (1.0, 3)]
     np.testing.assert_array_equal(population.scores(small_data.X), small_data.X[:, [0, 0, 2, 0]])
-
-
-def test_data_remember_no_part(small_data):
-    fresh = RankingData(small_data.X, small_data.y, small_data.qid)
-    train_on_subsets(LambdaMART(2), fresh, MASKS[:1], fresh)
-    assert not [key for key in fresh._memory if key[0] == "with features"]
 
 
 def test_linear_rankers_of_any_kind_keep_their_weights_in_their_columns(small_data):
