@@ -41,7 +41,8 @@ class Slices:
     """
 
     def __init__(self, client: Client, stage: Stage) -> None:
-        self._client, self._stage, self._name = client, stage, uuid4().hex
+        scheduler: Any = client.scheduler
+        self._client, self._address, self._stage, self._name = client, scheduler.address, stage, uuid4().hex
         self._stage_there: Future[Stage] | None = None
         self._holders: set[str] = set()
 
@@ -57,11 +58,6 @@ class Slices:
             if F is not None:
                 return F
         raise OSError(f"the Dask workers at {self._address} died again and again; see whether their memory is enough")
-
-    @property
-    def _address(self) -> str:
-        scheduler: Any = self._client.scheduler
-        return str(scheduler.address)
 
     def _threads(self) -> dict[str, int]:
         """Return the number of threads of each worker; wait for one if there is none."""

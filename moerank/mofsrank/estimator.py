@@ -508,17 +508,10 @@ class StagedSearch:
 
     def select_instances(self) -> Mask:
         """Run the first stage, and return the instance subsets (n_subsets, n_units) for the second."""
-        settings, chosen = self.settings, self.settings.instance_selection
+        chosen = self.settings.instance_selection
         assert chosen is not None
         self.instance_unit = default_unit(self.train) if chosen.unit == "auto" else chosen.unit
-        stage = InstanceSelection(
-            self.train,
-            settings.backend,
-            settings.metric,
-            unit=self.instance_unit,
-            workers=settings.workers,
-            **chosen.model_dump(include={"density", "crossover", "mutation"}),
-        )
+        stage = InstanceSelection(self.train, unit=self.instance_unit, **self._arguments(chosen, "density"))
         archive = self._search("instance_selection", stage, chosen)
         return spread_along_front(archive.X, archive.F, chosen.max_subsets, include_all=chosen.include_all)
 
@@ -527,13 +520,11 @@ class StagedSearch:
         settings, chosen = self.settings, self.settings.feature_selection
         stage = FeatureSelection(
             self.train,
-            settings.backend,
             pair_masks=pair_masks,
             unit=self.instance_unit or "pair",
             adaptive=settings.adaptive_mutation and not is_sparse(settings.algorithm),
-            workers=settings.workers,
             **self._shared(),
-            **chosen.model_dump(include={"form", "decay", "importance", "redundancy", "crossover", "mutation"}),
+            **self._arguments(chosen, "form", "decay", "importance", "redundancy"),
         )
         archive = self._search("feature_selection", stage, chosen)
         rankers, subsets, _ = stage.most_accurate(archive.X)
@@ -542,16 +533,10 @@ class StagedSearch:
 
     def combine(self, front: Front) -> Front:
         """Run the third stage on the members of a front, and return its front."""
-        settings, chosen = self.settings, self.settings.ensemble
+        chosen = self.settings.ensemble
         assert chosen is not None
-        stage = Ensemble(
-            self.train,
-            require_weights(front.population, settings.backend),
-            backend=settings.backend,
-            workers=settings.workers,
-            **self._shared(),
-            **chosen.model_dump(include={"inject", "count", "crossover", "mutation"}),
-        )
+        coefs = require_weights(front.population, self.settings.backend)
+        stage = Ensemble(self.train, coefs, **self._shared(), **self._arguments(chosen, "inject", "count"))
         archive = Archive()
         if chosen.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
@@ -559,15 +544,16 @@ class StagedSearch:
         trained_on = None if front.trained_on is None else stage.summed(archive.X) @ front.trained_on
         return Front(archive.F, stage.feature_mask(archive.X), LinearPopulation(stage.weights(archive.X)), trained_on)
 
+    def _arguments(self, chosen: StageSettings, *own: str) -> Parameters:
+        """Return the arguments that all stages share, and the settings of one that are its `own`."""
+        shared = {name: getattr(self.settings, name) for name in ("backend", "metric", "workers")}
+        return {**shared, **chosen.model_dump(include={"crossover", "mutation", *own})}
+
     def _shared(self) -> Parameters:
-        """Return the arguments that the second and the third stage share."""
+        """Return the further arguments that the second and the third stage share."""
         settings = self.settings
-        return {
-            "metric": settings.metric,
-            "objectives": settings.objectives,
-            "limits": settings.limits,
-            "by_group": settings.feature_selection.by_group,
-        }
+        by_group = settings.feature_selection.by_group
+        return {"objectives": settings.objectives, "limits": settings.limits, "by_group": by_group}
 
     def _search(self, name: str, stage: Stage, chosen: StageSettings, *, archive: Archive | None = None) -> Archive:
         """Search a stage; return the non-dominated individuals of all evaluations and of the given archive."""

@@ -144,8 +144,7 @@ class LimitsSection(Section):
     @property
     def given(self) -> dict[str, object]:
         """The limits that are set, by name."""
-        limits = {name: getattr(self, name) for name in LimitsSection.model_fields}
-        return {name: limit for name, limit in limits.items() if limit not in (None, ())}
+        return {name: limit for name, limit in self if name in LimitsSection.model_fields and limit not in (None, ())}
 
 
 class Limits(LimitsSection):
