@@ -655,5 +655,7 @@ def _history(result: SearchResult, stage: Stage) -> pd.DataFrame:
 
 def digest_of_data(train: RankingData) -> str:
     """Return a digest of the data, remembered with them."""
-    costs = train.costs and (train.costs.own, train.costs.group, train.costs.shared)
-    return train.remember("digest of the data", lambda: str(joblib.hash((train.X, train.y, train.offsets, costs))))
+    costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
+    # Copies of other layouts, and arrays in files, have the same digest.
+    arrays = [np.ascontiguousarray(array) for array in (train.X, train.y, train.offsets, *costs)]
+    return train.remember("digest of the data", lambda: str(joblib.hash(arrays)))
