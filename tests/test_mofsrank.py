@@ -365,7 +365,7 @@ def test_a_memo_of_other_settings_is_refused_by_their_names(fold, tmp_path):
             for value in ("x", 0, -1, float("nan"), float("inf"), True, None)
         ),
         ({"ensemble": {"initial": "x"}}, "ensemble: initial must have shape"),
-        ({"algorithm": 5}, "algorithm must be a name or a factory of pymoo algorithms, not 5"),
+        ({"algorithm": 5}, "unknown algorithm '5'; choose one of nsga2"),
         ({"backend": "rankrls"}, r"give a ranker: make_backend\('rankrls'\), or on the command line --backend rankrls"),
     ],
 )

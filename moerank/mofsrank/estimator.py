@@ -18,7 +18,7 @@ from pymoo.core.sampling import Sampling
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.arrays import Array, Integers, Mask, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.data.inputs import column_mask
@@ -611,19 +611,12 @@ def search_arguments(
             del operators["sampling"]  # the search has its own
         else:
             algorithm = "nsga2"
-    if settings.initial is not None:
-        operators["sampling"] = _checked(name, stage, settings.initial)
+    if settings.initial is not None:  # the repair brings it within the limits of the stage
+        initial = settings.initial if isinstance(settings.initial, Sampling) else np.asarray(settings.initial)
+        if isinstance(initial, np.ndarray) and initial.shape[1:] != (stage.n_var,):
+            raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}")
+        operators["sampling"] = initial
     return make_algorithm(algorithm, population, operators, stage.n_obj), _end(algorithm, settings)
-
-
-def _checked(name: str, stage: Stage, initial: object) -> Array | Sampling:
-    """Return an initial population, which the repair of the stage brings within the limits."""
-    if isinstance(initial, Sampling):
-        return initial
-    X = np.asarray(initial)
-    if X.ndim != 2 or X.shape[1] != stage.n_var:
-        raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {X.shape}")
-    return X
 
 
 def _end(algorithm: str | Factory, settings: StageSettings) -> object:

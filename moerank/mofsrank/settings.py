@@ -97,11 +97,8 @@ def _check_termination(termination: Any) -> None:
 
 
 def _check_algorithm(algorithm: object) -> None:
-    if isinstance(algorithm, str):
-        if algorithm not in ALGORITHMS:
-            raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
-    elif not callable(algorithm):
-        raise ValueError(f"algorithm must be a name or a factory of pymoo algorithms, not {algorithm!r}")
+    if not callable(algorithm) and str(algorithm) not in ALGORITHMS:
+        raise ValueError(unknown("algorithm", str(algorithm), ALGORITHMS))
 
 
 def _as_json(value: object) -> object:

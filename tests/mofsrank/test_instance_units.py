@@ -1,5 +1,7 @@
 """Documents and queries as instances against explicit lists of pairs."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -60,20 +62,11 @@ def test_matrices_of_queries_that_do_not_fit_are_done_without(data, monkeypatch,
     masks, features = rng.random((4, data.n_queries)) < 0.6, rng.random((4, 5)) < 0.8
     features[:, 0] = True
     backend = mr.RankRLS(0.1, target=target, tol=1e-12)
-    own, shared = (
-        backend.fit_population(data, pair_mask=masks, feature_mask=features, unit="query"),
-        backend.fit_population(data, pair_mask=masks[0], feature_mask=features, unit="query"),
-    )
+    fit = partial(backend.fit_population, data, feature_mask=features, unit="query")
+    own, shared = fit(pair_mask=masks), fit(pair_mask=masks[0])
     monkeypatch.setattr("moerank.training.pair_moments.memory_limit", lambda: 1000)
-    np.testing.assert_allclose(
-        backend.fit_population(data, pair_mask=masks, feature_mask=features, unit="query"), own, rtol=1e-4, atol=1e-6
-    )
-    np.testing.assert_allclose(
-        backend.fit_population(data, pair_mask=masks[0], feature_mask=features, unit="query"),
-        shared,
-        rtol=1e-9,
-        atol=1e-12,
-    )
+    np.testing.assert_allclose(fit(pair_mask=masks), own, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(fit(pair_mask=masks[0]), shared, rtol=1e-9, atol=1e-12)
     monkeypatch.undo()
     assert backend.fit_population(data, pair_mask=masks[0], unit="query").shape == (1, 5)
 

@@ -108,15 +108,8 @@ def test_mofsrank_carries_a_third_objective_to_its_front(small_data):
 
 def test_one_objective_gives_the_best_alone(small_data, exact):
     budget = {"population": 12, "generations": 12}
-    solver = MOFSRank(
-        RankRLS(ALPHA),
-        NDCG(5),
-        objectives=("error",),
-        instance_selection=False,
-        feature_selection=budget,
-        ensemble=False,
-        random_state=0,
-    ).fit(small_data)
+    stages = dict(instance_selection=False, feature_selection=budget, ensemble=False)
+    solver = MOFSRank(RankRLS(ALPHA), NDCG(5), objectives=("error",), **stages, random_state=0).fit(small_data)
     assert len(solver.front_) == 1
     assert solver.front_["error"][0] == pytest.approx(exact[1][:, 1].min(), abs=1e-12)
     assert solver.front_["n_features"][0] == solver.support_.sum()

@@ -7,7 +7,6 @@ from moerank.data import load_planted_fold
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import BaggedLambdaMART, LambdaMART, RankBoost, RankRLS
-from moerank.rankers.model import Model
 from moerank.verdict import judge
 
 METRIC = NDCG(5)
@@ -85,12 +84,6 @@ def test_the_verdict_is_against_the_same_ranker_on_all_features(fold, served, by
         expected = judge(selection, everything, found.part, METRIC.name, *sizes, advice=found.advice, level=found.level)
         assert found == expected
         assert (found.level < 0.05) == (found.part == "validation")
-
-
-def test_the_trees_of_the_chosen_member_make_a_model(fold, served):
-    model = Model.of(served, fold[0].feature_names)
-    assert model.columns == tuple(np.flatnonzero(served.support_))
-    np.testing.assert_allclose(model.scores(fold[2].X), served.predict(fold[2].X), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("given", [dict(validation=False), dict(final="train")])
