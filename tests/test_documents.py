@@ -23,7 +23,7 @@ from helpers import logs
 from helpers.pages import blocks
 
 from moerank.data import make_planted
-from moerank.mofsrank import searching as staged_search
+from moerank.mofsrank import estimator
 from moerank.rankers import lambda_mart
 from moerank.studies import searches, sources
 from moerank.version import VERSION
@@ -58,7 +58,7 @@ def small_searches(monkeypatch):
     """
     from pymoo import optimize
 
-    arguments, minimize = staged_search.search_arguments, optimize.minimize
+    arguments, minimize = estimator.search_arguments, optimize.minimize
     boosted, digits = lambda_mart.boosted_trees, sources.load_digits_fold
 
     def few(name, stage, algorithm, settings):
@@ -81,7 +81,7 @@ def small_searches(monkeypatch):
     monkeypatch.setattr(searches, "search", lambda *given, seed: searched(*given[:2], ("n_eval", 100), seed=seed % 3))
     monkeypatch.setattr(sources, "load_digits_fold", few_digits)
     monkeypatch.setattr(lambda_mart, "boosted_trees", few_trees)
-    monkeypatch.setattr(staged_search, "search_arguments", few)
+    monkeypatch.setattr(estimator, "search_arguments", few)
     monkeypatch.setattr(optimize, "minimize", few_generations)
 
 
