@@ -31,7 +31,7 @@ BOUNDS = {
     mr.AdaRank: {"n_rounds": 0, "max_consecutive": 0, "tol": -0.1},
     mr.SVMMAP: CUTTING_PLANE,
     mr.RankSVMStruct: CUTTING_PLANE,
-    mr.KernelRankSVM: dict.fromkeys(("C", "gamma", "tol", "memory_limit"), 0.0),
+    mr.KernelRankSVM: dict.fromkeys(("C", "gamma", "tol"), 0.0),
     mr.RankNystrom: MAP_OF_KERNEL,
     mr.RankFourier: MAP_OF_KERNEL,
     mr.RankBoost: STUMPS,
