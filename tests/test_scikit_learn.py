@@ -15,7 +15,6 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
-    HalvingGridSearchCV,
     cross_val_predict,
     cross_val_score,
     cross_validate,
@@ -226,26 +225,3 @@ def test_a_selection_is_a_step_among_columns_with_names(fold):
     pd.testing.assert_frame_equal(chosen, frame[best])
     ranker = make_pipeline(halves, mr.RankRLS()).fit(frame, y, qid=qid)
     np.testing.assert_array_equal(ranker.predict(frame), mr.RankRLS().fit(frame[best], y, qid=qid).predict(frame[best]))
-
-
-def test_halving_spends_whole_queries(fold, routing):
-    (X, y, qid), *_ = fold
-    search = HalvingGridSearchCV(
-        mr.QuerySample(mr.RankRLS()),
-        {"ranker__alpha": [1e-3, 1e-1, 1e1]},
-        resource="n_queries",
-        min_resources=4,
-        max_resources=12,
-        cv=GroupKFold(2),
-        scoring=mr.MAP().scorer(),
-    ).fit(X, y, qid=qid, groups=qid)
-    assert search.n_resources_ == [4, 12]
-    best = search.best_estimator_
-    drawn = np.isin(qid, np.unique(qid)[np.sort(np.random.default_rng(0).permutation(len(np.unique(qid)))[:12])])
-    alone = mr.RankRLS(alpha=best.ranker.alpha).fit(X[drawn], y[drawn], qid=qid[drawn])
-    assert best.n_queries == 12
-    assert best.ranker_.coef_.tobytes() == alone.coef_.tobytes()
-    assert best.score(X, y, qid=qid) == alone.score(X, y, qid=qid)
-    assert mr.QuerySample(mr.RankRLS()).fit(X, y, qid=qid).predict(X).tolist() == (
-        mr.RankRLS().fit(X, y, qid=qid).predict(X).tolist()
-    )

@@ -27,44 +27,6 @@ MAX_PASSES = 100
 """Steps after which a line search ends; two to four are usual."""
 
 
-@kernel
-def logistic_pass(pairs: PairGroups, y: Vector, z: Vector, X: Matrix, gradient: Vector, curvature: Matrix) -> float:
-    """Return Σ log(1 + exp d) − t d over the pairs (i, j), with d = zᵢ − zⱼ and t = (1 + yᵢ − yⱼ) / 2.
-
-    O(n_pairs · n_features), vectorised over the features.
-
-    y are labels in [0, 1] and z scores. `gradient` (n_documents,) receives
-    the gradient in z, `curvature` (n_documents, n_features) the Hessian in z, a graph Laplacian, times X.
-    """
-    first, winner, worse = pairs
-    n_features = X.shape[1]
-    gradient[:] = 0.0
-    curvature[:] = 0.0
-    degree = np.zeros(len(z))
-    loss = 0.0
-    for k in range(len(winner)):
-        i = winner[k]
-        for pair in range(first[k], first[k + 1]):
-            j = worse[pair]
-            d = z[i] - z[j]
-            small = np.exp(-abs(d))
-            p = (1.0 if d >= 0.0 else small) / (1.0 + small)
-            t = 0.5 * (1.0 + y[i] - y[j])
-            loss += np.log1p(small) + max(d, 0.0) - t * d
-            gradient[i] += p - t
-            gradient[j] -= p - t
-            h = small / (1.0 + small) ** 2
-            degree[i] += h
-            degree[j] += h
-            for f in range(n_features):
-                curvature[i, f] -= h * X[j, f]
-                curvature[j, f] -= h * X[i, f]
-    for i in range(len(z)):
-        for f in range(n_features):
-            curvature[i, f] += degree[i] * X[i, f]
-    return loss
-
-
 def sort_by_label(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
     """Return the order of documents for a line search, and the runs of equal labels in it.
 

@@ -46,10 +46,7 @@ def as_ranking_data(
         _refuse_labels(y, qid)
         data = X
     elif y is None:
-        raise ValueError(
-            "y is missing: give the relevance labels, one per row of X, or give a RankingData for X and y (a ranker "
-            "requires y to be passed, but the target y is None)"
-        )
+        raise ValueError("y is missing: a ranker requires y to be passed, the relevance labels, one per row of X")
     else:
         data = RankingData(X, y, qid, name=name)
     data.require_pairs()
@@ -136,10 +133,9 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Ma
         if missing is not None and not isinstance(missing, str):
             table, _ = fill_missing(table, np.array([0, len(table)]), missing)
         remedy = (
-            f"no rule is known, since nothing was missing in the training data; give a RankingData with {RULES}"
+            f"the training data missed nothing and no rule is known; give a RankingData with {RULES}"
             if missing is None
-            else f"the rule of the training data, missing={missing!r}, looks at the whole query: give a RankingData "
-            "with this rule and the queries"
+            else f"the rule missing={missing!r} looks at the whole query; give a RankingData with the rule and queries"
         )
         refuse_missing_values(table, expected, remedy=remedy)
         if isinstance(scaling, FittedScaling):
@@ -215,7 +211,7 @@ LARGEST_RATIO = 1e4
 
 def varying_in_queries(train: RankingData) -> Mask:
     """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
-    return _spread(train)[0] > 0.0
+    return _spread(train)[0]
 
 
 def features_apart(train: RankingData) -> tuple[int, int] | None:
@@ -224,29 +220,28 @@ def features_apart(train: RankingData) -> tuple[int, int] | None:
     The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
     that vary in some query count.
     """
-    varies, deviation = np.flatnonzero(varying_in_queries(train)), _spread(train)[1]
-    if len(varies) == 0:
+    varies, deviation = _spread(train)
+    if not varies.any():
         return None
-    large, small = int(varies[deviation[varies].argmax()]), int(varies[deviation[varies].argmin()])
+    large = int(np.where(varies, deviation, -1.0).argmax())
+    small = int(np.where(varies, deviation, np.inf).argmin())
     return None if deviation[large] <= LARGEST_RATIO * deviation[small] else (large, small)
 
 
-def _spread(train: RankingData) -> tuple[Vector, Vector]:
-    """Return of each feature the largest distance from the mean of a query, and the deviation; remembered.
+def _spread(train: RankingData) -> tuple[Mask, Vector]:
+    """Return of each feature whether it varies in some query, and its deviation from their means; remembered.
 
-    O(n_documents · n_features). Squares are summed in units of the largest distance: none overflows.
+    O(n_documents · n_features).
     """
 
-    def compute() -> tuple[Vector, Vector]:
-        largest, squares = np.zeros((2, train.n_features))
+    def compute() -> tuple[Mask, Vector]:
+        varies, squares = np.zeros(train.n_features, np.bool_), np.zeros(train.n_features)
         for begin, end in train.query_blocks(BLOCK_ROWS):
             offsets = train.offsets[begin : end + 1]
             X = centre_in_queries(train.X[offsets[0] : offsets[-1]], offsets - offsets[0])
-            before, largest = largest, np.maximum(largest, np.abs(X).max(axis=0))
-            unit = np.where(largest > 0.0, largest, 1.0)
-            X /= unit
-            squares = squares * (before / unit) ** 2 + np.einsum("ij,ij->j", X, X)
-        return largest, np.sqrt(squares / train.n_documents) * largest
+            varies |= X.any(axis=0)
+            squares += np.einsum("ij,ij->j", X, X)
+        return varies, np.sqrt(squares / train.n_documents)
 
     return train.remember("spread in queries", compute)
 
@@ -304,18 +299,16 @@ def warn_of_other_scales(train: RankingData, validation: RankingData) -> None:
     """
     if min(train.n_documents, validation.n_documents) < LEAST_ROWS:
         return
-    mean, deviation = _size_of(train)
-    other_mean, other = _size_of(validation)
+    (mean, deviation), (other_mean, other) = _size_of(train), _size_of(validation)
     varies = (deviation > 0) & (other > 0)
     if not varies.any():
         return
-    ratio = np.abs(np.log(other[varies] / deviation[varies]))
-    shift = np.abs(other_mean - mean)[varies] / deviation[varies]
-    if np.median(ratio) <= np.log(LARGEST_FACTOR) and np.median(shift) <= LARGEST_FACTOR:
+    ratio, shift = other[varies] / deviation[varies], np.abs(other_mean - mean)[varies] / deviation[varies]
+    if np.median(np.abs(np.log(ratio))) <= np.log(LARGEST_FACTOR) and np.median(shift) <= LARGEST_FACTOR:
         return
     message = (
         f"{validation.name} seem to be scaled otherwise than {train.name}: by the median of the features, their "
-        f"standard deviation is {np.median(other[varies] / deviation[varies]):.2g} times as large, and their mean "
+        f"standard deviation is {np.median(ratio):.2g} times as large, and their mean "
         f"{np.median(shift):.2g} standard deviations away; behind a scaler in a Pipeline give X_val, y_val and "
         'qid_val instead of validation, which Pipeline([…], transform_input=["X_val"]) scales, too'
     )

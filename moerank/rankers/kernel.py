@@ -19,8 +19,8 @@ from moerank.data import RankingData
 from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import LabelledPairs
 from moerank.rankers.base import Grid, Ranker
-from moerank.training.smooth import Minimum
 from moerank.training.sorted import (
+    Minimum,
     PairedDocuments,
     hessian_diagonal,
     no_convergence,

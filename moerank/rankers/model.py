@@ -347,13 +347,11 @@ class Model(BaseModel):
             if not isinstance(values, dict):
                 raise ValueError("a table of keys and values is needed")
             score = values.pop("score", None)
-            for name in PROVENANCE:
-                values.pop(name, None)
-            model = cls.model_validate_json(json.dumps(values))
+            own = {name: value for name, value in values.items() if name not in PROVENANCE}
+            model = cls.model_validate_json(json.dumps(own))
             if score != model.score:
                 raise ValueError(f"score: this version scores such a model by {model.score!r}, not {score!r}")
-        except ValidationError as error:
-            raise ValueError(f"not a model: {first_mistake(error)}") from None
         except ValueError as error:
-            raise ValueError(f"not a model: {error}") from None
+            mistake = first_mistake(error) if isinstance(error, ValidationError) else error
+            raise ValueError(f"not a model: {mistake}") from None
         return model

@@ -16,8 +16,7 @@ from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Backend, Grid, LinearRanker
 from moerank.training.masks import Masks, read_masks
 from moerank.training.pair_loss import SQUARED_HINGE
-from moerank.training.pairs import LONGEST_LIST, CountedPairs, pairs_for
-from moerank.training.smooth import EXACT_STEPS
+from moerank.training.pairs import EXACT_STEPS, LONGEST_LIST, CountedPairs, pairs_for
 from moerank.training.sorted import PairedDocuments, no_convergence, solve_with_features
 
 SHORT_LIST = 16

@@ -100,13 +100,11 @@ def test_a_rule_that_looks_at_queries_needs_them():
     test = raw(1, missing="query-worst", share=0.2)
     X = np.where(test.is_missing, np.nan, test.X)
     row, column = np.argwhere(np.isnan(X))[0]
-    message = rf"X\[{row}, {column}\] is NaN .* missing='query-worst', looks at the whole query: give a RankingData"
+    message = rf"X\[{row}, {column}\] is NaN .* missing='query-worst' looks at the whole query; give a RankingData"
     with pytest.raises(ValueError, match=message):
         ranker.predict(X)
     assert len(ranker.predict(test.X)) == 40
-    with pytest.raises(
-        ValueError, match=r"is NaN .*no rule is known, .* give a RankingData with a number, 'query-min'"
-    ):
+    with pytest.raises(ValueError, match=r"is NaN .*no rule is known; give a RankingData with a number, 'query-min'"):
         RankRLS().fit(raw()).predict(X)
 
 

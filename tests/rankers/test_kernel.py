@@ -13,7 +13,7 @@ from moerank.rankers import (
     RankSVM,
     RankSVMTRON,
 )
-from moerank.training import smooth
+from moerank.training import sorted as sorted_problems
 from moerank.training.pair_loss import SQUARED_HINGE
 from moerank.training.pairs import ListedPairs
 from moerank.training.sorted import PairedDocuments
@@ -144,7 +144,7 @@ def test_published_values_on_ohsumed(letor_folder, maker):
 def test_no_convergence_is_told_of_the_fit_and_not_of_the_tuning(noisy_data, kind, monkeypatch, recwarn):
     ranker = kind(C=500.0, tol=1e-9)
     with monkeypatch.context() as patch:
-        patch.setattr(smooth, "MAX_TRIED", 1)
+        patch.setattr(sorted_problems, "MAX_TRIED", 1)
         ranker.tune(noisy_data, noisy_data, [{"C": 10.0}, {"C": 20.0}])
         assert not recwarn.list
         with pytest.warns(ConvergenceWarning, match=f"^{kind.__name__} reached no convergence to tol=1e-09 in 1 steps"):

@@ -11,8 +11,7 @@ from moerank.data import RankingData, make_planted
 from moerank.data.describe import feature_correlations
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import FSMRank, RankRLS, RankSVM, nested_masks
-from moerank.rankers.crr import CombinedRegressionRanking
+from moerank.rankers import CombinedRegressionRanking, FSMRank, RankRLS, RankSVM, nested_masks
 from moerank.rankers.importance import single_feature_values
 from moerank.selectors.gas import GAS, NGAS
 
@@ -23,7 +22,6 @@ SQUARES = {
     "RankSVM": lambda data: RankSVM().fit(data),
     "RankSVM of a subset": lambda data: RankSVM().fit_population(data, pair_mask=np.ones((1, data.n_pairs), bool)),
     "CRR": lambda data: CombinedRegressionRanking().fit(data),
-    "CRR, logistic": lambda data: CombinedRegressionRanking(loss="logistic").fit(data),
     "FSMRank": lambda data: FSMRank().fit(data),
     "GAS": lambda data: GAS().fit(data),
     "GAS of Spearman": lambda data: GAS(similarity="spearman").fit(data),

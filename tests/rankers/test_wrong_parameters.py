@@ -28,7 +28,7 @@ BOUNDS = {
         "n_leaves": 1,
     },
     mr.ListNet: {"n_epochs": 0, "learning_rate": 0.0},
-    mr.AdaRank: {"n_rounds": 0, "max_consecutive": 0, "tol": -0.1},
+    mr.AdaRank: {"n_rounds": 0},
     mr.SVMMAP: CUTTING_PLANE,
     mr.RankSVMStruct: CUTTING_PLANE,
     mr.KernelRankSVM: dict.fromkeys(("C", "gamma", "tol"), 0.0),

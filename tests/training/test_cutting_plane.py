@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from moerank.training.cutting_plane import CuttingPlanes
+from moerank.rankers.structural_svm import CuttingPlanes
 
 
 def planes_of(A, b):
