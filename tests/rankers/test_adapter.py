@@ -41,11 +41,6 @@ def test_linear_rankers_give_the_weights_of_a_direct_fit(noisy_data, features, r
     assert not hasattr(ranker, "coef_"), "the ranker itself is not fitted"
 
 
-def test_a_ranker_that_takes_qid_is_given_it(noisy_data):
-    W = RankerAdapter(RankSVM(C=2.0)).fit_population(noisy_data)
-    np.testing.assert_array_equal(W, RankSVM(C=2.0).fit_population(noisy_data))
-
-
 def xgboost():
     return pytest.importorskip("xgboost").XGBRanker(n_estimators=4, max_depth=2, n_jobs=1)
 

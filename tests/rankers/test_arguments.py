@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 
 from moerank.data import PER_QUERY, UNSCALED, RankingData, fit_scaling, query_level_norm
 from moerank.kernels.scores import linear_scores
@@ -108,15 +107,6 @@ def test_a_rule_that_looks_at_queries_needs_them():
         RankRLS().fit(raw()).predict(X)
 
 
-def test_fitted_scaling_and_missing_values_go_together():
-    train = raw(missing="query-mean", share=0.2)
-    scaling = fit_scaling(train, "standard")
-    ranker = RankRLS().fit(scaling.apply(train))
-    assert (ranker.missing_, ranker.scaling_) == ("query-mean", scaling)
-    test = raw(1, missing="query-mean", share=0.2)
-    np.testing.assert_array_equal(ranker.predict(test), ranker.predict(test.X))
-
-
 def test_tables_keep_their_precision_and_linear_rankers_score_in_it():
     test = raw(dtype=np.float32)
     ranker = RankRLS().fit(raw())
@@ -134,18 +124,6 @@ def test_many_rows_of_single_precision_are_scored_piece_by_piece():
     ranker = RankBoost(n_rounds=3).fit(raw())  # which has no weights
     np.testing.assert_array_equal(ranker.predict(X), ranker.predict(X.astype(np.float64)))
     assert ranker.predict(X[:0]).shape == (0,)
-
-
-def test_what_cannot_be_ranked_is_refused_in_a_sentence():
-    ranker = RankRLS().fit(raw())
-    with pytest.raises(ValueError, match="X is sparse; rankers need a dense table"):
-        ranker.predict(scipy.sparse.eye(3).tocsr())
-    with pytest.raises(ValueError, match="column '2' of X holds texts"):
-        ranker.predict(pd.DataFrame({0: [1.0], 1: [2.0], 2: ["x"]}))
-    with pytest.raises(ValueError, match=r"X\[0, 2\] is inf \(row 0, feature 3\); a value must be finite"):
-        ranker.predict([[0.0, 1.0, np.inf]])
-    with pytest.raises(ValueError, match="X must be a table of numbers"):
-        ranker.predict([["a", "b", "c"]])
 
 
 def test_a_fit_forgets_scaling_and_rule_of_the_one_before():

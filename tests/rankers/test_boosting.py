@@ -155,10 +155,6 @@ def test_every_value_becomes_the_mean_of_its_neighbourhood(n_values, reach):
     np.testing.assert_allclose(steadied(values), (near * values).sum(axis=1) / near.sum(axis=1), rtol=1e-12)
 
 
-def test_a_plateau_is_decided_by_its_first_place():
-    assert int(np.argmax(steadied(np.append(np.zeros(50), np.full(450, 1 / 3))))) == 60
-
-
 def test_the_trailing_mean_begins_with_the_twenty_first_value():
     rng = np.random.default_rng(0)
     data = RankingData(rng.random((30, 1)), rng.integers(0, 2, 30), np.repeat([0, 1, 2], 10))

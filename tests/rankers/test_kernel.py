@@ -172,18 +172,6 @@ def test_minimum_and_scores_are_those_in_the_primal_on_an_exact_feature_map(nois
     np.testing.assert_allclose(ranker.predict(noisy_data.X), features @ best.x, atol=1e-4 * np.ptp(features @ best.x))
 
 
-def test_scores_are_sums_over_the_documents_in_pairs(noisy_data):
-    ranker = KernelRankSVM(C=100.0, gamma=0.5).fit(noisy_data)
-    paired = np.unique(np.concatenate([noisy_data.pairs.better, noisy_data.pairs.worse]))
-    assert 0 < len(paired) < noisy_data.n_documents
-    np.testing.assert_array_equal(ranker.documents_, noisy_data.X[paired])
-    X = np.random.default_rng(2).random((40, 12))
-    np.testing.assert_allclose(
-        ranker.predict(X), gaussian_kernel(X, ranker.documents_, 0.5) @ ranker.weights_, rtol=1e-9
-    )
-    assert ranker.predict(X[:0]).shape == (0,)
-
-
 def test_a_matrix_over_the_limit_is_refused_with_its_size(monkeypatch):
     data = RankingData(np.linspace(0.0, 1.0, 4000)[:, None], np.arange(4000) == 0, qid=0)
     monkeypatch.setenv("MOERANK_MEMORY", "0.1")

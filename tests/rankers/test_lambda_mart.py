@@ -142,25 +142,6 @@ def test_without_validation_data_the_queries_left_out_are_watched(noisy_data):
         assert n_trees == 1 + np.argmax(quality)
 
 
-def test_all_trees_are_kept_where_nothing_is_left_to_watch(noisy_data):
-    ranker = BaggedLambdaMART(n_bags=2, query_share=1.0, n_trees=15, random_state=1).fit(noisy_data)
-    assert ranker.n_trees_.tolist() == [15, 15]
-
-
-def test_documents_and_features_are_sampled_by_the_seed(noisy_data, held_out):
-    first, again, other = (
-        BaggedLambdaMART(n_bags=2, n_trees=20, random_state=seed).fit(noisy_data).predict(held_out.X)
-        for seed in (5, 5, 6)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
-    direct = {
-        share: BaggedLambdaMART(n_bags=1, n_trees=20, document_share=share, random_state=5).fit(noisy_data)
-        for share in (0.5, 1.0)
-    }
-    assert not np.array_equal(direct[0.5].predict(held_out.X), direct[1.0].predict(held_out.X))
-
-
 def test_a_tree_is_shown_all_of_a_few_documents():
     rng = np.random.default_rng(4)
     data = RankingData(rng.random((20, 2)), rng.integers(0, 2, 20), np.repeat([0, 1, 2, 3], 5))

@@ -4,18 +4,9 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import FittedPopulation, FSMRank, RankRLS, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers import FittedPopulation, FSMRank, RankRLS, SelectionPath, train_on_subsets
 
 BUDGET = {"population": 10, "generations": 4}
-
-
-def test_nested_masks_add_one_feature_at_a_time_and_then_repeat():
-    masks = nested_masks(np.array([2, 0]), 4)
-    assert [np.flatnonzero(row).tolist() for row in masks] == [[2], [0, 2], [0, 2], [0, 2]]
-
-
-def test_nothing_selected_makes_empty_rows():
-    assert not nested_masks(np.array([], int), 3).any()
 
 
 @pytest.mark.parametrize("ranker", [RankRLS(alpha=0.1), Ridge(alpha=0.1)])
