@@ -214,7 +214,11 @@ def _query_argument(ranker: AnyRanker, train: RankingData) -> Parameters:
 
 
 def varying_for(ranker: object, train: RankingData) -> Mask:
-    """Return the features that a ranker looks at, shape (n_features,): all, if it is from elsewhere."""
+    """Return the features that a ranker looks at, shape (n_features,): all, if it is from elsewhere.
+
+    Raises a ValueError for weights that it does not take.
+    """
+    refuse_weights(train, ranker)
     if not isinstance(ranker, RankingEstimator):
         return np.ones(train.n_features, bool)
     looking = clone(ranker)

@@ -147,15 +147,11 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Ma
 
 def _check_width(table: Array, ranker: RankingEstimator) -> None:
     n_features = ranker.n_features_in_
-    if table.ndim != 2:
+    if table.ndim != 2 or table.shape[1] != n_features:
         raise ValueError(
-            f"X must have shape (n_documents, {n_features}), not {table.shape}. Reshape your data: one document is "
+            f"X has {table.shape[-1]} features, but {type(ranker).__name__} is expecting {n_features} features as "
+            f"input, those of the fit. Reshape your data to (n_documents, {n_features}); one document is "
             "X.reshape(1, -1)"
-        )
-    if table.shape[1] != n_features:
-        raise ValueError(
-            f"X has {table.shape[1]} features, but {type(ranker).__name__} is expecting {n_features} features as "
-            f"input, those of the fit: shape (n_documents, {n_features})"
         )
 
 

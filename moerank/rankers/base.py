@@ -372,6 +372,7 @@ class Ranker(RankingEstimator):
         """
         measure = as_metric(metric, MAP())
         self._check_parameters()
+        refuse_weights(train, self)
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
         for candidate in candidates:
             candidate._check_parameters()

@@ -74,7 +74,6 @@ class StumpBoosting(Ranker):
 
     n_rounds: Count = 300
     n_thresholds: Count | None = 10
-    reversed_stumps: bool = False
 
     _size = "n_rounds"
     _by_thresholds = True
@@ -112,7 +111,7 @@ class StumpBoosting(Ranker):
             total = pair_weights(groups, scores, importance, self._fidelity, weights, potentials)
             if total < VANISHED:
                 break
-            feature, b, r = best_stump(bins, n_thresholds, potentials, total, self.reversed_stumps)
+            feature, b, r = best_stump(bins, n_thresholds, potentials, total)
             if r == 0.0:
                 break
             above = bins[feature] > b
@@ -126,12 +125,6 @@ class StumpBoosting(Ranker):
         self.thresholds_, self.alphas_, self.right_, self.wrong_ = columns[1:].copy()
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[self.features_] = True
-
-    @property
-    def _remedy(self) -> str:
-        if self.reversed_stumps:
-            return super()._remedy
-        return "reversed_stumps=True takes stumps that prefer small values of a feature, too"
 
     def _scores(self, X: Matrix) -> Matrix:
         scores = np.zeros(len(X))
@@ -200,8 +193,6 @@ class RankBoost(StumpBoosting):
     n_thresholds : int or None, default 255
         Thresholds per feature, at equal distances from its minimum up; None takes every value of it. LETOR's results
         are with 255 (Liu 2011); RankLib takes 10.
-    reversed_stumps : bool, default False
-        Whether a stump with a negative r, which prefers small values, is as good as one with a positive r.
 
     Attributes
     ----------
@@ -266,8 +257,6 @@ class FRank(StumpBoosting):
     ----------
     n_rounds, n_thresholds
         As in `RankBoost`; 10 thresholds are the default.
-    reversed_stumps : bool, default False
-        Whether a stump with W₋ > W₊, which prefers small values, is as good as one with W₊ > W₋.
 
     Attributes
     ----------

@@ -74,18 +74,6 @@ def test_every_round_equals_the_definition(data, measure, reweighting):
     assert ranker.support_.tolist() == [f in ranker.features_ for f in range(6)]
 
 
-def test_tuning_takes_the_best_round_of_the_best_reweighting(data):
-    rng = np.random.default_rng(8)
-    vali = RankingData(rng.random((60, 6)), rng.integers(0, 3, 60), np.repeat(np.arange(4), 15))
-    forms = ("combined", "cumulative", "weak")
-    best = max(
-        MAP().score(vali, fit(AdaRank(n_rounds=20, reweighting=form), data)._scores_by_size(data, vali.X)).max()
-        for form in forms
-    )
-    tuned = AdaRank(n_rounds=20).tune(data, vali)
-    assert MAP().score(vali, fit(tuned, data).predict(vali.X)) == best
-
-
 def one_strong_feature():
     y = np.tile([2, 1, 0, 0, 1], 6)
     rng = np.random.default_rng(1)

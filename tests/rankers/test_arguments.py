@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from moerank.data import PER_QUERY, UNSCALED, RankingData, fit_scaling, query_level_norm
+from moerank.data import RankingData, fit_scaling, query_level_norm
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP
 from moerank.rankers import RankBoost, RankRLS, RankSVM
@@ -124,11 +124,3 @@ def test_many_rows_of_single_precision_are_scored_piece_by_piece():
     ranker = RankBoost(n_rounds=3).fit(raw())  # which has no weights
     np.testing.assert_array_equal(ranker.predict(X), ranker.predict(X.astype(np.float64)))
     assert ranker.predict(X[:0]).shape == (0,)
-
-
-def test_a_fit_forgets_scaling_and_rule_of_the_one_before():
-    train = raw(missing=0.5, share=0.2)
-    ranker = RankRLS().fit(PER_QUERY.apply(train))
-    assert (ranker.scaling_, ranker.missing_) == (PER_QUERY, 0.5)
-    ranker.fit(raw())
-    assert (ranker.scaling_, ranker.missing_) == (UNSCALED, None)

@@ -101,14 +101,6 @@ def test_labels_may_be_larger_than_lightgbms_table_of_gains():
         LambdaMART(5).fit(one_more)
 
 
-def test_constant_features_keep_their_columns(noisy_data, held_out):
-    wider = RankingData(np.insert(noisy_data.X, 4, 0.5, axis=1), noisy_data.y, noisy_data.qid)
-    ranker = LambdaMART(20).fit(wider)
-    expected = LambdaMART(20).fit(noisy_data)
-    np.testing.assert_array_equal(ranker.predict(np.insert(held_out.X, 4, 9.0, axis=1)), expected.predict(held_out.X))
-    np.testing.assert_array_equal(ranker.support_, np.insert(expected.support_, 4, False))
-
-
 def bag_of(data, queries):
     rows = np.isin(np.searchsorted(data.offsets, np.arange(data.n_documents), side="right") - 1, queries)
     return RankingData(data.X[rows], data.y[rows], data.qid[rows])
@@ -140,11 +132,3 @@ def test_without_validation_data_the_queries_left_out_are_watched(noisy_data):
         left_out = bag_of(noisy_data, np.setdiff1d(teaching, bag))
         quality = [MAP().score(left_out, booster.predict(left_out.X, num_iteration=t)) for t in range(1, 61)]
         assert n_trees == 1 + np.argmax(quality)
-
-
-def test_a_tree_is_shown_all_of_a_few_documents():
-    rng = np.random.default_rng(4)
-    data = RankingData(rng.random((20, 2)), rng.integers(0, 2, 20), np.repeat([0, 1, 2, 3], 5))
-    few = BaggedLambdaMART(n_bags=2, n_trees=200, document_share=0.01, random_state=0).fit(data)
-    all_of_them = BaggedLambdaMART(n_bags=2, n_trees=200, document_share=1.0, random_state=0).fit(data)
-    np.testing.assert_array_equal(few.predict(data.X), all_of_them.predict(data.X))

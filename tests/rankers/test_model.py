@@ -35,7 +35,7 @@ LINEAR = {
 }
 FORESTS = {
     "RankBoost": RankBoost(25),
-    "FRank": FRank(25, n_thresholds=None, reversed_stumps=True),
+    "FRank": FRank(25, n_thresholds=None),
     "no stump": RankBoost(1),
     "LambdaMART": LambdaMART(40),
     "bags": BAGS,

@@ -58,19 +58,3 @@ def test_the_path_of_a_front_is_its_best_small_member(noisy_data, final):
         best = small["error"].idxmin() if final == "train" else small["validation"].idxmax()
         np.testing.assert_array_equal(path.rankers.coefs[k - 1], solver.front_coefs_[best])
         assert np.flatnonzero(path.feature_mask[k - 1]).tolist() == list(front["features"][best])
-
-
-def test_the_path_of_a_front_without_weights_is_trained(noisy_data):
-    from moerank.rankers import RankerAdapter
-
-    solver = MOFSRank(
-        RankerAdapter(DecisionTreeRegressor(max_depth=3, random_state=0)),
-        instance_selection=False,
-        ensemble=False,
-        feature_selection=BUDGET,
-        random_state=1,
-    ).fit(noisy_data)
-    path = solver.path(noisy_data)
-    row = path.feature_mask[-1]
-    assert row.sum() == solver.support_.sum()
-    np.testing.assert_array_equal(path.scores(noisy_data.X)[:, -1], solver.predict(noisy_data.X))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMRanker
 
-from moerank.data import RankingData, fit_scaling, load_digits_fold, load_fold, load_planted_fold, query_level_norm
+from moerank.data import RankingData, fit_scaling, query_level_norm
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import (
     FRank,
@@ -111,9 +111,3 @@ def test_scaled_data_are_not_looked_at():
         warnings.simplefilter("error", ScaleWarning)
         for scaled in (query_level_norm(data), fit_scaling(data, "standard").apply(data), data.declared("query")):
             RankSVM().fit(scaled)
-
-
-def test_the_sets_of_this_package_are_no_cause_of_a_word(letor_folder):
-    sets = [load_digits_fold(1)[0], load_planted_fold(1)[0]]
-    sets += [load_fold(letor_folder / name / "Fold1")[0] for name in ("MQ2008", "OHSUMED")]
-    assert [features_apart(train) for train in sets] == [None] * 4
