@@ -60,10 +60,8 @@ def one_validation(
     """Return the validation data of a `fit`, given in one piece or in three; a ValueError for both ways or a part."""
     if X_val is None and y_val is None and qid_val is None:
         return validation
-    if validation is not None:
-        raise ValueError("give either validation, or X_val, y_val and qid_val, not both")
-    if X_val is None or y_val is None:
-        raise ValueError("X_val and y_val go together: give the validation data and their labels, and qid_val")
+    if validation is not None or X_val is None or y_val is None:
+        raise ValueError("give either validation, or X_val and y_val with their qid_val")
     return X_val, y_val, qid_val
 
 
@@ -177,9 +175,8 @@ def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | No
 
 def _refuse_labels(y: ArrayLike | None, qid: ArrayLike | None) -> None:
     """Raise a ValueError for labels or queries that are given in addition to a RankingData."""
-    for argument, value in (("y", y), ("qid", qid)):
-        if value is not None:
-            raise ValueError(f"{argument} must not be given with a RankingData, which has its own")
+    if y is not None or qid is not None:
+        raise ValueError("y and qid must not be given with a RankingData, which has its own")
 
 
 def _check_names(

@@ -307,24 +307,26 @@ class Model(BaseModel):
         least = self.columns[-1] + 1 if self.columns else 0
         if table.ndim != 2 or table.shape[1] < least:
             raise ValueError(f"X must have the columns of the training data, {least} or more, not shape {table.shape}")
-        for name, column in zip(self.names, self.columns, strict=True):
-            if given is not None and given[column] != name:
-                raise ValueError(f"column {column} of X must be {name!r}, as in training, not {given[column]!r}")
-        own = table[:, np.array(self.columns, np.int64)]
+        columns = np.array(self.columns, np.int64)
+        if given is not None and (named := [given[column] for column in self.columns]) != list(self.names):
+            name, other, column = next(
+                row for row in zip(self.names, named, self.columns, strict=True) if row[0] != row[1]
+            )
+            raise ValueError(f"column {column} of X must be {name!r}, as in training, not {other!r}")
+        own = table[:, columns]
         if self.missing is not None and not isinstance(self.missing, str):
             own[np.isnan(own)] = self.missing
         if isinstance(self.scaling, FittedScaling):
             own = self.scaling.table(own)
-        for position, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
-            values = own[:, position]
-            if not np.isfinite(values).all():
-                row = np.flatnonzero(~np.isfinite(values))[0]
-                rule = f" by the rule {self.missing!r} of the training data" if isinstance(self.missing, str) else ""
-                raise ValueError(
-                    f"X[{row}, {column}] ({name}) is {values[row]}; replace missing values before ranking{rule}"
-                )
+        if not (finite := np.isfinite(own)).all():
+            row, position = np.argwhere(~finite)[0]
+            rule = f" by the rule {self.missing!r} of the training data" if isinstance(self.missing, str) else ""
+            raise ValueError(
+                f"X[{row}, {self.columns[position]}] ({self.names[position]}) is {own[row, position]}; replace missing "
+                f"values before ranking{rule}"
+            )
         completed = np.array(table, order="C")
-        completed[:, np.array(self.columns, np.int64)] = own
+        completed[:, columns] = own
         return completed
 
     def to_json(self, **provenance: object) -> str:

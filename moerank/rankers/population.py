@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -237,8 +237,7 @@ def train_population(
     For a backend whose ``fit_population`` has no argument `unit`, the pairs among the documents, or of the queries, are
     listed; a ValueError refuses too many.
 
-    Raises a TypeError if the backend returns neither an array nor an object with a method ``scores``, and a ValueError
-    for weights of a wrong shape.
+    Raises a ValueError if the backend returns neither weights of the right shape nor an object with a method ``scores``.
     """
     every = pair_mask is not None and pair_mask.ndim == 1 and pair_mask.all()
     masks = {"pair_mask": None if every else pair_mask, "feature_mask": feature_mask}
@@ -251,22 +250,17 @@ def train_population(
     result = backend.fit_population(train, **given)
     if isinstance(result, LinearPopulation | FittedPopulation):
         return result
-    name = type(backend).__name__
-    if not isinstance(result, np.ndarray):
-        if callable(getattr(result, "scores", None)):
-            return batch_of(result, size, train.n_features)
-        raise TypeError(
-            f"{name}.fit_population must return an array of weights or an object with a method scores(X), not "
-            f"{type(result).__name__}"
-        )
-    if result.shape != (size, train.n_features):
+    if callable(getattr(result, "scores", None)):
+        return batch_of(cast(Scorer, result), size, train.n_features)
+    if np.shape(result) != (size, train.n_features):
         raise ValueError(
-            f"{name}.fit_population must return weights of shape ({size}, {train.n_features}), not {result.shape}"
+            f"{type(backend).__name__}.fit_population must return weights of shape ({size}, {train.n_features}), or an "
+            f"object with a method scores(X), not {type(result).__name__} of shape {np.shape(result)}"
         )
     # Features of 10²⁵ overflow in the squares of a solver: such a ranker scores every document alike.
-    finite = np.isfinite(result).all(axis=1, keepdims=True)
-    W = result if finite.all() else np.where(finite, result, 0.0)
-    return LinearPopulation(np.ascontiguousarray(W, dtype=np.float64))
+    W = np.ascontiguousarray(result, np.float64)
+    finite = np.isfinite(W).all(axis=1, keepdims=True)
+    return LinearPopulation(W if finite.all() else np.where(finite, W, 0.0))
 
 
 def _pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
