@@ -46,7 +46,10 @@ def as_ranking_data(
         _refuse_labels(y, qid)
         data = X
     elif y is None:
-        raise ValueError("y is missing: a ranker requires y to be passed, the relevance labels, one per row of X")
+        raise ValueError(
+            "y is missing: give the relevance labels, one per row of X (a ranker requires y to be passed, but the target "
+            "y is None)"
+        )
     else:
         data = RankingData(X, y, qid, name=name)
     data.require_pairs()

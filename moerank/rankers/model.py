@@ -308,11 +308,9 @@ class Model(BaseModel):
         if table.ndim != 2 or table.shape[1] < least:
             raise ValueError(f"X must have the columns of the training data, {least} or more, not shape {table.shape}")
         columns = np.array(self.columns, np.int64)
-        if given is not None and (named := [given[column] for column in self.columns]) != list(self.names):
-            name, other, column = next(
-                row for row in zip(self.names, named, self.columns, strict=True) if row[0] != row[1]
-            )
-            raise ValueError(f"column {column} of X must be {name!r}, as in training, not {other!r}")
+        for name, column in zip(self.names, self.columns, strict=True):
+            if given is not None and given[column] != name:
+                raise ValueError(f"column {column} of X must be {name!r}, as in training, not {given[column]!r}")
         own = table[:, columns]
         if self.missing is not None and not isinstance(self.missing, str):
             own[np.isnan(own)] = self.missing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -237,7 +237,7 @@ def train_population(
     For a backend whose ``fit_population`` has no argument `unit`, the pairs among the documents, or of the queries, are
     listed; a ValueError refuses too many.
 
-    Raises a ValueError if the backend returns neither weights of the right shape nor an object with a method ``scores``.
+    Raises a ValueError if the backend returns neither weights of the right shape nor an object with ``scores``.
     """
     every = pair_mask is not None and pair_mask.ndim == 1 and pair_mask.all()
     masks = {"pair_mask": None if every else pair_mask, "feature_mask": feature_mask}
@@ -247,11 +247,11 @@ def train_population(
     if unit != "pair" and "pair_mask" in given:
         counts = "unit" in signature(backend.fit_population).parameters
         given |= {"unit": unit} if counts else {"pair_mask": _pairs_of_units(train, given["pair_mask"], unit)}
-    result = backend.fit_population(train, **given)
+    result: Any = backend.fit_population(train, **given)
     if isinstance(result, LinearPopulation | FittedPopulation):
         return result
     if callable(getattr(result, "scores", None)):
-        return batch_of(cast(Scorer, result), size, train.n_features)
+        return batch_of(result, size, train.n_features)
     if np.shape(result) != (size, train.n_features):
         raise ValueError(
             f"{type(backend).__name__}.fit_population must return weights of shape ({size}, {train.n_features}), or an "
