@@ -47,8 +47,8 @@ def as_ranking_data(
         data = X
     elif y is None:
         raise ValueError(
-            "y is missing: give the relevance labels, one per row of X (a ranker requires y to be passed, but the target "
-            "y is None)"
+            "y is missing: give the relevance labels, one per row of X (a ranker requires y to be passed, but the "
+            "target y is None)"
         )
     else:
         data = RankingData(X, y, qid, name=name)
