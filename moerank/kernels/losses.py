@@ -196,15 +196,15 @@ def split_weight(pairs: PairGroups, weights: Vector, above: Mask) -> tuple[float
 
 @kernel
 def best_stump(
-    bins: NDArray[np.int32], n_thresholds: Integers, potentials: Vector, total: float, reversed_too: bool
+    bins: NDArray[np.int32], n_thresholds: Integers, potentials: Vector, total: float
 ) -> tuple[int, int, float]:
-    """Return feature, threshold and r of the stump with the largest r, or the largest |r| with `reversed_too`.
+    """Return feature, threshold and r of the stump with the largest r.
 
     `bins` (n_features, n_documents) counts the thresholds below each value, and `total` is the weight of all pairs.
     Of equal stumps the first feature is taken, then the lowest threshold. O(n_documents · n_features + Σ n_thresholds).
     """
     feature, threshold = 0, 0
-    best = largest = 0.0
+    best = 0.0
     sums = np.empty(n_thresholds.max() + 1)
     for f in range(len(bins)):
         sums[: n_thresholds[f] + 1] = 0.0
@@ -214,9 +214,8 @@ def best_stump(
             sums[b - 1] += sums[b]
         for b in range(n_thresholds[f]):
             r = sums[b + 1]
-            gain = abs(r) if reversed_too else r
-            if gain > largest + TIE * total:
-                feature, threshold, best, largest = f, b, r, gain
+            if r > best + TIE * total:
+                feature, threshold, best = f, b, r
     return feature, threshold, best
 
 

@@ -6,10 +6,10 @@ No individual depends on its company.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,9 @@ from moerank.training.pair_loss import (
     Penalties,
     Target,
 )
-from moerank.training.pair_moments import PairMoments
-from moerank.training.smooth import EXACT_STEPS, Expanded, dense_newton, solve_positive_definite
+from moerank.training.pair_moments import PairMoments, solve_positive_definite
+
+MAX_HALVINGS, EXACT_STEPS = 29, 500
 
 Element = TypeVar("Element", bound=np.generic)
 
@@ -82,6 +83,40 @@ def lane_groups(n_individuals: int, precision: FloatType) -> Iterator[LaneGroup]
 
 
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
+
+
+class Expanded(NamedTuple):
+    """Value, gradient (n,) and positive definite (generalised) Hessian (n, n) of a function at a point."""
+
+    value: float
+    gradient: Matrix
+    hessian: Matrix
+
+
+def dense_newton(expand: Callable[[Matrix], Expanded], start: Matrix, tolerance: float) -> tuple[Matrix, Expanded]:
+    """Minimise a smooth convex function by Newton steps, each halved until the function falls.
+
+    `expand` returns the function at a point (n,), which `dense_newton` returns with the last point. It ends when the
+    squared Newton decrement gᵀH⁻¹g, twice the decrease that the quadratic model promises, is at most the share
+    `tolerance` of the value, which is positive; when no step lowers the value; or after 500 steps. O(n³) per step.
+
+    >>> def expand(w):  # eʷ + e⁻ʷ
+    ...     return Expanded(2.0 * np.cosh(w[0]), 2.0 * np.sinh(w), np.diag(2.0 * np.cosh(w)))
+    >>> dense_newton(expand, np.array([3.0]), tolerance=1e-12)[0].round(6).tolist()
+    [0.0]
+    """
+    w, at = start, expand(start)
+    for _ in range(EXACT_STEPS):
+        step: Matrix = -solve_positive_definite(at.hessian, at.gradient)
+        if -product(at.gradient, step) <= tolerance * at.value:
+            break
+        lengths = 0.5 ** np.arange(MAX_HALVINGS + 1)
+        candidates = ((w + length * step, expand(w + length * step)) for length in lengths)
+        lower = next((candidate for candidate in candidates if candidate[1].value < at.value), None)
+        if lower is None:
+            break
+        w, at = lower
+    return w, at
 
 
 class ListedPairs:
@@ -144,9 +179,8 @@ class ListedPairs:
         squared = PairModel(loss, C, B, rhs, solve_positive_definite(B, rhs))
         if not loss.one_sided:
             return squared
-        end = dense_newton(lambda w: self.expand(w, C, loss), squared.w, 2.0 * EXACT_TOLERANCE)
-        hessian = end.at.hessian
-        return PairModel(loss, C, hessian, product(hessian, end.w) - end.at.gradient, end.w)
+        w, at = dense_newton(lambda w: self.expand(w, C, loss), squared.w, 2.0 * EXACT_TOLERANCE)
+        return PairModel(loss, C, at.hessian, product(at.hessian, w) - at.gradient, w)
 
     def expand(self, w: Matrix, C: float, loss: PairLoss) -> Expanded:
         """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`, with its gradient and its Hessian."""
