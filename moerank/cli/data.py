@@ -222,7 +222,7 @@ def ingest_command(
 
 
 def convert_command(
-    file: Annotated[Path, typer.Argument(help="A LETOR file: plain, .gz or .xz.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help="A LETOR file, plain or .gz.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="Parquet file to write.")],
 ) -> None:
     """Write a LETOR file as Parquet, which is read several times as fast.

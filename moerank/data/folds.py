@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Array, Integers
 from moerank.checks import check_at_least, check_room, check_share
 from moerank.data.ranking_data import RankingData
-from moerank.data.read import COMPRESSIONS, check_folder, names_in
+from moerank.data.read import check_folder, names_in
 from moerank.data.read.letor import read_letor
 from moerank.data.scaling import MissingRule, check_missing_rule
 
@@ -59,7 +59,7 @@ def load_fold(
     ----------
     directory : path-like
         The folder with ``train.txt``, ``vali.txt`` and ``test.txt`` (or ``trainingset.txt``, ``validationset.txt``
-        and ``testset.txt``), each plain or with ``.gz`` or ``.xz`` appended, in letters of any size. The first found
+        and ``testset.txt``), each plain or with ``.gz`` appended, in letters of any size. The first found
         in this order is read; else the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
     missing, dtype
         As in `load_letor`.
@@ -122,17 +122,16 @@ def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
     files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
     paths = []
     for part, (names, ends) in _NAMES.items():
-        spelt = [name + end for name in names for end in ("", *COMPRESSIONS)]
+        spelt = [name + end for name in names for end in ("", ".gz")]
         named = [file for name in spelt for file in files if file.name.lower() == name]
         named.sort(key=lambda file: (spelt.index(file.name.lower()), file.name not in spelt))
-        endings = tuple(end + compression for end in ends for compression in ("", *COMPRESSIONS))
-        ended = [file for file in files if file.name.lower().endswith(endings)]
+        ended = [file for file in files if file.name.lower().removesuffix(".gz").endswith(ends)]
         if not named and len(ended) > 1:
             listed = ", ".join(file.name for file in ended)
             raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
         if not named and not ended and not (drawn and part == "validation"):
             raise FileNotFoundError(
-                f"{folder}: no {part} part; looked for {' and '.join(names)} (also .gz and .xz, and in capital "
+                f"{folder}: no {part} part; looked for {' and '.join(names)} (also .gz, and in capital "
                 f"letters) and for one file *{ends[0]}, and found {names_in(folder)}"
                 f"{_DRAWN if part == 'validation' else ''}"
             )

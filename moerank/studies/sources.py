@@ -286,7 +286,7 @@ class FileData(DataSection):
 
     def _is_fold(self, folder: Path) -> bool:
         return folder.is_dir() and any(
-            re.search(r"^train|\.train(\.txt)?(\.gz|\.xz)?$", path.name.lower()) and path.is_file()
+            re.search(r"^train|\.train(\.txt)?(\.gz)?$", path.name.lower()) and path.is_file()
             for path in folder.iterdir()
         )
 

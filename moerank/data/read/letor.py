@@ -22,7 +22,7 @@ from moerank.arrays import Floats, Integers
 from moerank.checks import check_room
 from moerank.data.ranking_data import RankingData
 from moerank.data.read import (
-    COMPRESSIONS,
+    LONGEST_LINE,
     MISSING_REMEDY,
     Documents,
     as_precision,
@@ -40,9 +40,6 @@ from moerank.kernels.letor_text import read_lines
 CHUNK = 2**22
 """Bytes that are read at once: few enough for the caches, enough for the interpreter not to matter."""
 
-LONGEST_LINE = 2**26
-"""Most bytes of a line; a longer one is no text, and must not fill the memory."""
-
 LARGEST_FEATURE = 10_000
 """The largest feature number a file may hold unless `n_features` allows more: a misprint must not fill the memory."""
 
@@ -55,7 +52,7 @@ def load_letor(
     dtype: DTypeLike = np.float64,
     name: str | None = None,
 ) -> RankingData:
-    r"""Read a LETOR or svmlight file with query ids: plain, ``.gz`` or ``.xz``.
+    r"""Read a LETOR or svmlight file with query ids, plain or ``.gz``.
 
     Features a line does not list are 0. Lines end in LF, CRLF or CR; what follows a ``#`` is a comment; blank lines
     and lines of comment alone are skipped.
@@ -326,7 +323,7 @@ def _line_ends(text: bytes) -> int:
 
 def _find_query_file(path: Path) -> Path | None:
     """Return the file with the counts of `path`, see `load_letor`; None if there is none."""
-    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     # For another ending only the whole name counts, as x.train and x.test would share the others.
     stems = [plain.name, plain.stem] if plain.suffix.lower() == ".txt" else [plain.name]
     candidates = [path.with_name(stem + ending) for stem in stems for ending in (".query", ".group")]

@@ -5,23 +5,21 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import DTypeLike
 
@@ -37,9 +35,8 @@ from moerank.data.read import (
     joined,
     names_in,
     quoted,
-    report_offset,
     report_reading,
-    unpacked,
+    text_lines,
     zeros,
 )
 from moerank.data.scaling import MissingRule, check_missing_rule
@@ -63,7 +60,7 @@ MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "
 SEPARATORS = ",;\t"
 
 BLOCK = 2**22
-"""Bytes of a CSV file, and values of a Parquet file, that are read together; a row of CSV may not be longer."""
+"""Values that are read together."""
 
 BUFFER = 2**16
 """Bytes of each column of a Parquet file that are read ahead: a group of rows may be as large as the file."""
@@ -96,7 +93,7 @@ class WrongRowError(ValueError):
     """A row of a table that cannot be used, counted from 0, and the reason."""
 
     def __init__(self, row: int, reason: str) -> None:
-        super().__init__(f"row {row + 1:,}: {reason}")
+        super().__init__(reason)
         self.row, self.reason = row, reason
 
 
@@ -119,8 +116,8 @@ class Reader:
     roles : callable, optional
         ``roles(path)`` returns the columns that are ``label``, ``query``, ``document`` and ``features``, if the file
         tells them.
-    explain : callable, optional
-        ``explain(path, columns, error)`` raises a ValueError that names the line of the first wrong value.
+    line_of : callable, optional
+        ``line_of(path, columns, row)`` returns the line of a row, counted from 0, for messages.
     """
 
     read: Callable[..., Any]
@@ -128,7 +125,7 @@ class Reader:
     compressions: tuple[str, ...] = ()
     textual: bool = False
     roles: Callable[[Path], Mapping[str, Any]] | None = None
-    explain: Callable[[Path, Columns, Exception], None] | None = None
+    line_of: Callable[[Path, Sequence[str], int], int] | None = None
 
     def roles_in(self, path: Path) -> Mapping[str, Any]:
         """Return the columns by their roles, as far as a file tells them."""
@@ -320,11 +317,11 @@ def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -
     report_reading(path, 0.0)
     try:
         documents = _read(path, reader.batches(path, columns.all, columns.texts), columns, as_precision(dtype), nulls)
-    except (WrongRowError, pa.ArrowException) as error:
-        if reader.explain:
-            reader.explain(path, columns, error)
-        reason = f", {error}" if isinstance(error, WrongRowError) else f": cannot be read ({error})"
-        raise ValueError(f"{path}{reason}") from None
+    except WrongRowError as error:
+        line = f"line {reader.line_of(path, columns.all, error.row)}" if reader.line_of else f"row {error.row + 1:,}"
+        raise ValueError(f"{path}, {line}: {error.reason}") from None
+    except pa.ArrowException as error:
+        raise ValueError(f"{path}: cannot be read ({error})") from None
     report_reading(path, 1.0)
     return documents
 
@@ -559,113 +556,70 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch
             raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {n_read:,}")
 
 
-@contextmanager
-def _opened_csv(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Yield the text of a CSV file, and its bytes as they are stored; refuse what is none in a sentence."""
+def csv_rows(
+    path: Path, lines: Iterable[tuple[int, str]], separator: str, before: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the fields of each row that is not blank: the header, and rows with as many fields.
+
+    A row with other fields is a ValueError. There are lines `before` those that are given.
+    """
+    rows = csv.reader((line for _, line in lines), delimiter=separator, strict=True)
+    width = 0
     try:
-        with open_regular(path) as stored, unpacked(path, stored) as file:
-            yield file, stored
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: not a text in UTF-8; write it anew in this encoding") from None
-    except csv.Error as error:
-        raise ValueError(f"{path}: not a CSV file: {error}") from None
-
-
-@contextmanager
-def _csv_lines(path: Path) -> Iterator[TextIOWrapper]:
-    """Yield the lines of a CSV file as `csv` reads them."""
-    with _opened_csv(path) as (file, _):
-        lines = TextIOWrapper(file, "utf-8-sig", newline="")
-        try:
-            yield lines
-        finally:
-            lines.detach()
-
-
-def _csv_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line and the fields of each row that is not blank, the header first."""
-    with _csv_lines(path) as lines:
-        rows = csv.reader(lines, delimiter=separator, strict=True)
         for fields in rows:
-            if fields and (len(fields) > 1 or not fields[0] or fields[0].strip(" \t")):
-                yield rows.line_num, fields
+            if not fields or (len(fields) == 1 and fields[0] and not fields[0].strip(" \t")):
+                continue
+            width = width or len(fields)
+            if len(fields) != width:
+                named = f"{len(fields)} fields, but the header names {width} columns"
+                raise ValueError(f"{path}, line {before + rows.line_num}: {named}; quote fields with separators")
+            yield before + rows.line_num, fields
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {before + rows.line_num}: not a CSV file: {error}") from None
 
 
-def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
+def header_of(line: str, needed: Sequence[str] = ()) -> tuple[list[str], str]:
     """Return the names of the columns and the separator: that with all needed names, else with the most names."""
-    with _csv_lines(path) as lines:
-        first = next(lines, "")
-    headers = {sign: next(csv.reader([first], delimiter=sign), []) for sign in SEPARATORS}
+    headers = {sign: next(csv.reader([line], delimiter=sign), []) for sign in SEPARATORS}
     separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
-    if not any(headers[separator]):
-        raise ValueError(f"{path}: the first line must be a header with the names of all columns")
     return headers[separator], separator
 
 
-def _read_csv(path: Path, columns: Sequence[str], texts: Iterable[str]) -> Iterator[pa.RecordBatch]:
+def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
+    """Return the names of the columns and the separator of a CSV file."""
+    header, separator = header_of(next(text_lines(path), (0, ""))[1], needed)
+    if not any(header) or all(map(_NUMBER.fullmatch, header)):
+        raise ValueError(f"{path}: the first line must be a header with the names of all columns")
+    return header, separator
+
+
+def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Iterator[pa.RecordBatch]:
     """Yield some columns block by block, as numbers or as texts; null is a missing number."""
     names, separator = _csv_header(path, columns)
-    quoted = _has_quotes(path)
-    kinds = dict.fromkeys(columns, pa.float64()) | dict.fromkeys(texts, pa.string())
-    size = max(BLOCK, 32 * len("".join(names)))  # in which some rows fit
-    with (
-        _opened_csv(path) as (file, stored),
-        pa.csv.open_csv(
-            pa.PythonFile(file, mode="r"),
-            read_options=pa.csv.ReadOptions(column_names=names, skip_rows=1, block_size=size),
-            parse_options=pa.csv.ParseOptions(
-                delimiter=separator, newlines_in_values=True, invalid_row_handler=_skip_blank
-            ),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=kinds, include_columns=list(columns), null_values=MISSING, strings_can_be_null=False
-            ),
-        ) as reader,
-    ):
-        for batch in reader:
-            yield batch
-            report_offset(path, stored)
-    if quoted:  # pyarrow takes a text after a quote, and a quote that does not end
-        for _ in _csv_rows(path, separator):
-            pass
-
-
-def _has_quotes(path: Path) -> bool:
-    """Whether quotes stand in a CSV file; refuse bytes that are no UTF-8, and zero bytes."""
-    has_quotes, decoder = False, codecs.getincrementaldecoder("utf-8")()
-    with _opened_csv(path) as (file, _):
-        while block := file.read(BLOCK):
-            decoder.decode(block)
-            has_quotes = has_quotes or b'"' in block
-            if b"\0" in block:
-                raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
-        decoder.decode(b"", final=True)
-    return has_quotes
-
-
-def _skip_blank(row: pa.csv.InvalidRow) -> str:
-    """Skip a row of blanks; refuse any other with too many or too few fields."""
-    return "skip" if row.actual_columns == 1 and not row.text.strip(" \t") else "error"
-
-
-def _explain_csv(path: Path, columns: Columns, error: Exception) -> None:
-    """Raise a ValueError with the line of the first row that is wrong."""
-    names, separator = _csv_header(path, columns.all)
     index = {name: number for number, name in enumerate(names)}
-    numeric = [name for name in columns.all if name not in columns.texts]
-    rows = _csv_rows(path, separator)
+    numeric = [name for name in columns if name not in texts]
+    indices = [index[name] for name in numeric]
+    rows = csv_rows(path, text_lines(path), separator)
     next(rows)
-    for row, (line, fields) in enumerate(rows):
-        where = f"{path}, line {line}: "
-        if len(fields) != len(names):
-            named = f"but the header names {len(names)} columns"
-            raise ValueError(f"{where}{len(fields)} fields, {named}; quote fields that hold the separator")
-        for name in numeric:
-            text = fields[index[name]]
-            if text not in MISSING and not _NUMBER.fullmatch(text):
-                remedy = f"{REMEDIES[kind_of(text)]}, {LEFT_OUT}" if name in columns.features else REMEDIES["texts"]
-                raise ValueError(f"{where}the value {quoted(text)} of {name!r} is not a number; {remedy}")
-        if isinstance(error, WrongRowError) and row == error.row:
-            raise ValueError(where + error.reason)
+    while block := list(islice(rows, max(1, BLOCK // (32 * len(names))))):  # cells are larger than numbers
+        cells = pa.array([fields[at] for _, fields in block for at in indices], pa.string())
+        missing = pc.is_in(cells, pa.array(MISSING))
+        right = pc.or_(missing, pc.match_substring_regex(cells, f"^(?:{_NUMBER.pattern})$"))
+        if (wrong := pc.index(right, False).as_py()) >= 0:
+            row, column = divmod(wrong, len(numeric))
+            text, where = cells[wrong].as_py(), f"{path}, line {block[row][0]}"
+            remedy = f"{REMEDIES[kind_of(text)]}, {LEFT_OUT}"
+            raise ValueError(f"{where}: the value {quoted(text)} of {numeric[column]!r} is not a number; {remedy}")
+        numbers = pc.if_else(missing, None, pc.utf8_trim(cells, " \t")).cast(pa.float64())
+        batch = {name: [fields[index[name]] for _, fields in block] for name in texts}
+        batch |= {name: numbers[column :: len(numeric)] for column, name in enumerate(numeric)}
+        yield pa.RecordBatch.from_pydict(batch)
+
+
+def _csv_line(path: Path, columns: Sequence[str], row: int) -> int:
+    """Return the line on which a row ends."""
+    rows = csv_rows(path, text_lines(path), _csv_header(path, columns)[1])
+    return next(islice(rows, row + 1, None))[0]
 
 
 _NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
@@ -687,7 +641,7 @@ REMEDIES = {
     "texts": "make numbers of it",
 }
 
-LEFT_OUT = "or leave the column out: --exclude, exclude= in Python, or exclude = in [data] of a problem file"
+LEFT_OUT = "or leave a feature out: --exclude, exclude= in Python, or exclude = in [data] of a problem file"
 
 
 def kind_of(*texts: str) -> str:
@@ -701,7 +655,7 @@ _CSV = Reader(
     lambda path, needed: _csv_header(path, needed)[0],
     compressions=(".gz",),
     textual=True,
-    explain=_explain_csv,
+    line_of=_csv_line,
 )
 
 READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".tsv": replace(_CSV, compressions=())}
