@@ -383,10 +383,6 @@ class RankingData:
             _of_labels={},
         )
 
-    def with_labels(self, y: ArrayLike) -> Self:
-        """Return the same documents with other relevance labels y (n_documents,); raises as the class does."""
-        return self._changed(y=inputs.checked_labels(y, self.n_documents, self.name), _of_labels={})
-
     def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
         """Return the same documents, whose features cost `costs`; see `FeatureCosts`.
 

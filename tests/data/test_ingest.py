@@ -266,9 +266,6 @@ def test_largest_numbers(make):
 def test_files_that_are_there(make, tmp_path):
     done = make(PLUGIN)
     log, judged = tmp_path / "log.jsonl", tmp_path / "judgments.csv"
-    (tmp_path / "features.toml").write_text("mine")
-    assert f"kept {tmp_path / 'features.toml'}" in make(PLUGIN).lines
-    assert (tmp_path / "features.toml").read_text() == "mine"
     with pytest.raises(FileExistsError, match="replace it with --force"):
         ingest(log, done.table, judgments=judged)
     with pytest.raises(ValueError, match="the table is a Parquet file; write --out"):

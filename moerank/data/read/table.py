@@ -588,7 +588,7 @@ def header_of(line: str, needed: Sequence[str] = ()) -> tuple[list[str], str]:
 def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
     """Return the names of the columns and the separator of a CSV file."""
     header, separator = header_of(next(text_lines(path), (0, ""))[1], needed)
-    if not any(header) or all(map(_NUMBER.fullmatch, header)):
+    if not any(header) or all(map(NUMBER.fullmatch, header)):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns")
     return header, separator
 
@@ -604,7 +604,7 @@ def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Ite
     while block := list(islice(rows, max(1, BLOCK // (32 * len(names))))):  # cells are larger than numbers
         cells = pa.array([fields[at] for _, fields in block for at in indices], pa.string())
         missing = pc.is_in(cells, pa.array(MISSING))
-        right = pc.or_(missing, pc.match_substring_regex(cells, f"^(?:{_NUMBER.pattern})$"))
+        right = pc.or_(missing, pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$"))
         if (wrong := pc.index(right, False).as_py()) >= 0:
             row, column = divmod(wrong, len(numeric))
             text, where = cells[wrong].as_py(), f"{path}, line {block[row][0]}"
@@ -622,10 +622,10 @@ def _csv_line(path: Path, columns: Sequence[str], row: int) -> int:
     return next(islice(rows, row + 1, None))[0]
 
 
-_NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
+NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
 
 KINDS = {
-    "numbers": _NUMBER,
+    "numbers": NUMBER,
     "decimal commas": re.compile(r"[ \t]*[+-]?[0-9]*,[0-9]+[ \t]*"),
     "switches": re.compile(r"(?i)[ \t]*(?:true|false|yes|no)[ \t]*"),
     "dates": re.compile(r"[ \t]*[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[ \t]*[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}.*"),
