@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from pathlib import Path
 from time import monotonic
 from typing import Self
 
@@ -23,11 +22,7 @@ from rich.progress import (
 )
 
 from moerank.cli.messages import is_quiet, printable, remark
-from moerank.data.read import reading_progress
 from moerank.studies.study import Cell
-
-SLOW_READING = 2.0
-"""Seconds that reading a file may take before its progress is shown."""
 
 
 def _text(name: str) -> TextColumn:
@@ -101,7 +96,7 @@ class CellProgress(_Bars):
 class StageProgress(_Bars):
     """Progress of the stages of a run: a bar each on a terminal, else a line at the end of each.
 
-    It is called as ``progress(stage, fraction, text)`` inside a ``with``. Slow reading of a file is a stage, too.
+    It is called as ``progress(stage, fraction, text)`` inside a ``with``.
     """
 
     def __init__(self) -> None:
@@ -110,8 +105,6 @@ class StageProgress(_Bars):
         self._tasks: dict[str, TaskID] = {}
         self._stage = self._shown = ""
         self._begin = monotonic()
-        self._reading: dict[Path, float] = {}
-        self._listening = reading_progress(self._read)
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
@@ -130,22 +123,8 @@ class StageProgress(_Bars):
             self._line(f"{self._stage.replace('_', ' ')}: {self._shown} ({monotonic() - self._begin:.1f} s)")
             self._stage = ""
 
-    def _read(self, path: Path, share: float) -> None:
-        """Show the progress of reading a file if it takes longer than `SLOW_READING`."""
-        begin = self._reading.setdefault(path, monotonic())
-        if monotonic() - begin > SLOW_READING:
-            self(f"reading {path.name}", share, f"{share:.0%}")
-            self._begin = begin
-        if share >= 1.0:
-            del self._reading[path]
-
-    def __enter__(self) -> Self:
-        self._listening.__enter__()
-        return super().__enter__()
-
     def __exit__(self, *exception: object) -> None:
         super().__exit__(*exception)
-        self._listening.__exit__(None, None, None)
         self._end_stage()
 
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, unknown
-from moerank.data.read import report_reading, text_lines
+from moerank.data.read import text_lines
 from moerank.data.read.table import MOST_LABEL, NUMBER, csv_rows, header_of, write_table
 from moerank.data.trec import qrels_lines
 from moerank.files import Json, read_json
@@ -193,7 +193,6 @@ class _Log:
                     raise ValueError(f"{path}, line {line}: not a response of a search engine ({error!r})") from None
                 except (ValueError, OverflowError) as error:
                     raise ValueError(f"{path}, line {line}: {error}") from None
-            report_reading(path, 1.0)
         if not self.names:
             raise ValueError(f"{self.paths[0]}: no response has a hit with features")
         for name in self.exclude - self.seen:

@@ -3,7 +3,6 @@ import re
 import pytest
 
 from moerank.cli.progress import CellProgress, StageProgress
-from moerank.data.read import report_reading
 from moerank.studies.solver import Solver
 from moerank.studies.study import Cell
 
@@ -86,18 +85,6 @@ def test_on_a_terminal_each_stage_has_a_bar_also_where_there_is_little_room(bars
             lines = bars(progress)
         assert [line.split()[:2] for line in lines[-2:]] == [["instance", "selection"], ["feature", "selection"]]
         assert all(len(line) <= width for line in lines)
-
-
-def test_a_file_that_takes_long_to_read_is_a_stage(tmp_path, clock, capsys):
-    with StageProgress() as progress:
-        for path, step in ((tmp_path / "short.txt", 0.5), (tmp_path / "long.txt", 2.5)):
-            for share in (0.0, 0.5, 1.0):
-                report_reading(path, share)
-                clock.now += step
-        progress("feature_selection", 1.0, "generation 3")
-    report_reading(tmp_path / "other.txt", 1.0)
-    said = capsys.readouterr().err.splitlines()
-    assert said == ["reading long.txt: 100% (7.5 s)", "feature selection: generation 3 (0.0 s)"]
 
 
 LABEL = "fsmrank[lambda1=0.1]"

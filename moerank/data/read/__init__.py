@@ -1,14 +1,12 @@
-"""What all readers of files share: opening, progress, and documents as they are read."""
+"""What all readers of files share: opening, lines of texts, and documents as they are read."""
 
 from __future__ import annotations
 
 import gzip
 import mmap
-import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -110,37 +108,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
                 text = line.decode("utf-8" if number else "utf-8-sig")
             except UnicodeDecodeError:
                 raise ValueError(f"{where}: not a text in UTF-8; write the file anew in this encoding") from None
-            for number, part in enumerate(StringIO(text, newline="") if "\r" in text else (text,), start=number + 1):
+            for part in StringIO(text, newline="") if "\r" in text else (text,):
+                number += 1
                 yield number, part
-            if number % 1024 == 0:
-                report_offset(path, stored)
-
-
-Listener = Callable[[Path, float], None]
-"""``listener(path, share)``: the share of a file that has been read, from 0 to 1; the last call says 1."""
-
-_listener: ContextVar[Listener] = ContextVar("listener", default=lambda path, share: None)
-
-
-@contextmanager
-def reading_progress(listener: Listener) -> Iterator[None]:
-    """Tell `listener` how far files have been read, inside this ``with`` and in this thread."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
-
-
-def report_reading(path: Path, share: float) -> None:
-    """Say that a share of a file, from 0 to 1, has been read; takes no time if nobody listens."""
-    _listener.get()(path, share)
-
-
-def report_offset(path: Path, stored: BinaryIO) -> None:
-    """Say how far an open file has been read, by the offset of its descriptor; nothing if it is a pipe."""
-    if n_bytes := os.fstat(stored.fileno()).st_size:
-        report_reading(path, min(os.lseek(stored.fileno(), 0, os.SEEK_CUR) / n_bytes, 0.999))
 
 
 def shortened(text: str | bytes, length: int = 30) -> str:

@@ -28,8 +28,6 @@ from moerank.data.read import (
     as_precision,
     joined,
     quoted,
-    report_offset,
-    report_reading,
     shortened,
     unpacked,
     zeros,
@@ -125,12 +123,9 @@ def read_letor(
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
     counts_file = _find_query_file(path)
     parser = _Parser(path, precision, n_features or 0, n_features or LARGEST_FEATURE, nulls, counts_file)
-    report_reading(path, 0.0)
     with path.open("rb", buffering=0) as stored, unpacked(path, stored) as file:
         for text, end in parser.pieces(file):
             parser.read(text, end)
-            report_offset(path, stored)
-    report_reading(path, 1.0)
     documents = parser.documents()
     for what, n in zip(("the file holds no document", "no line lists a feature"), documents.X.shape, strict=True):
         if n == 0:

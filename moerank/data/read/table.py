@@ -25,7 +25,7 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import check_room, unknown
-from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
+from moerank.data.inputs import LARGEST_EXACT, arrow_numbers, listed
 from moerank.data.ranking_data import RankingData
 from moerank.data.read import (
     MISSING_REMEDY,
@@ -35,7 +35,6 @@ from moerank.data.read import (
     joined,
     names_in,
     quoted,
-    report_reading,
     text_lines,
     zeros,
 )
@@ -235,12 +234,11 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> tuple[
     roles = {name: value for name, value in options.items() if name not in others}
     first = table_columns(paths[0], **roles)
     for path in paths[1:] if not first.given else ():
-        expected = set(first.all)
-        present = set(_table_reader(path).names(path, first.all))
-        for here, there, names in (("lacks", "has", expected - present), ("has", "lacks", present - expected)):
-            if names:
-                what = f"the column {min(names)!r}, which {paths[0].name} {there}"
-                raise ValueError(f"{path} {here} {what}; list the columns that are features")
+        expected, present = set(first.all), set(_table_reader(path).names(path, first.all))
+        if different := expected ^ present:
+            here, there = ("lacks", "has") if min(different) in expected else ("has", "lacks")
+            what = f"the column {min(different)!r}, which {paths[0].name} {there}"
+            raise ValueError(f"{path} {here} {what}; list the columns that are features")
     roles = roles | {"label": first.label, "query": first.query, "features": first.features, "exclude": ()}
     train, vali, test = (load_table(path, **roles, **others) for path in paths)
     return train, vali, test
@@ -258,9 +256,6 @@ def table_columns(
     """Return the columns that are read: those given, else those that the file tells, and all others as features."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
-    for argument, given in (("features", features), ("exclude", exclude)):
-        if isinstance(given, str):
-            raise ValueError(f"{argument} must be a list of names of columns, not the text {given!r}")
     reader = _table_reader(path)
     stored = reader.roles_in(path)
     options = {"label": label, "query": query, "document": None, **further}
@@ -268,53 +263,40 @@ def table_columns(
     for role in ("label", "query"):
         if role not in roles:
             raise ValueError(f"{path}: the file does not tell its column of the {role}; give {role}=")
-    left_out = dict.fromkeys(exclude)
+    left_out = dict.fromkeys(listed(exclude))
     present = reader.names(path, [*roles.values(), *left_out])
     used = {*roles.values(), *left_out}
-    listed = tuple(stored.get("features", ())) if features is None else tuple(features)
-    chosen = tuple(name for name in listed or present if name not in used) if features is None else listed
-    if fault := _fault_of_columns(roles, left_out, chosen, present, given=features is not None):
+    given = stored.get("features", ()) if features is None else tuple(dict.fromkeys(listed(features)))
+    chosen = tuple(name for name in given or present if features is not None or name not in used)
+    named = bool(given or left_out)
+    for fault in _faults_of_columns(roles, left_out, chosen, present, named=features is not None):
         raise ValueError(f"{path}: {fault}")
     arrays = {f"{role}s": name for role, name in roles.items() if role not in ("label", "query")}
-    return Columns(roles["label"], roles["query"], chosen, arrays, given=bool(listed or left_out))
+    return Columns(roles["label"], roles["query"], chosen, arrays, given=named)
 
 
-def _fault_of_columns(
-    roles: Mapping[str, str], left_out: Iterable[str], chosen: tuple[str, ...], present: Sequence[str], *, given: bool
-) -> str | None:
-    """Say which column is not there, there twice, used twice or no feature, if any; `given` features were named."""
-    counts, role_of = Counter(present), {name: role for role, name in reversed(list(roles.items()))}
-    used = Counter(chosen)
-    for name, count in counts.items():
-        if count > 1:
-            return f"two columns are called {name!r}; give the columns distinct names"
-    wanted = [(name, f"{role}= names the column of the {role}") for role, name in roles.items()]
-    wanted += [(name, "exclude= names columns to leave out") for name in left_out]
-    wanted += [(name, "features= names the columns of features") for name in chosen]
-    for name, remedy in wanted:
-        if name not in counts:
-            return f"{unknown('column', name, present)}; {remedy}"
-    for role, name in roles.items():
-        if role_of[name] != role:
-            return f"the column {name!r} cannot be both {role_of[name]} and {role}"
-    for name in chosen:
-        if not given and name in ("", "__index_level_0__"):
+def _faults_of_columns(
+    roles: Mapping[str, str], left_out: Iterable[str], chosen: tuple[str, ...], present: Sequence[str], *, named: bool
+) -> Iterator[str]:
+    """Yield which columns are not there, there twice, used twice or no features; the features may be `named`."""
+    counts, role_of = Counter(present), {name: role for role, name in reversed(roles.items())}
+    yield from (f"two columns are called {name!r}; give distinct names" for name, n in counts.items() if n > 1)
+    arguments = {role: (name,) for role, name in roles.items()} | {"exclude": left_out, "features": chosen}
+    for argument, names in arguments.items():
+        yield from (f"{argument}=: {unknown('column', name, present)}" for name in names if name not in counts)
+    for role, name in [*roles.items(), *(("feature", name) for name in chosen)]:
+        if role_of.get(name, role) != role:
+            yield f"the column {name!r} cannot be both {role_of[name]} and {role}"
+        if role == "feature" and not named and name in ("", "__index_level_0__"):
             remedy = "write the table with index=False, or list the columns that are features"
-            return f"the column {name!r} is an index that pandas wrote, no feature; {remedy}"
-        if name in role_of:
-            return f"the column {name!r} is the {role_of[name]}, no feature"
-        if used[name] > 1:
-            return f"features names the column {name!r} twice"
-    if chosen:
-        return None
-    lacking = f"there is no column beside {roles['label']!r} and {roles['query']!r}; at least one feature is needed"
-    return "features is empty; at least one column is needed" if given else lacking
+            yield f"the column {name!r} is an index that pandas wrote, no feature; {remedy}"
+    if not chosen:
+        yield f"no feature beside {roles['label']!r} and {roles['query']!r}; at least one column is needed"
 
 
 def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -> Documents:
     """Return the documents of a table; `nulls` allows missing values."""
     reader = _table_reader(path)
-    report_reading(path, 0.0)
     try:
         documents = _read(path, reader.batches(path, columns.all, columns.texts), columns, as_precision(dtype), nulls)
     except WrongRowError as error:
@@ -322,7 +304,6 @@ def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -
         raise ValueError(f"{path}, {line}: {error.reason}") from None
     except pa.ArrowException as error:
         raise ValueError(f"{path}: cannot be read ({error})") from None
-    report_reading(path, 1.0)
     return documents
 
 
@@ -551,7 +532,6 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch
                 raise ValueError(f"{path}: a damaged Parquet file: it holds other columns than it says")
             yield batch
             n_read += batch.num_rows
-            report_reading(path, min(n_read / max(n_rows, 1), 0.999))
         if n_read != n_rows:
             raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {n_read:,}")
 
