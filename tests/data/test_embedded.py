@@ -13,7 +13,7 @@ from moerank.data import (
     make_web,
     split_fold,
 )
-from moerank.data.embedded import BLOCK
+from moerank.data.folds import BLOCK
 
 
 @pytest.mark.parametrize(

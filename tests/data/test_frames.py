@@ -306,7 +306,7 @@ def test_labels_of_every_type_of_number(y):
 
 def test_labels_of_categories_that_are_no_numbers_are_refused():
     for y in (pd.Categorical(["bad", "good", "fair"]), pd.Series(["bad", "good", "fair"], dtype="category")):
-        with pytest.raises(ValueError, match=r"y must hold one relevance label per document \(.*bad"):
+        with pytest.raises(ValueError, match=r"y must be numbers \(.*bad"):
             RankingData(VALUES, y, QUERIES)
 
 
@@ -315,5 +315,5 @@ def test_labels_that_are_missing_or_dates_are_refused():
         RankingData(VALUES, pd.Series([0, pd.NA, 1], dtype="Int64"), QUERIES)
     dates = np.array(LABELS, "datetime64[s]")
     for y in (dates, pd.Series(dates), pd.Series(dates).dt.tz_localize("UTC")):
-        with pytest.raises(ValueError, match=r"y must hold one relevance label per document .*datetime64"):
+        with pytest.raises(ValueError, match=r"y must be numbers .*datetime64"):
             RankingData(VALUES, y, QUERIES)

@@ -82,7 +82,7 @@ def test_runs_are_numbered_by_query_and_label():
         (dict(qid=[[1], [1, 2], [2]]), "qid must hold numbers or texts, not a mixture"),
         (dict(qid="a"), r"qid has shape \(\)"),
         (dict(qid=True), r"qid has shape \(\)"),
-        (dict(y=np.array([0, "one", 1], dtype=object)), "y must hold one relevance label per document"),
+        (dict(y=np.array([0, "one", 1], dtype=object)), "y must be numbers"),
         (dict(X=[[1, 2], [3, np.nan], [5, 6]], feature_names=["a", "b"]), r"row 1, feature 'b'"),
         (dict(feature_names=["a"]), "feature_names has 1"),
         (dict(feature_names=["a", "a"]), "distinct"),
@@ -139,7 +139,7 @@ def test_it_is_known_whether_names_were_given():
 
 def test_a_number_for_qid_is_one_query_and_texts_are_queries_too():
     X, y = np.zeros((1001, 1)), np.zeros(1001)
-    with pytest.raises(ValueError, match=r"qid is missing: without it all 1,001 rows are one query.* qid=0"):
+    with pytest.raises(ValueError, match=r"qid is missing, so all 1,001 rows are one query.* qid=0"):
         RankingData(X, y)
     with pytest.warns(UserWarning, match="shop: qid is missing, so all 1,000 rows are one query; give .* or qid=0 if"):
         assert RankingData(X[:1000], y[:1000], name="shop").n_queries == 1

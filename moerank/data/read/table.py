@@ -266,9 +266,9 @@ def table_columns(
     left_out = dict.fromkeys(listed(exclude))
     present = reader.names(path, [*roles.values(), *left_out])
     used = {*roles.values(), *left_out}
-    given = stored.get("features", ()) if features is None else tuple(dict.fromkeys(listed(features)))
-    chosen = tuple(name for name in given or present if features is not None or name not in used)
-    named = bool(given or left_out)
+    others = (name for name in stored.get("features") or present if name not in used)
+    chosen = tuple(dict.fromkeys(listed(features))) if features is not None else tuple(others)
+    named = features is not None or bool("features" in stored or left_out)
     for fault in _faults_of_columns(roles, left_out, chosen, present, named=features is not None):
         raise ValueError(f"{path}: {fault}")
     arrays = {f"{role}s": name for role, name in roles.items() if role not in ("label", "query")}
