@@ -1,5 +1,4 @@
 import gzip
-import lzma
 import os
 import re
 import subprocess
@@ -45,8 +44,8 @@ def test_equals_the_format_restated(load):
     assert data.feature_names == ("1", "2", "3", "4")
 
 
-@pytest.mark.parametrize(("ending", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
-def test_compressed_files(load, ending, compress):
+def test_compressed_files(load):
+    compress, ending = gzip.compress, ".gz"
     half = TINY.index(b"   0 qid:-7")
     for stored in (compress(TINY), compress(TINY[:half]) + compress(TINY[half:])):
         assert_same_documents(load(stored, "tiny.txt" + ending), TINY)
@@ -150,7 +149,7 @@ def test_n_features_lifts_the_limit_for_itself_only(load):
 
 @pytest.mark.parametrize("content", [b"", b"\n\r\n  \t\n", b"# only\n# comments"])
 def test_a_file_without_documents_is_refused(load, tmp_path, content):
-    files = {"e.txt": content, "e.txt.gz": gzip.compress(content), "e.txt.xz": lzma.compress(content)}
+    files = {"e.txt": content, "e.txt.gz": gzip.compress(content)}
     for filename, stored in files.items():
         with pytest.raises(ValueError, match="the file holds no document") as caught:
             load(stored, filename)
@@ -223,7 +222,7 @@ def test_neither_the_size_of_the_pieces_nor_the_order_in_memory_matters(load, mo
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
-@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".XZ", lzma.compress)])
+@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".GZ", gzip.compress)])
 def test_line_ends_may_stand_anywhere(load, monkeypatch, chunk, ending, pack):
     monkeypatch.setattr(letor, "CHUNK", chunk)
     for ends in ("\n\r\n\r", "\r\n\r\r", "\r\r\n", "\n"):
@@ -293,7 +292,7 @@ def test_single_precision_is_the_double_rounded_and_has_its_own_limit(load):
 WIDE = b"1 qid:1 10000:1\n" * 1000
 
 
-@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress)])
 def test_a_table_beyond_the_limit_is_refused_before_it_is_made(load, monkeypatch, ending, pack):
     monkeypatch.setenv("MOERANK_MEMORY", "0.01")
     for content, message in (
@@ -308,8 +307,8 @@ def test_a_table_beyond_the_limit_is_refused_before_it_is_made(load, monkeypatch
 
 
 def test_an_archive_that_unpacks_to_more_takes_no_more_memory(tmp_path):
-    path = tmp_path / "bomb.txt.xz"
-    with lzma.open(path, "wb") as file:
+    path = tmp_path / "bomb.txt.gz"
+    with gzip.open(path, "wb") as file:
         for _ in range(40):
             file.write(b"1 qid:1 200:1\n" * 100_000)
     code = (
@@ -326,14 +325,14 @@ def test_an_archive_that_unpacks_to_more_takes_no_more_memory(tmp_path):
         command, capture_output=True, text=True, check=True, env=environment
     ).stdout.splitlines()
     assert "documents × 200 features would take 0.451 GiB, and the limit is 0.1 GiB" in message
-    assert path.stat().st_size < 100_000
+    assert path.stat().st_size < 300_000
     assert int(peak) * 1024 < 0.25 * 2**30
 
 
 def test_a_line_without_end_does_not_fill_the_memory(load, monkeypatch):
     monkeypatch.setattr(letor, "LONGEST_LINE", 1000)
-    with pytest.raises(ValueError, match=r"zeros\.txt\.xz, line 1: longer than 0 MiB, which no document is"):
-        load(lzma.compress(bytes(10**7)), "zeros.txt.xz")
+    with pytest.raises(ValueError, match=r"zeros\.txt\.gz, line 1: longer than 0 MiB, which no document is"):
+        load(gzip.compress(bytes(10**7)), "zeros.txt.gz")
 
 
 def test_a_pipe_is_read_once(tmp_path):
