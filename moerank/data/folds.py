@@ -121,12 +121,11 @@ _DRAWN = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a p
 def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
     """Return training, validation and test file of a fold, see `load_fold`; the second may lack if it is `drawn`."""
     check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
-    files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
+    files = sorted(filter(Path.is_file, folder.iterdir()), key=lambda entry: entry.name.swapcase())
     paths = []
     for part, (names, ends) in _NAMES.items():
         spelt = [name + end for name in names for end in ("", ".gz")]
         named = [file for name in spelt for file in files if file.name.lower() == name]
-        named.sort(key=lambda file: (spelt.index(file.name.lower()), file.name not in spelt))
         ended = [file for file in files if file.name.lower().removesuffix(".gz").endswith(ends)]
         if not named and len(ended) > 1:
             listed = ", ".join(file.name for file in ended)
@@ -163,11 +162,7 @@ def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingDa
     """
     if fold not in range(1, N_FOLDS + 1):
         raise ValueError(f"fold is {fold}; there are folds 1 to {N_FOLDS}")
-    train, vali, test = (
-        of_queries(data, queries, f"{data.name}, fold {fold}, {part}")
-        for part, queries in deal(np.arange(data.n_queries), fold, data.name).items()
-    )
-    return train, vali, test
+    return _dealt(data, np.arange(data.n_queries), fold, N_FOLDS)
 
 
 def split_queries(
@@ -208,20 +203,22 @@ def deal_queries(
     check_at_least(3, MOST_FOLDS, n_folds=n_folds)
     check_at_least(1, n_folds, fold=fold)
     check_at_least(0, seed=seed)
-    dealt = deal(Draws(seed).order(data.n_queries), fold, data.name, n_folds)
-    train, vali, test = (
-        of_queries(data, np.sort(queries), f"{data.name}, fold {fold}, {part}") for part, queries in dealt.items()
-    )
-    return train, vali, test
+    return _dealt(data, Draws(seed).order(data.n_queries), fold, n_folds)
 
 
-def deal(queries: Integers, fold: int, name: str, n_folds: int = N_FOLDS) -> dict[str, Integers]:
-    """Deal the queries of the data called `name` into equal parts; return those of a fold by the name of its part."""
+def _dealt(
+    data: RankingData, queries: Integers, fold: int, n_folds: int
+) -> tuple[RankingData, RankingData, RankingData]:
+    """Deal queries into equal parts, and return the training, validation and test part of a fold."""
     if len(queries) < n_folds:
-        raise ValueError(f"{name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more")
-    parts = np.array_split(queries, n_folds)
-    *training, validation, test = parts[fold - 1 :] + parts[: fold - 1]
-    return {"training": np.concatenate(training), "validation": validation, "test": test}
+        raise ValueError(f"{data.name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more")
+    dealt = np.array_split(queries, n_folds)
+    *training, validation, test = dealt[fold - 1 :] + dealt[: fold - 1]
+    parts = {"training": np.concatenate(training), "validation": validation, "test": test}
+    train, vali, held_out = (
+        of_queries(data, np.sort(part), f"{data.name}, fold {fold}, {name}") for name, part in parts.items()
+    )
+    return train, vali, held_out
 
 
 def count_folds(folder: Path) -> int:

@@ -282,9 +282,6 @@ class _Log:
         full = judged.str.startswith("id:")
         if full.all():
             return ids
-        if full.any():
-            example = judged[full].iloc[0]
-            raise ValueError(f"{path}: some documents have whole ids of Vespa, such as {example!r}; write all so")
         short = ids.str.split(":", n=4).str[4]
         for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
             other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
@@ -426,16 +423,15 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
     lines = text_lines(path)
     number, first = next(((n, line) for n, line in lines if line.strip() and not line.startswith("#")), (1, ""))
     lines = chain([(number, first)], lines)
+    rows: Iterator[dict[str, str | int]]
     if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first):
-        rows = (
-            {"id": words[0], "doc": words[2], "grade": words[3], "line": n} for n, words in qrels_lines(path, lines)
-        )
+        rows = ({"id": words[0], "doc": words[2], "grade": words[3], "line": n} for n, words in qrels_lines(path, lines))
     else:
         rows = _table_rows(path, csv_rows(path, lines, header_of(first, columns or ())[1], number - 1), columns)
     judgments = pd.DataFrame(list(rows))
     if judgments.empty:
         raise ValueError(f"{path}: there is no judgment in the file")
-    for grade, line in zip(judgments["grade"], judgments["line"], strict=True):
+    for grade, line in judgments[["grade", "line"]].itertuples(index=False):
         if re.fullmatch(r"[0-9]+(\.0*)?", grade) is None or float(grade) > MOST_LABEL:
             remedy = f"is not an integer from 0 to {MOST_LABEL:,}; make such grades by pandas.cut"
             raise ValueError(f"{path}, line {line}: the grade {grade[:30]!r} {remedy}")

@@ -52,8 +52,6 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         gibibytes = np.prod(X.shape, dtype=float) * (4 if X.dtype == np.float32 else 8) / 2**30
         raise ValueError(f"X is sparse; rankers need a dense table: X.toarray(), which takes {gibibytes:.2g} GiB")
-    if hasattr(X, "collect") and hasattr(X, "collect_schema"):
-        raise TypeError(f"X is a {type(X).__name__}, a query that has not been run; give X.collect()")
     if hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__"):
         return _frame_table(X, names)
     try:
@@ -208,7 +206,7 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> Ar
 
 def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     """Return one relevance label per document."""
-    values = doubles(without_mask(y) if isinstance(y, np.ma.MaskedArray) else y, "y", name)
+    values = doubles(without_mask(y) if isinstance(y, np.ma.MaskedArray) else y, f"{name}: y")
     if values.shape != (n_documents,):
         raise ValueError(f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each")
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values))))
@@ -259,8 +257,8 @@ LARGEST_EXACT = 2.0**53
 """From here on a float stands for several integers."""
 
 
-def doubles(values: Any, what: str, name: str) -> Array:
-    """Return numbers in double precision; what is none is a ValueError that says `what` it is in the data `name`."""
+def doubles(values: Any, what: str) -> Array:
+    """Return numbers in double precision; others are a ValueError that says `what` they are."""
     try:
         if getattr(getattr(values, "dtype", None), "kind", "") in ("c", "M", "m"):
             raise ValueError(f"the values are of type {values.dtype}")
@@ -268,14 +266,14 @@ def doubles(values: Any, what: str, name: str) -> Array:
             values = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: {what} must be numbers ({error})") from None
+        raise ValueError(f"{what} must be numbers ({error})") from None
 
 
 def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) -> Vector | None:
     """Return positive finite weights (size,) divided by their mean, and None for equal ones, which weigh nothing."""
     if weights is None:
         return None
-    numbers = doubles(weights, what, name)
+    numbers = doubles(weights, f"{name}: {what}")
     if numbers.shape != (size,):
         raise ValueError(f"{name}: {what} has shape {numbers.shape}; give {size:,} numbers")
     right = (numbers > 0) & np.isfinite(numbers)
@@ -321,7 +319,7 @@ def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tu
 
 def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
     """Return scores, of shape (n_documents,) or (n_documents, n_individuals), in double precision, all finite."""
-    checked = np.ascontiguousarray(doubles(scores, "scores", name))
+    checked = np.ascontiguousarray(doubles(scores, f"{name}: scores"))
     if np.ndim(scores) not in (1, 2) or len(checked) != n_documents:
         shapes = f"({n_documents},) or ({n_documents}, n_individuals)"
         raise ValueError(f"{name}: scores has shape {np.shape(scores)}; give one score per document: shape {shapes}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import isfinite
@@ -186,11 +187,9 @@ def document_keys(data: RankingData) -> list[tuple[str, str]]:
     if data.documents is None:
         raise ValueError(f"{data.name}: the documents have no ids; give documents=, or document = in [data]")
     keys = list(zip(data.qid.astype(np.str_).tolist(), data.documents.tolist(), strict=True))
-    earlier = set()
-    for key in keys:
-        if key in earlier:
+    for key, n_rows in Counter(keys).items():
+        if n_rows > 1:
             raise ValueError(f"{data.name}: document {key[1]} is twice in query {key[0]}; leave one of the rows out")
         if any(word.split() != [word] for word in key):
             raise ValueError(f"{data.name}: a query or document {key} holds a space, which ends a field; give ids")
-        earlier.add(key)
     return keys

@@ -186,11 +186,6 @@ def test_columns_of_arrow_are_numbers_or_refused_by_name():
     assert made(Capsule({"a": pa.array([1, 2, 3], pa.float32())})).X.dtype == np.float32
 
 
-def test_a_query_that_has_not_been_run_is_refused():
-    with pytest.raises(TypeError, match=r"X is a LazyFrame, a query that has not been run; give X\.collect\(\)"):
-        made(LazyFrame())
-
-
 def test_sparse_tables_are_refused_with_the_remedy_and_its_size():
     for make in (scipy.sparse.csr_matrix, scipy.sparse.coo_array):
         with pytest.raises(ValueError, match=r"X is sparse; .*X\.toarray\(\), which takes 0\.75 GiB"):

@@ -112,8 +112,6 @@ def test_the_document_of_vespa_is_what_follows_the_fourth_colon(make):
         make(both, judged)
     whole = "query,docid,rating\nshoes,id:n:article::a,2\n"
     assert rows_of(make(both, whole)) == [["shoes", 2, "id:n:article::a"]]
-    with pytest.raises(ValueError, match="some documents have whole ids of Vespa"):
-        make(both, whole + "shoes,a,1\n")
 
 
 def test_solr_logs_of_other_forms(make):

@@ -293,8 +293,8 @@ def test_ids_and_weights_have_columns_of_their_own(tmp_path, name):
     ("text", "options", "message"),
     [
         (NOTED.replace("p2,3,1", "p2,4,1"), {}, "line 3: another weight in the column 'use' than in the first row"),
-        (NOTED.replace("p2,3,1", "p2,3,0"), {}, "line 3: the weight 0 in the column 'click' is not a positive number"),
-        (NOTED.replace("p2,3,1", "p2,3,"), {}, "line 3: the weight nan in the column 'click'"),
+        (NOTED.replace("p2,3,1", "p2,3,0"), {}, r"csv: document_weights\[1\] is 0; weights are positive"),
+        (NOTED.replace("p2,3,1", "p2,3,"), {}, r"document_weights\[1\] is nan"),
         (NOTED.replace("p2,3", ",3"), {}, "line 3: no document id in the column 'id'"),
         (NOTED, {"document": "doc"}, "document=: unknown column 'doc'"),
         (NOTED, {"document_weight": "use"}, "'use' cannot be both query_weight and document_weight"),

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import DTypeLike
 
-from moerank.arrays import Array, Floats, Integers, Mask, Vector
+from moerank.arrays import Array, Floats, Integers, Mask
 from moerank.checks import check_room, unknown
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers, listed
 from moerank.data.ranking_data import RankingData
@@ -123,12 +123,8 @@ class Reader:
     columns_of: Callable[[Path, Sequence[str]], Sequence[str]] | None = None
     compressions: tuple[str, ...] = ()
     textual: bool = False
-    roles: Callable[[Path], Mapping[str, Any]] | None = None
+    roles: Callable[[Path], Mapping[str, Any]] = lambda path: {}
     line_of: Callable[[Path, Sequence[str], int], int] | None = None
-
-    def roles_in(self, path: Path) -> Mapping[str, Any]:
-        """Return the columns by their roles, as far as a file tells them."""
-        return self.roles(path) if self.roles else {}
 
     def names(self, path: Path, needed: Sequence[str] = ()) -> list[str]:
         """Return the names of the columns of a file."""
@@ -257,7 +253,7 @@ def table_columns(
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
     reader = _table_reader(path)
-    stored = reader.roles_in(path)
+    stored = reader.roles(path)
     options = {"label": label, "query": query, "document": None, **further}
     roles = {role: name for role, given in options.items() if (name := given or stored.get(role))}
     for role in ("label", "query"):
@@ -279,13 +275,13 @@ def _faults_of_columns(
     roles: Mapping[str, str], left_out: Iterable[str], chosen: tuple[str, ...], present: Sequence[str], *, named: bool
 ) -> Iterator[str]:
     """Yield which columns are not there, there twice, used twice or no features; the features may be `named`."""
-    counts, role_of = Counter(present), {name: role for role, name in reversed(roles.items())}
+    counts, role_of = Counter(present), dict[str, str]()
     yield from (f"two columns are called {name!r}; give distinct names" for name, n in counts.items() if n > 1)
     arguments = {role: (name,) for role, name in roles.items()} | {"exclude": left_out, "features": chosen}
     for argument, names in arguments.items():
         yield from (f"{argument}=: {unknown('column', name, present)}" for name in names if name not in counts)
     for role, name in [*roles.items(), *(("feature", name) for name in chosen)]:
-        if role_of.get(name, role) != role:
+        if role_of.setdefault(name, role) != role:
             yield f"the column {name!r} cannot be both {role_of[name]} and {role}"
         if role == "feature" and not named and name in ("", "__index_level_0__"):
             remedy = "write the table with index=False, or list the columns that are features"
@@ -332,7 +328,7 @@ def _read(
         if array == "documents":
             arrays[array] = np.array(_ids(table[name], path, name, "document").to_pylist()).astype(np.str_)
         else:
-            arrays[array] = _weights(_numbers(table[name], path, name), name)
+            arrays[array] = np.asarray(_numbers(table[name], path, name), np.float64)
     if (weights := arrays.get("query_weights")) is not None:
         arrays["query_weights"] = weights[offsets[:-1]]
         same = weights == np.repeat(arrays["query_weights"], np.diff(offsets))
@@ -378,15 +374,6 @@ def _labels(values: Array, name: str) -> Integers:
     integer = f"an integer from 0 (irrelevant) to {MOST_LABEL:,}"
     _require(right, lambda i: f"the label {values[i]:g} in the column {name!r} is not {integer}")
     return values.astype(np.int64)
-
-
-def _weights(values: Array, name: str) -> Vector:
-    """Return weights."""
-    values = np.asarray(values, np.float64)
-    right = "a positive number; leave the row out, or give it a weight"
-    positive = (values > 0) & np.isfinite(values)
-    _require(positive, lambda i: f"the weight {values[i]:g} in the column {name!r} is not {right}")
-    return values
 
 
 def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
@@ -479,7 +466,7 @@ def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
 
 def stored_roles(path: Path) -> Mapping[str, Any]:
     """Return the roles of columns that the file itself tells."""
-    return _table_reader(path).roles_in(path)
+    return _table_reader(path).roles(path)
 
 
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
