@@ -162,7 +162,11 @@ def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingDa
     """
     if fold not in range(1, N_FOLDS + 1):
         raise ValueError(f"fold is {fold}; there are folds 1 to {N_FOLDS}")
-    return _dealt(data, np.arange(data.n_queries), fold, N_FOLDS)
+    train, vali, test = (
+        of_queries(data, queries, f"{data.name}, fold {fold}, {part}")
+        for part, queries in _dealt(np.arange(data.n_queries), fold, data.name, N_FOLDS).items()
+    )
+    return train, vali, test
 
 
 def split_queries(
@@ -203,22 +207,20 @@ def deal_queries(
     check_at_least(3, MOST_FOLDS, n_folds=n_folds)
     check_at_least(1, n_folds, fold=fold)
     check_at_least(0, seed=seed)
-    return _dealt(data, Draws(seed).order(data.n_queries), fold, n_folds)
-
-
-def _dealt(
-    data: RankingData, queries: Integers, fold: int, n_folds: int
-) -> tuple[RankingData, RankingData, RankingData]:
-    """Deal queries into equal parts, and return the training, validation and test part of a fold."""
-    if len(queries) < n_folds:
-        raise ValueError(f"{data.name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more")
-    dealt = np.array_split(queries, n_folds)
-    *training, validation, test = dealt[fold - 1 :] + dealt[: fold - 1]
-    parts = {"training": np.concatenate(training), "validation": validation, "test": test}
-    train, vali, held_out = (
-        of_queries(data, np.sort(part), f"{data.name}, fold {fold}, {name}") for name, part in parts.items()
+    dealt = _dealt(Draws(seed).order(data.n_queries), fold, data.name, n_folds)
+    train, vali, test = (
+        of_queries(data, np.sort(queries), f"{data.name}, fold {fold}, {part}") for part, queries in dealt.items()
     )
-    return train, vali, held_out
+    return train, vali, test
+
+
+def _dealt(queries: Integers, fold: int, name: str, n_folds: int) -> dict[str, Integers]:
+    """Deal the queries of the data called `name` into equal parts; return those of a fold by the name of its part."""
+    if len(queries) < n_folds:
+        raise ValueError(f"{name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more")
+    parts = np.array_split(queries, n_folds)
+    *training, validation, test = parts[fold - 1 :] + parts[: fold - 1]
+    return {"training": np.concatenate(training), "validation": validation, "test": test}
 
 
 def count_folds(folder: Path) -> int:

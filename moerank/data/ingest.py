@@ -425,7 +425,9 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
     lines = chain([(number, first)], lines)
     rows: Iterator[dict[str, str | int]]
     if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first):
-        rows = ({"id": words[0], "doc": words[2], "grade": words[3], "line": n} for n, words in qrels_lines(path, lines))
+        rows = (
+            {"id": words[0], "doc": words[2], "grade": words[3], "line": n} for n, words in qrels_lines(path, lines)
+        )
     else:
         rows = _table_rows(path, csv_rows(path, lines, header_of(first, columns or ())[1], number - 1), columns)
     judgments = pd.DataFrame(list(rows))

@@ -143,6 +143,7 @@ def test_split_deals_the_queries_as_letor_does(n_queries):
     parts = [part.tolist() for part in np.array_split(order_of(data), 5)]
     assert [order_of(vali) for _, vali, _ in folds] == parts[3:] + parts[:3]
     assert [order_of(test) for _, _, test in folds] == parts[4:] + parts[:4]
+    assert order_of(folds[3][0]) == parts[3] + parts[4] + parts[0]
 
 
 def own(n_queries, seed=0):

@@ -26,17 +26,6 @@ class Capsule:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
-class LazyFrame:
-    """A query of polars, as far as it is looked at."""
-
-    columns = ("a", "b")
-
-    def collect(self):
-        pytest.fail("the query was run")
-
-    collect_schema = collect
-
-
 def made(table):
     return RankingData(table, LABELS, QUERIES)
 

@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from moerank.data import load_table
-from moerank.data.read.table import guess_columns
 
 
 @pytest.fixture
@@ -32,7 +31,6 @@ def test_rows_names_and_queries(table, tmp_path):
     assert data.qid.tolist() == ["x", "x", "y"]
     assert data.given_names == ("a",)
     assert data.name == str(tmp_path / "train.parquet")
-    assert guess_columns(tmp_path / "train.parquet") == ("label", "query")
     assert table(PLAIN, name="table").X.tolist() == data.X.tolist()  # known by its first bytes
 
 

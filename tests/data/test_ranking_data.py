@@ -34,13 +34,6 @@ def test_winners_group_the_pairs_of_any_subset(density):
     assert len(np.unique(subset.winner)) == len(subset.winner)
 
 
-def test_whole_set_is_grouped_like_its_full_subset():
-    pairs = RankingData(*small(seed=3)).pairs
-    full = pairs.subset(np.ones(len(pairs), bool))
-    for field in ("better", "worse", "first", "winner"):
-        np.testing.assert_array_equal(getattr(pairs, field), getattr(full, field))
-
-
 @pytest.mark.parametrize("most", [1, 2, 5, 1000])
 def test_counts_are_those_of_the_listed_pairs(most):
     rng = np.random.default_rng(most)

@@ -10,7 +10,7 @@ import pytest
 
 from moerank.data import load_table, load_table_fold
 from moerank.data.read import table as table_module
-from moerank.data.read.table import MISSING, guess_columns
+from moerank.data.read.table import MISSING
 
 TEXT = "query,label,price,rating\nshoes,2,59.9,4.5\nshoes,0,120,3\nhats,1,-1e-3,.5\n"
 
@@ -238,16 +238,12 @@ def test_folds_have_the_columns_of_the_training_table(tmp_path):
 
 def test_usual_names_are_guessed(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("Grade;x;Query_ID\n")
-    assert guess_columns(path) == ("Grade", "Query_ID")
-    assert guess_columns(path, "x", None) == ("x", "Query_ID")
+    path.write_text("Grade;x;Query_ID\n1;2;7\n")
+    assert load_table(path).feature_names == ("x",)
+    assert load_table(path, label="x").y.tolist() == [2]
     path.write_text("score,x,Query_ID\n")
-    with pytest.raises(ValueError, match=r"no column has a usual name of the label; name it by --label, one"):
-        guess_columns(path)
-
-
-def test_a_query_may_be_called_true(table):
-    assert table("label,query,a\n1,true,2\n").qid.tolist() == ["true"]
+    with pytest.raises(ValueError, match=r"no column has a usual name of the label; name it by label=, one"):
+        load_table(path)
 
 
 def test_a_lone_carriage_return_ends_a_line(table):
@@ -267,7 +263,6 @@ def test_a_package_adds_a_format_by_one_function(tmp_path, monkeypatch):
     rows = np.array([(7, 1, 0.5, 2.0), (7, 0, 0.25, 3.0)], kinds)
     for part in ("train", "vali", "test"):
         np.save(tmp_path / f"{part}.npy", rows)
-    assert guess_columns(tmp_path / "train.npy") == ("label", "qid")
     data = load_table(tmp_path / "train.npy", label="label", query="qid", features=["b", "a"])
     assert (data.X.tolist(), data.y.tolist(), data.qid.tolist()) == ([[2, 0.5], [3, 0.25]], [1, 0], [7, 7])
     assert load_table_fold(tmp_path, label="label", query="qid")[2].feature_names == ("a", "b")
@@ -304,12 +299,3 @@ def test_ids_and_weights_have_columns_of_their_own(tmp_path, name):
 def test_wrong_ids_and_weights_are_refused_by_place(table, text, options, message):
     with pytest.raises(ValueError, match=message):
         table(text, **COLUMNS | options)
-
-
-def test_no_file_is_left_open(tmp_path):
-    path = tmp_path / "shop.csv"
-    path.write_text("label,query,price\n1,a,2\n0,a,1\n")
-    load_table(path, label="label", query="query")
-    path.write_text("label,query,price\n1,a,cheap\n")
-    with pytest.raises(ValueError, match="cheap"):
-        load_table(path, label="label", query="query")

@@ -162,9 +162,9 @@ def load_table(
         A Parquet file, or a CSV file in UTF-8, plain or ``.gz``: its first line names the columns, which commas,
         semicolons or tabs separate; blank lines are skipped. Installed packages may read further endings.
     label, query : str, optional
-        The names of the columns of relevance labels and query ids; only a Parquet file that moerank wrote tells
-        them itself. Labels are integers from 0; ids are 64-bit integers
-        if all are written so, else texts, and the rows of a query must be contiguous.
+        The names of the columns of relevance labels and query ids; by default those that a Parquet file of moerank
+        tells, or else the first of usual names, such as label and qid. Labels are integers from 0; ids are 64-bit
+        integers if all are written so, else texts, and the rows of a query must be contiguous.
     features : sequence of str, optional
         The names of the feature columns, in the order of the result; by default those that the file tells, or all
         others, which must hold numbers.
@@ -256,11 +256,15 @@ def table_columns(
     stored = reader.roles(path)
     options = {"label": label, "query": query, "document": None, **further}
     roles = {role: name for role, given in options.items() if (name := given or stored.get(role))}
-    for role in ("label", "query"):
-        if role not in roles:
-            raise ValueError(f"{path}: the file does not tell its column of the {role}; give {role}=")
     left_out = dict.fromkeys(listed(exclude))
     present = reader.names(path, [*roles.values(), *left_out])
+    for role, usual in (("label", LABELS), ("query", QUERIES)):
+        roles[role] = roles.get(role) or usual_column(present, usual) or ""
+        if not roles[role]:
+            shown = ", ".join(present[:10])
+            raise ValueError(
+                f"{path}: no column has a usual name of the {role}; name it by {role}, such as one of {shown}"
+            )
     used = {*roles.values(), *left_out}
     others = (name for name in stored.get("features") or present if name not in used)
     chosen = tuple(dict.fromkeys(listed(features))) if features is not None else tuple(others)
@@ -443,19 +447,6 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
         wanted = f"{', '.join(name + first for name in names)} (also {', '.join(others)})"
         raise FileNotFoundError(f"{folder}: looked for {wanted} and found {names_in(folder)}")
     return path
-
-
-def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
-    """Return the names of the label and the query column: given, told by the file, or else the first usual ones."""
-    stored = stored_roles(path)
-    given = {"label": label or stored.get("label"), "query": query or stored.get("query")}
-    present = _table_reader(path).names(path, [name for name in given.values() if name])
-    for role, usual in (("label", LABELS), ("query", QUERIES)):
-        given[role] = given[role] or usual_column(present, usual)
-        if given[role] is None:
-            shown = ", ".join(present[:10]) + (", …" if len(present) > 10 else "")
-            raise ValueError(f"{path}: no column has a usual name of the {role}; name it by --{role}, one of {shown}")
-    return str(given["label"]), str(given["query"])
 
 
 def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
