@@ -51,12 +51,6 @@ def test_frames_keep_their_values_and_names(kind):
     assert RankingData(FRAMES[kind], LABELS, QUERIES, ["x", "y"]).given_names == ("x", "y")
 
 
-def test_a_frame_of_many_rows_is_put_together_in_order():
-    X = np.random.default_rng(0).random((10_000, 3))
-    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
-    np.testing.assert_array_equal(RankingData(frame, np.zeros(10_000), 0).X, X)
-
-
 @pytest.mark.parametrize(
     "table",
     [
