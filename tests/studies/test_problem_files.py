@@ -89,10 +89,10 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("x = " + "[" * 200_000, "not a TOML file: "),
         ("[published]\nx = 1", "published: should be a valid tuple"),
         ("[[published]]\nmethod='M'\nsource='x'\nfeatures = nan", "[published.0] features: should be a finite number"),
-        ("missing = inf", "[data] missing is inf; missing values can only become a finite number"),
+        ("missing = inf", "[data] missing must be a finite number, "),
         (
             "missing = 'query-worse'",
-            "[data] missing must be a number, 'query-min', 'query-mean' or 'query-worst', ",
+            "[data] missing must be a finite number, 'query-min', 'query-mean' or 'query-worst', ",
         ),
     ],
 )
