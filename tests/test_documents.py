@@ -44,7 +44,6 @@ LOGS = {
     "judgments.csv": logs.quepid,
     "qrels.txt": logs.trec,
     "featureset.json": lambda _: json.dumps(logs.FEATURE_SET),
-    "store.json": lambda _: json.dumps(logs.STORE),
 }
 """What the engines of the pages on logs have written, by the names of the files."""
 

@@ -15,7 +15,7 @@ import pandas as pd
 from moerank.arrays import Vector
 from moerank.checks import check_at_least
 from moerank.data import PER_QUERY, UNSCALED, RankingData, load_letor, load_table
-from moerank.data.read.table import guess_columns, reader_of
+from moerank.data.read.table import reader_of
 from moerank.data.trec import read_run, write_qrels, write_run
 from moerank.files import Json, prepare_folder
 from moerank.metrics import Metric
@@ -233,7 +233,6 @@ def judge_on_new(
 def _read(path: Path, model: Model, result: Result, label: str | None, query: str | None) -> RankingData:
     """Read new data by the rule for missing values of a model, and scale them if it needs other documents."""
     if reader_of(path) is not None:
-        label, query = guess_columns(path, label, query)
         data = load_table(path, label=label, query=query, features=model.names, missing=model.missing)
     else:
         data = load_letor(path, missing=model.missing)

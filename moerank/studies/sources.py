@@ -20,8 +20,7 @@ from moerank.data import (
     load_table_fold,
     load_web_fold,
 )
-from moerank.data.embedded import MOST_LABELS, MOST_SEED
-from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
+from moerank.data.folds import MOST_FOLDS, MOST_LABELS, MOST_SEED, N_FOLDS, count_folds, deal_queries, split_queries
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import data_digest

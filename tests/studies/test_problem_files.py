@@ -77,7 +77,11 @@ def test_data_have_the_defaults_of_their_loader(section, loader, given):
         ("[ensemble]\ntermination = 5", '[ensemble] termination must be ("n_gen", 50)'),
         ("x = " + "[" * 200_000, "not a TOML file: "),
         ("[[published]]\nmethod='M'\nsource='x'\nfeatures = nan", "[published.0] features: should be a finite number"),
-        ("missing = inf", "[data] missing is inf; missing values can only become a finite number"),
+        ("missing = inf", "[data] missing must be a finite number, "),
+        (
+            "missing = 'query-worse'",
+            "[data] missing must be a finite number, 'query-min', 'query-mean' or 'query-worst', ",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_by_file_table_and_key(tmp_path, addition, sentence):
