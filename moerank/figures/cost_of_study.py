@@ -49,7 +49,7 @@ def cost_figure(view: View) -> Figure:
         draw,
         list(by_solver),
         best_of_families(view.results, list(by_solver)),
-        finding=f"{len(best)} of {len(by_solver)} solvers are unbeaten in both test {metric} and training time",
+        finding=f"{len(best)} of {len(by_solver)} solvers are unbeaten in test {metric} and training time at once",
         height=2.2,
         labels=("Processor seconds of tuning and training", f"Test {metric}"),
         notes=[

@@ -140,7 +140,7 @@ class MOFSRank(RankingEstimator):
         fewer features. "auto" is "validation" with validation data, else "train". "one-se" and "knee" take the
         validation data if there are any. "guaranteed" needs validation data: half of their queries take no part in
         tuning, and test which members lose less than `margin` against all features, with 95 % confidence. The smallest
-        one that is shown to is chosen; see `moerank.mofsrank.objectives`.
+        one that passes is chosen; see `moerank.mofsrank.objectives`.
     refit : ranker or its name, optional
         Ranker that is trained on the features of each member of the last front after the search. One of these rankers
         is chosen and judged, and predicts. A name is that of a ranker in the table of solvers, such as "lambdamart".

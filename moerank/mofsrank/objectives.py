@@ -457,11 +457,11 @@ class Guarantee(NamedTuple):
     chosen : int
         Its number; without a guaranteed member, the number of the first one that was tested.
     shown : bool
-        Whether it is shown to lose less than the margin.
+        Whether the tests show that it loses less than the margin.
     smaller : bool
         Whether a smaller member was to be tested after it.
     largest_loss : float
-        The loss that it is shown to stay below, at the same confidence; 1 where nothing is shown.
+        The loss that it stays below with the same confidence; 1 where no test says more.
     n_queries : int
         Queries that can differ among those of the tests.
     """
@@ -475,11 +475,12 @@ class Guarantee(NamedTuple):
     def sentence(self, sizes: Integers, n_allowed: int, metric: str, margin: float) -> str:
         """Return the guarantee in words, for members of these `sizes`."""
         size, queries = sizes[self.chosen], f"{self.n_queries:,} validation queries that chose nothing else"
-        loss = f"lose less than {margin:g} {metric} against all of them, with 95 % confidence by {queries}"
+        loss = f"less than {margin:g} {metric} against all of them, with 95 % confidence by {queries}"
         if self.shown:
-            return f"{size} of {n_allowed} features {loss}{'; nothing smaller could be shown' * self.smaller}"
-        can = f"{size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
-        return f"No member of the front is shown to {loss}; {can if self.largest_loss < 1 else 'keep all features'}"
+            return f"{size} of {n_allowed} features lose {loss}{'; the next smaller set fails the test' * self.smaller}"
+        least = f"{size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
+        advice = least if self.largest_loss < 1 else "keep all features"
+        return f"No member of the front passes the test that it loses {loss}; {advice}"
 
 
 def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData]:
@@ -505,10 +506,11 @@ def order_of_tests(sizes: Integers, means: Vector) -> Integers:
 
 
 def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, margin: float) -> Guarantee:
-    """Choose the smallest member that is shown to lose less than the margin against all features.
+    """Choose the smallest member of which the tests show that it loses less than the margin against all features.
 
-    The members are tested in the order of `order_of_tests`, each at the level of .05, until one test fails. So the
-    probability that any member with a larger loss is accepted is at most .05, without a correction for their number.
+    The members are tested in the order of `order_of_tests`, each by `moerank.statistics.shown_above`, until one test
+    fails. So the chance that any member with a larger loss is accepted is at most .05, without a correction for their
+    number.
 
     Parameters
     ----------

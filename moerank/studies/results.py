@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -159,6 +159,10 @@ class Results(tuple[Result, ...]):
         for result in self:
             runs.setdefault(result.solver, {}).setdefault(result.fold, []).append(result)
         return runs
+
+    def by_run(self, solver: str, value: Callable[[Result], float]) -> pd.Series:
+        """Return a value of each run of a solver by fold and seed."""
+        return pd.Series({(run.fold, run.seed): value(run) for run in self if run.solver == solver}, dtype=float)
 
     def first_runs(self, fold: int) -> dict[str, Result]:
         """Return the run of each solver on a fold with its first seed, where there is one."""
