@@ -27,8 +27,7 @@ TITLES = {
 """The rooms of public names, in the order of the page; others hold the names of all further rooms."""
 
 MODULES = {
-    "moerank.mofsrank.objectives": "Objectives of the search, and how to add one",
-    "moerank.mofsrank.front": "Fronts, and the choice of a member",
+    "moerank.mofsrank.objectives": "Objectives of the search and how to add one, fronts, and the choice of a member",
     "moerank.evolution": "Operators, searches, archive, memo",
     "moerank.statistics": "Tests and fronts",
     "moerank.verdict": "The verdict",

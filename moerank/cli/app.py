@@ -50,7 +50,7 @@ def compile_command(
     all users and all workers of a cluster with the same processor.
     """
     from moerank.cli.progress import compiled
-    from moerank.kernels.ahead import GROUPS
+    from moerank.kernels.compiled import GROUPS
 
     with compiled(GROUPS if every else GROUPS[:2]):
         typer.echo("The kernels are compiled.")

@@ -175,21 +175,13 @@ def ingest_command(
     unjudged: Annotated[
         int | None, typer.Option(min=0, help="Label of documents without a judgment; by default they are left out.")
     ] = None,
-    definitions: Annotated[
-        Path | None,
-        typer.Option(
-            help="The engine's definitions of features, for features.toml: JSON of Solr's feature store, or of a "
-            "feature set of Elasticsearch or OpenSearch."
-        ),
-    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the table if it is there.")] = False,
 ) -> None:
     """Make a table of the feature logs of a search engine and of relevance judgments.
 
     A log holds a response a line, {"query": "trail shoes", "response": {...}},
     of Elasticsearch, OpenSearch, Solr or Vespa. moerank run reads the Parquet
-    file without being told its columns. moerank export takes features.toml,
-    which is written beside it.
+    file without being told its columns.
 
     Examples
     --------
@@ -210,7 +202,6 @@ def ingest_command(
             document=document,
             exclude=exclude or (),
             unjudged=unjudged,
-            definitions=definitions,
             force=force,
         )
     for line in report.lines:
@@ -218,7 +209,7 @@ def ingest_command(
 
 
 def convert_command(
-    file: Annotated[Path, typer.Argument(help="A LETOR file: plain, .gz or .xz.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help="A LETOR file, plain or .gz.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="Parquet file to write.")],
 ) -> None:
     """Write a LETOR file as Parquet, which is read several times as fast.

@@ -120,9 +120,9 @@ def _compiling() -> Iterator[Callable[[float], None]]:
 
 
 def compiled(groups: Sequence[str], later: Sequence[str] = ()) -> AbstractContextManager[None]:
-    """Compile kernels that are not on disk, on all processors; see `moerank.kernels.ahead.compiled_ahead`."""
+    """Compile kernels that are not on disk, on all processors; see `moerank.kernels.compiled.compiled_ahead`."""
     from loky import cpu_count
 
-    from moerank.kernels.ahead import compiled_ahead
+    from moerank.kernels.compiled import compiled_ahead
 
     return compiled_ahead(groups, later, cpu_count(), _compiling)

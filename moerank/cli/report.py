@@ -159,10 +159,6 @@ def export_command(
         Path | None, typer.Option(help="TOML file with the names and definitions of features in the search engine.")
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
-    target_version: Annotated[
-        str | None,
-        typer.Option(help="Version of OpenSearch, such as 3.1: it decides how trees treat absent values."),
-    ] = None,
     phase: Annotated[
         str | None, typer.Option(help="Phase of Vespa that scores by the ranker: first or second (default).")
     ] = None,
@@ -216,7 +212,6 @@ def export_command(
         path,
         name=name,
         features=features,
-        target_version=target_version,
         phase=cast("Phase | None", phase),  # the writer checks its name
         inherits=inherits,
     )

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from moerank.studies.result import Result
 
 
-SUMMARY = "summary.json"
 TREC = ("test.qrels", "test.run")
 
 
@@ -109,7 +108,7 @@ def run_command(
         label = chosen.name if method.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
-        _refuse_foreign({out, *folders.values()}, [*([SUMMARY] if several else []), *(TREC if trec else [])])
+        _refuse_foreign({out, *folders.values()}, TREC if trec else ())
         resume = resume or (against is not None and (out / RESULT).exists())
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
@@ -168,21 +167,17 @@ def _run_and_draw(
 
 
 def _show_folds(problem: Problem, results: list[Result], out: Path, *, as_json: bool) -> None:
-    """Write and print the means over several folds."""
-    from moerank.cli.tables import output, summary_table
-    from moerank.files import replace_file
-    from moerank.studies.comparison import summarise
+    """Print the means of the solver and the baselines over several folds, or the numbers of each fold."""
+    from moerank.cli.tables import output, study_table
+    from moerank.studies.results import Results
 
-    summary = summarise(results, problem.published)
-    text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
-    replace_file(out / SUMMARY, text.encode())
+    every = Results(results).with_baselines()
     if as_json:
-        options.print_json(summary)
+        options.print_json(json.loads(every.frame.to_json(orient="records", double_precision=15)))
         return
     if not is_quiet():
-        output().print(summary_table(summary, problem.published))
-        say(f"The results of each fold are in {out / 'fold1'} and so on.")
-    say(f"Wrote to {out}: {SUMMARY}")
+        output().print(study_table(problem, every))
+    say(f"Wrote to {out}: {', '.join(f'fold{result.fold}' for result in results)}")
 
 
 def _show(result: Result, out: Path, written: list[str]) -> None:

@@ -16,8 +16,7 @@ from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
-    from moerank.files import Json
-    from moerank.studies.problem import Problem, Published
+    from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
 
@@ -131,23 +130,6 @@ def chosen_features(result: Result) -> str:
     return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
 
 
-def summary_table(summary: Json, published: Sequence[Published] = ()) -> Table:
-    """Return the means over the folds, with standard errors on the test part, and the published values."""
-    rows: list[dict[str, str]] = []
-    for row in summary["rows"]:
-        means, errors = row["means"], row["errors"]["test"]
-        rows.append({"": row["name"], "features": f"{row['n_features']:.1f}"})
-        rows[-1] |= {name: f"{value:.4g}" for name, value in row["objectives"].items()}
-        for metric in summary["metrics"]:
-            rows[-1] |= {_head(metric, part): f"{means[part][metric]:.4f}" for part in ("train", "validation")}
-            rows[-1][f"{metric}\ntest ± s.e."] = _with_error(means["test"][metric], errors[metric], 4)
-    for entry in published:
-        rows.append({"": entry.label, "features": _number(entry.features, 1, absent="all")})
-        rows[-1] |= {f"{name}\ntest ± s.e.": _number(entry.value(name), 4, absent="–") for name in summary["metrics"]}
-    title = f"{summary['problem']}: {summary['solver']}, seed {summary['seed']}, mean of {len(summary['folds'])} folds"
-    return text_table(title, rows, ends=[len(summary["rows"]) - 1])
-
-
 def solver_table(entries: Collection[SolverEntry]) -> Table:
     """Return the table of solvers by family, with the paper of each, and an asterisk for recommended ones."""
     families, rows = dict.fromkeys([*FAMILIES, *(entry.family for entry in entries)]), []
@@ -175,10 +157,12 @@ def study_table(problem: Problem, results: Results) -> Table:
     return text_table(f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}", rows)
 
 
-def _number(value: float | None, digits: int, absent: str = "") -> str:
-    return absent if value is None else f"{value:.{digits}f}"
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _with_error(mean: float, error: float, digits: int) -> str:
-    """Return the mean over folds and its standard error, if there are several folds."""
+    """Return the mean over folds and its standard error, if there are several folds; nothing without a mean."""
+    if np.isnan(mean):
+        return ""
     return f"{mean:.{digits}f}" if np.isnan(error) else f"{mean:.{digits}f} ± {error:.{digits}f}"

@@ -22,11 +22,11 @@ def ranks_figure(view: View) -> Figure:
 
     Bars beside the names join solvers whose ranks are closer than the critical difference.
     """
-    ranks = solver_ranks(view.results, view.metric)
-    test, n = ranks.test, len(ranks.solvers)
+    solvers, test = solver_ranks(view.results, view.metric)
+    n = len(solvers)
     values = test.ranks
     groups = _groups(values.tolist(), test.critical_difference)
-    names = [f"{solver} ({rank:.2f})" for solver, rank in zip(ranks.solvers, values, strict=True)]
+    names = [f"{solver} ({rank:.2f})" for solver, rank in zip(solvers, values, strict=True)]
     figure, axes, bars, y = rows_figure(names, 0.05 + BAR * len(groups))
     axes.hlines(y, 0.4, values, color="0.85", linewidth=0.5, zorder=0)
     axes.plot(values, y, "o", color="black", markersize=3, label="mean rank", clip_on=False)
@@ -38,7 +38,7 @@ def ranks_figure(view: View) -> Figure:
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
     folds = f"{test.n_blocks} folds of {view.problem.name}" if view.problem else f"{test.n_blocks} folds"
     less = "" if groups == [(0, n - 1)] else f"smaller than {test.critical_difference:.2f} mean ranks "
-    unranked = named("Not ranked", [solver for solver in view.results.solvers if solver not in ranks.solvers])
+    unranked = named("Not ranked", [solver for solver in view.results.solvers if solver not in solvers])
     note = (
         f"Ranks by {view.metric}; they span {values[-1] - values[0]:.2f}, the critical difference is "
         f"{test.critical_difference:.2f} (Nemenyi, 5 %); Friedman p = {test.p:.2g}. {unranked}"

@@ -13,19 +13,16 @@ from moerank.data import RankingData
 from moerank.evolution import (
     CROSSOVER,
     AdaptiveBitFlip,
-    Decay,
     DigestDuplicates,
-    Form,
-    Importance,
     Operators,
-    Redundancy,
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
-    first_of_equals,
     importance_degrees,
     redundancy_degrees,
 )
+from moerank.evolution.bit_search import first_of_equals
+from moerank.evolution.operators import Decay, Form, Importance, Redundancy
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced

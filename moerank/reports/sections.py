@@ -12,7 +12,7 @@ from moerank.reports.study_report import ALPHA, ERROR, Report, ReportSection, Re
 from moerank.solvers import BASES, ablations
 from moerank.statistics import holm
 from moerank.studies.comparison import against_reference, chosen_solver, compare_runs, verdicts
-from moerank.studies.problem import Problem, shipped_problems
+from moerank.studies.problem import Problem
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
 
 FRONT_COLUMNS = ("hypervolume", "IGD+", "instances used", "given up", "proved")
@@ -39,10 +39,10 @@ def _decision(results: Results) -> str:
     except NoResultsError as error:
         return f"{problem}: no verdict, because {error}."
     loss = choice.loss["verdict"]
-    chosen_by = "cross-validation" if choice.cross_validated else "validation queries"
     return (
-        f"{problem}: {choice.solver} with {choice.n_features:.1f} of {loss.n_allowed} features, chosen by {chosen_by} "
-        f"among {1 + len(choice.others)} solvers. Against {loss.against or 'the same ranker'} with all features: "
+        f"{problem}: {choice.solver} with {choice.n_features:.1f} of {loss.n_allowed} features, chosen by validation "
+        f"queries among {1 + len(choice.others)} solvers. "
+        f"Against {loss.against or 'the same ranker'} with all features: "
         f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of one beyond the "
         f"margin {p_text(loss.p_equivalent)}). On the test queries {choice.worse} other solvers are worse, "
         f"{choice.better} are better and {choice.undecided} are undecided (paired t tests, Holm)."
@@ -182,15 +182,15 @@ def missing_section(report: Report) -> ReportSection:
 
 
 def commands_section(report: Report) -> ReportSection:
-    """Return the commands, the versions, the machine and the dates of the results."""
+    """Return how to run the study again, the versions and the machine of the results."""
     versions = pd.DataFrame([run.versions for run in report.results])
     rows = [(name, ", ".join(sorted(set(versions[name].dropna())))) for name in versions]
-    own = [problem.name for problem in report.study.problems if problem.name not in shipped_problems()]
-    paragraphs = [f"Replace {', '.join(own)} by the path of its problem file."] if own else []
-    if days := report.study.days():
-        paragraphs.append(f"The results were written from {days[0]} to {days[-1]} (UTC).")
+    paragraphs = ["study.json holds what was asked for. In a folder with this file alone, Python runs all of it again:"]
+    code = (
+        "import moerank as mr\nmr.Study.load(folder, data=None).run()  # data: the folder that holds the files of data"
+    )
     table = ReportTable("versions", "Libraries and machine.", pd.DataFrame(rows, columns=["library", "version"]))
-    return ReportSection("How to reproduce", [table], paragraphs, code="\n".join(report.study.commands()))
+    return ReportSection("How to reproduce", [table], paragraphs, code=code)
 
 
 def sections(report: Report) -> Iterator[ReportSection]:

@@ -34,7 +34,7 @@ def changed(result, number):
         return replace(member, scores=scores, objectives=objectives)
 
     seconds = {"tuning": 0.02 * 1.2 ** (number % 17), "solver": 0.01 * (1 + number % 5)}
-    times = replace(result.times, processor=replace(result.times.processor, **seconds))
+    times = replace(result.times, **seconds)
     return replace(result, front=[scored(member) for member in result.front], times=times)
 
 

@@ -55,7 +55,7 @@ def score(results, solver, metric):
 
 def seconds(results, solver):
     runs = [run for seeds in runs_of(results, solver).values() for run in seeds]
-    return np.mean([run.times.processor.tuning + run.times.processor.solver for run in runs])
+    return np.mean([run.times.tuning + run.times.solver for run in runs])
 
 
 @pytest.mark.parametrize("metric", ["NDCG@10", "MAP"])

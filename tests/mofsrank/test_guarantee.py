@@ -8,8 +8,7 @@ import pytest
 from moerank.data import load_planted_fold
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.mofsrank.front import guaranteed_member, halves, order_of_tests
-from moerank.mofsrank.objectives import values_of
+from moerank.mofsrank.objectives import guaranteed_member, halves, values_of
 from moerank.statistics import e_value, largest_loss, level_of_each, mean_interval, p_above, shown_above
 
 SIZES = np.array([1, 2, 4, 6, 9])
@@ -21,10 +20,6 @@ def test_the_e_value_has_an_expectation_of_at_most_1():
     for value, outcomes in [(0.0, (-0.5, 0.5)), (-0.2, (-1.0, 0.6)), (-0.02, (-0.52, 0.48))]:
         draws = itertools.product(outcomes, repeat=8)
         assert np.mean([e_value(d, value) for d in draws]) == pytest.approx(1.0, rel=1e-12)
-
-
-def test_the_tests_go_from_the_best_member_to_smaller_ones():
-    assert order_of_tests(SIZES, np.array([0.2, 0.6, 0.5, 0.7, 0.7])).tolist() == [3, 1, 0]
 
 
 def test_the_smallest_member_before_the_first_failure_is_chosen():
