@@ -78,4 +78,4 @@ def test_findings_of_the_runs_are_counted(results):
     assert row.verdict.n_differing == 480
 
 
-SPREAD = np.tile([0.01, 0.03], 80)
+SPREAD = np.tile([0.03, 0.05], 80)
