@@ -338,9 +338,11 @@ def listed(features: Any) -> tuple[Any, ...]:
     return (features,) if isinstance(features, str) or not isinstance(features, Iterable) else tuple(features)
 
 
-def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> Mask:
+def column_mask(features: Sequence[int | str] | int | str | None, names: Sequence[str], where: str) -> Mask:
     """Return the mask of features given by column (from 0) or name; an error for another begins with `where`."""
     mask = np.zeros(len(names), np.bool_)
+    if isinstance(features, Mapping):
+        raise ValueError(f"{where} names no columns: {features!r}; give a list of columns or names")
     for feature in listed(features):
         mask[_column(feature, names, where)] = True
     return mask

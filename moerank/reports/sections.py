@@ -186,9 +186,7 @@ def commands_section(report: Report) -> ReportSection:
     versions = pd.DataFrame([run.versions for run in report.results])
     rows = [(name, ", ".join(sorted(set(versions[name].dropna())))) for name in versions]
     paragraphs = ["study.json holds what was asked for. In a folder with this file alone, Python runs all of it again:"]
-    code = (
-        "import moerank as mr\nmr.Study.load(folder, data=None).run()  # data: the folder that holds the files of data"
-    )
+    code = 'import moerank as mr\nmr.Study.load(folder, data="data").run()  # data: the folder of the data'
     table = ReportTable("versions", "Libraries and machine.", pd.DataFrame(rows, columns=["library", "version"]))
     return ReportSection("How to reproduce", [table], paragraphs, code=code)
 

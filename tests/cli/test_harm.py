@@ -72,8 +72,8 @@ def test_a_full_disk_names_what_was_written_and_the_remedy(command, monkeypatch)
         (["data.n_noise=100000000000"], "15 queries of 12 documents with 100,000,000,015 features would take "),
         (["data.n_labels=1000000000"], "n_labels must be at most 1,000, not 1,000,000,000"),
         (["data.n_queries=true"], "[data] n_queries must be an integer, not True"),
-        (["data.noise=true"], "[data] noise: should be a valid number, not True"),
-        (["data.grid=[true, 20]"], "[data.grid] 0: should be a valid integer, not True"),
+        (["data.noise=true"], "[data] noise: should be a valid number"),
+        (["data.grid=[true, 20]"], "[data.grid] 0: should be a valid integer"),
         (["solver.parameters.workers=2"], "workers belongs to a run, not to a method; options such as"),
     ],
 )
