@@ -16,7 +16,8 @@ from moerank.figures.panels import judged
 from moerank.figures.style import save_figure
 from moerank.studies.result import Member, Result
 
-FIGURES = ("front", "convergence", "features")
+FIGURES = sorted(RUN_FIGURES.keys() - {"certificate", "objectives"})
+"""The figures that every search has data for."""
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -109,11 +110,12 @@ def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
 
 def test_a_run_has_the_figures_that_have_something_to_show(tiny_result, tmp_path):
     paths = draw_run_figures(tiny_result, tmp_path)
-    assert [path.name for path in paths] == ["convergence.png", "features.png", "front.png"]
+    assert [path.stem for path in paths] == FIGURES
     assert sorted(tmp_path.iterdir()) == paths
     ranker = replace(tiny_result, convergence={})
     paths = draw_run_figures(ranker, tmp_path / "ranker")
-    assert [path.name for path in paths] == ["features.png", "front.png"]
+    assert [path.stem for path in paths] == [name for name in FIGURES if RUN_FIGURES[name].shows(ranker)]
+    assert "convergence.png" not in [path.name for path in paths]
 
 
 def paired_error(member, reference):
