@@ -4,6 +4,7 @@ import statistics
 import ir_measures
 import numpy as np
 import pytest
+from helpers.drawn import OF_EVERY_SEARCH
 
 import moerank
 from moerank.cli.progress import StageProgress
@@ -14,7 +15,7 @@ from moerank.studies.result import Result
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 PROGRESS = "moerank.cli.progress.StageProgress"
-FILES = ["convergence.png", "features.png", "front.csv", "front.png", "model.json", "result.json"]
+FILES = sorted(["front.csv", "model.json", "result.json", *(f"{name}.png" for name in OF_EVERY_SEARCH)])
 
 
 def what_stays(text):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.drawn import assert_legible, title_of_figure
+from helpers.drawn import OF_EVERY_SEARCH, assert_legible, title_of_figure
 from helpers.further_objective import cost, with_cost
 from matplotlib.patches import Rectangle
 from scipy import stats
@@ -16,7 +16,6 @@ from moerank.figures.panels import judged
 from moerank.figures.style import save_figure
 from moerank.studies.result import Member, Result
 
-FIGURES = ("front", "convergence", "features")
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -43,7 +42,7 @@ def on_a_grid(result, shape):
     return replace(result, configuration={**result.configuration, "data": data})
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_EVERY_SEARCH)
 @pytest.mark.parametrize("change", [lambda result: result, with_many_features])
 def test_no_text_is_clipped_or_overlaps(tiny_result, name, change):
     assert_legible(draw(name, change(tiny_result)))
@@ -109,11 +108,12 @@ def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
 
 def test_a_run_has_the_figures_that_have_something_to_show(tiny_result, tmp_path):
     paths = draw_run_figures(tiny_result, tmp_path)
-    assert [path.name for path in paths] == ["convergence.png", "features.png", "front.png"]
+    assert [path.stem for path in paths] == OF_EVERY_SEARCH
     assert sorted(tmp_path.iterdir()) == paths
     ranker = replace(tiny_result, convergence={})
     paths = draw_run_figures(ranker, tmp_path / "ranker")
-    assert [path.name for path in paths] == ["features.png", "front.png"]
+    assert [path.stem for path in paths] == [name for name in OF_EVERY_SEARCH if RUN_FIGURES[name].shows(ranker)]
+    assert "convergence.png" not in [path.name for path in paths]
 
 
 def paired_error(member, reference):
@@ -173,7 +173,7 @@ def test_of_three_objectives_members_are_points_and_a_note_says_what_is_shown(ti
     assert any("Searched: cost, error, risk. Shown: cost and NDCG@10." in text.replace("\n", " ") for text in texts)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_EVERY_SEARCH)
 def test_files_are_a_column_wide_and_always_the_same(tiny_result, tmp_path, name):
     png, same = (save_figure(draw(name, tiny_result), tmp_path / file).read_bytes() for file in ("a.png", "b.png"))
     assert struct.unpack(">I", png[16:20])[0] == 680  # 3.4 inches at 200 dpi
