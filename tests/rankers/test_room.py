@@ -16,7 +16,6 @@ from moerank.selectors.gas import GAS, NGAS
 SQUARES = {
     "RankRLS": lambda data: RankRLS().fit(data),
     "RankRLS of queries": lambda data: RankRLS(loss="query").fit(data),
-    "RankRLS without a query": lambda data: RankRLS().leave_query_out(data),
     "RankSVM": lambda data: RankSVM().fit(data),
     "RankSVM of a subset": lambda data: RankSVM().fit_population(data, pair_mask=np.ones((1, data.n_pairs), bool)),
     "CRR": lambda data: CombinedRegressionRanking().fit(data),

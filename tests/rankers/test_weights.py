@@ -104,18 +104,6 @@ def test_the_query_loss_weighs_queries_and_documents():
     np.testing.assert_allclose(ranker.fit_population(data, pair_mask=every, unit="query")[0], expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("parameters", [{"target": "unit"}, {"target": "difference"}, {"loss": "query"}])
-def test_leaving_a_query_out_is_training_without_it(parameters, weighted):
-    data = weighted_data(4, queries=weighted, documents=weighted)
-    ranker = RankRLS(alpha=0.2, **parameters)
-    scores = ranker.leave_query_out(data)
-    for q in range(data.n_queries):
-        rows = np.arange(*data.offsets[q : q + 2])
-        rest = data.with_rows(np.setdiff1d(np.arange(data.n_documents), rows))
-        np.testing.assert_allclose(scores[rows], data.X[rows] @ ranker.fit(rest).coef_, rtol=1e-8, atol=1e-10)
-
-
 def copies(data, queries, documents):
     """The same data with whole numbers of copies of the queries and documents."""
     rows, qid = [], []
