@@ -21,7 +21,6 @@ SQUARES = {
     "CRR": lambda data: CombinedRegressionRanking().fit(data),
     "FSMRank": lambda data: FSMRank().fit(data),
     "GAS": lambda data: GAS().fit(data),
-    "GAS of Spearman": lambda data: GAS(similarity="spearman").fit(data),
     "NGAS": lambda data: NGAS().fit(data),
     "MOFSRank": lambda data: MOFSRank(random_state=0).fit(data),
     "correlations": feature_correlations,
