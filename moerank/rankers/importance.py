@@ -8,6 +8,7 @@ from functools import partial
 from itertools import combinations_with_replacement
 from typing import Literal, TypeAlias
 
+import joblib
 import numpy as np
 from scipy.stats import kendalltau, rankdata
 
@@ -86,12 +87,15 @@ def feature_similarity(data: RankingData, similarity: FeatureSimilarity = "pears
 
 def key_of(measure: object) -> object:
     """Return a hashable key of an importance or a similarity: its name, metric or function, or its numbers."""
-    return measure if isinstance(measure, str | Metric) or callable(measure) else np.asarray(measure, float).tobytes()
+    return measure if isinstance(measure, str | Metric) or callable(measure) else joblib.hash(measure)
 
 
 def _given(data: RankingData, measure: object, name: str, shape: tuple[int, ...]) -> Array:
     """Return the numbers of an array or a function of the data; refuse those that are no importance or similarity."""
-    values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
+    try:
+        values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a name, numbers or a function, not {measure!r:.80}") from None
     if values.shape != shape:
         raise ValueError(
             f"{name} has the shape {values.shape}; give it {shape}, as {data.name} has {data.n_features} features"

@@ -88,10 +88,8 @@ class GAS(Filter):
         return [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        if self.importance == "measure":
-            values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
-        else:
-            values = pair_order_values(train)
+        metric = as_metric(self.metric, NDCG(10))
+        values = single_feature_values(train, metric) if self.importance == "measure" else pair_order_values(train)
         importance = values.max(axis=0)
         importance = (importance - importance.min()) / (np.ptp(importance) or 1.0)
         directions = np.where(values[0] >= values[1], 1.0, -1.0)

@@ -19,7 +19,6 @@ from moerank.rankers import BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, 
 from moerank.rankers.model import Forest, Model
 from moerank.selectors.filter import SingleFeatures
 from moerank.selectors.fs_ed import FSED
-from moerank.studies.result import write_result
 
 NAMES = [f"feature {number}" for number in range(14)]
 BAGS = BaggedLambdaMART(n_bags=3, n_trees=30, document_share=0.8, patience=5, random_state=0)
@@ -110,11 +109,6 @@ def test_scores_by_trees_are_the_rankers(data, unseen, name):
     assert (name == "no stump") == (len(model.trees.roots) == 0) == (np.ptp(model.scores(unseen)) == 0)
 
 
-def test_one_booster_gives_the_same_bits(data, unseen):
-    ranker = fitted(LambdaMART(40), data)
-    np.testing.assert_array_equal(model_of(ranker).scores(unseen), ranker.predict(unseen))
-
-
 @pytest.mark.parametrize("ranker", NEITHER.values(), ids=NEITHER)
 def test_a_ranker_without_weights_and_trees_says_what_to_train(data, unseen, ranker):
     ranker = fitted(ranker, data)
@@ -146,17 +140,6 @@ def test_the_text_of_a_linear_model():
     model = Model.of(ranker, ["BM25", "constant", "Länge"])
     assert model.to_json() == text
     assert Model.from_json(text).scores(X).tolist() == [-0.75, -1.4]
-
-
-def test_the_file_of_a_run_is_provenance_and_model(tiny_result, tmp_path):
-    write_result(tiny_result, tmp_path)
-    text = (tmp_path / "model.json").read_text(encoding="utf-8")
-    best = tiny_result.best
-    model = Model(
-        names=tuple(tiny_result.names(best.features)), columns=tuple(best.features), weights=tuple(best.weights)
-    )
-    assert text == model.to_json(problem="tiny", fold=2, solver="mofsrank")
-    assert Model.from_json(text) == model
 
 
 def test_a_table_without_the_features_or_with_others_is_refused(data):

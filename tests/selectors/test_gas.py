@@ -80,16 +80,6 @@ def test_parts_are_put_together_as_documented(data, importance):
     assert selector.order_.tolist() == greedy_order(s, e, 0.2).tolist()
 
 
-def test_a_copy_is_not_taken_next_whichever_way_it_is_turned(data):
-    for copy in (data.X[:, 1], -data.X[:, 1]):
-        X = np.column_stack([data.X, copy])
-        selector = GAS(c=1.0).fit(X, data.y, qid=data.qid)
-        assert selector.order_[0] in (1, 8)
-        assert selector.order_[1] not in (1, 8)
-        together = GAS(c=0.0).fit(X, data.y, qid=data.qid)
-        assert set(together.order_[:2]) == {1, 8}
-
-
 @pytest.mark.parametrize(("similarity", "scipys"), [("spearman", spearmanr), ("kendall", kendalltau)])
 def test_similarity_is_the_mean_of_scipys_absolute_correlations(data, similarity, scipys):
     rows = [slice(a, b) for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True) if b - a > 1]
