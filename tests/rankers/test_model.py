@@ -205,15 +205,11 @@ DAMAGE = [
     (stored_weights, ["score"], "the largest weight", "score: this version scores such a model by .* not 'the lar"),
     (stored_weights, ["names", 1], "a", "names must be distinct, but 'a' is there more than once"),
     (stored_weights, ["columns", 1], 2, r"columns\[1\] is 2, but columns count from 0 and ascend"),
-    (stored_weights, ["trees"], stored_forest()["trees"], "a model has weights or trees, not both"),
     (stored_forest, ["columns", 1], 6, "trees split by column 5, which is none of the features"),
     (stored_forest, ["trees", "thresholds"], [0.5], "trees: thresholds must have one entry per split, 2 in all, not 1"),
-    (stored_forest, ["trees", "left", 0], 2, r"trees: left\[0\] is 2, which is no split and no leaf"),
     (stored_forest, ["trees", "left", 1], 0, r"trees: left\[1\] is 0, but a split must come before those below it"),
-    (stored_forest, ["trees", "left", 1], -2, "trees: left, right and roots lead 2 times to leaf 1"),
     (stored_forest, ["trees", "leaves"], [1.0, 2.0, 3.0, 0.25, 7.0], "trees: .* lead 0 times to leaf 4"),
     (stored_scaled, ["scaling", "scale", 1], 0.0, r"scaling.standard: .* scale 0\.0 of feature 1 cannot be applied"),
-    (stored_scaled, ["missing"], "query-max", "missing"),
 ]
 
 

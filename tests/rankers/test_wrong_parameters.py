@@ -13,8 +13,6 @@ import moerank as mr
         (mr.ListNet(n_epochs=0), "n_epochs must be at least 1, not 0"),
         (mr.LambdaMART(n_leaves=1), "n_leaves must be at least 2, not 1"),
         (mr.BaggedLambdaMART(query_share=0.0), r"query_share must be in \(0, 1\], not 0.0"),
-        (mr.BaggedLambdaMART(min_leaf_share=1.0), r"min_leaf_share must be in \[0, 1\), not 1.0"),
-        (mr.CombinedRegressionRanking(alpha=1.1), r"alpha must be in \[0, 1\], not 1.1"),
     ],
 )
 def test_values_just_beyond_a_bound_are_refused(noisy_data, ranker, message):
