@@ -8,10 +8,10 @@ randomness comes from the `random_state` that pymoo passes.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.random import Generator
@@ -20,6 +20,7 @@ from pymoo.core.algorithm import Algorithm
 from pymoo.core.crossover import Crossover
 from pymoo.core.duplicate import DuplicateElimination
 from pymoo.core.mutation import Mutation
+from pymoo.core.operator import Operator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.sampling import Sampling
@@ -27,6 +28,7 @@ from pymoo.operators.crossover.sbx import cross_sbx
 from pymoo.operators.mutation.pm import mut_pm
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
+from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.describe import feature_correlations
 
@@ -183,6 +185,7 @@ class UniformCrossover(RowCrossover):
 
     def cross(self, problem: Problem, X: Mask, *, random_state: Generator) -> Mask:
         """Cross the pairs of rows in place, and return them."""
+        _check_bits(X, self)
         firsts, seconds = np.split(X, 2)
         mating = random_state.random(len(firsts)) < self.prob.get()
         for k in np.flatnonzero(mating):
@@ -206,6 +209,7 @@ class BitFlip(RowMutation):
 
     def mutate(self, problem: Problem, X: Mask, *, random_state: Generator, algorithm: Algorithm | None) -> Mask:
         """Return the mutated rows, which are changed in place."""
+        _check_bits(X, self)
         self.flip(problem, X, np.random.default_rng(random_state.integers(2**63)), algorithm)
         return X
 
@@ -234,6 +238,14 @@ class SparseBitFlip(BitFlip):
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(X))
         for i in np.flatnonzero(counts):
             X[i, _distinct(problem.n_var, counts[i], random_state)] ^= True
+
+
+def _check_bits(X: Array, operator: Operator) -> None:
+    if X.dtype != np.bool_:
+        raise TypeError(
+            f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
+            "give the algorithm a bool sampling such as DensitySampling()"
+        )
 
 
 def _distinct(n: int, size: int, random_state: Generator) -> Integers:
@@ -376,29 +388,66 @@ class MixedMutation(RowMutation):
         return np.concatenate((np.where(flipped, 1 - bits, bits), mutated), axis=1)
 
 
-def importance_degrees(accuracy: ArrayLike) -> Vector:
-    """Return Imp of equation (5): the share of each feature in the ranking accuracies that they reach alone.
+Form: TypeAlias = Literal["additive", "convex", "product"]
+Decay: TypeAlias = Literal["inverse", "exp", "geometric", "linear"]
+
+Importance: TypeAlias = Literal["share", "accuracy", "scaled"]
+Redundancy: TypeAlias = Literal["share", "mean", "selected"]
+
+GEOMETRIC_RATIO = 0.9
+"""Factor c of ``decay="geometric"``, α(t) = cᵗ, which is below 1/100 after 44 generations."""
+
+_FORMS: dict[str, Callable[[float, float, Vector], Vector]] = {
+    "additive": lambda pm, alpha, degree: pm + alpha * degree,
+    "convex": lambda pm, alpha, degree: (1 - alpha) * pm + alpha * degree,
+    "product": lambda pm, alpha, degree: pm * (1 + alpha * degree),
+}
+_DECAYS: dict[str, Callable[[int, float], float]] = {
+    "inverse": lambda t, progress: 1 / t,
+    "exp": lambda t, progress: float(np.exp(-t)),
+    "geometric": lambda t, progress: float(GEOMETRIC_RATIO**t),
+    "linear": lambda t, progress: max(0.0, 1 - progress),
+}
+
+
+def importance_degrees(accuracy: ArrayLike, importance: Importance = "share") -> Vector:
+    """Return Imp of equation (5), from the ranking accuracy that each feature reaches alone.
 
     Parameters
     ----------
     accuracy : array-like, shape (n_features,)
         Ranking accuracy of each single feature, 0 or more. If all are 0 the importance is 0.
+    importance : {"share", "accuracy", "scaled"}, default "share"
+        Share of the sum of all accuracies, the accuracy itself, or the accuracy scaled to [0, 1].
 
     Examples
     --------
     >>> importance_degrees([0.75, 0.25, 0]).tolist()
     [0.75, 0.25, 0.0]
     """
-    return _shares(np.asarray(accuracy, np.float64))
+    check_choice(get_args(Importance), importance=importance)
+    values = np.asarray(accuracy, np.float64)
+    if importance == "accuracy":
+        return values
+    if importance == "scaled":
+        spread = np.ptp(values)
+        return (values - values.min()) / spread if spread > 0 else np.zeros_like(values)
+    return _shares(values)
 
 
-def redundancy_degrees(X: RankingData | ArrayLike, bit_of: ArrayLike | None = None) -> Vector:
-    """Return Red of equation (6): the share of each feature in the absolute Pearson correlations of all features.
+def redundancy_degrees(
+    X: RankingData | ArrayLike, redundancy: Redundancy = "share", bit_of: ArrayLike | None = None
+) -> Matrix:
+    """Return Red of equation (6), from the absolute Pearson correlations between two features.
 
     Parameters
     ----------
     X : RankingData, or array-like, shape (n_documents, n_features)
         Feature values. A constant feature correlates with nothing. If no two features correlate, Red is 0.
+    redundancy : {"share", "mean", "selected"}, default "share"
+        Share of a feature in the correlations between all features; mean of its correlations with the others; or share
+        in the correlations between the features of an individual, for which the correlations are returned, shape
+        (n_bits, n_bits).
     bit_of : array-like of int, shape (n_features,), optional
         The bit of each feature where bits stand for groups, whose correlations are added up.
 
@@ -411,17 +460,29 @@ def redundancy_degrees(X: RankingData | ArrayLike, bit_of: ArrayLike | None = No
     >>> redundancy_degrees([[0, 0, 1], [1, 2, 1], [2, 4, 1]]).round(12).tolist()
     [0.5, 0.5, 0.0]
     """
+    check_choice(get_args(Redundancy), redundancy=redundancy)
     correlation = feature_correlations(X if isinstance(X, RankingData) else np.asarray(X, np.float64))
     np.fill_diagonal(correlation, 0.0)
     if bit_of is not None:
         of_bit = np.eye(int(np.max(bit_of)) + 1)[np.asarray(bit_of)]
         correlation = of_bit.T @ correlation @ of_bit
-    return _shares(correlation.sum(axis=0))
+    if redundancy == "selected":
+        np.fill_diagonal(correlation, 0.0)
+        return correlation
+    sums = correlation.sum(axis=0)
+    return sums / max(1, len(sums) - 1) if redundancy == "mean" else _shares(sums)
 
 
 def _shares(values: Vector) -> Vector:
     total = values.sum()
     return values / total if total > 0 else np.zeros_like(values)
+
+
+def _shares_of_selected(X: Mask, correlation: Matrix) -> Matrix:
+    """Return the share of each selected feature in the correlations within its individual, 0 for other features."""
+    sums = np.where(X, X.astype(np.float64) @ correlation, 0.0)
+    totals = sums.sum(axis=1, keepdims=True)
+    return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 
 class AdaptiveBitFlip(BitFlip):
@@ -435,12 +496,18 @@ class AdaptiveBitFlip(BitFlip):
 
     with Imp(j) its share of the accuracies of all single features (5) and Red(j) its share of all absolute correlations
     between two features (6). Both sum to 1, so they are of the size of pm = 1/n_features. Only a description of the
-    paper's formulas is known; other readings agree with it, and changed no result by more than .0011.
+    paper's formulas is known; `form`, `decay`, `importance` and `redundancy` offer the readings that agree with it.
 
     Parameters
     ----------
     importance, redundancy : array-like, shape (n_features,)
-        Imp and Red, 0 or more; see :func:`importance_degrees` and :func:`redundancy_degrees`.
+        Imp and Red, 0 or more; see :func:`importance_degrees` and :func:`redundancy_degrees`. For a matrix of
+        correlations (n_features, n_features) Red is the share among the features of an individual.
+    form : {"additive", "convex", "product"}, default "additive"
+        pm + α·d, (1 − α)·pm + α·d or pm·(1 + α·d), with d = Imp(j) for a zero and Red(j) for a one.
+    decay : {"inverse", "exp", "geometric", "linear"}, default "inverse"
+        α(t) = 1/t, exp(−t), 0.9ᵗ, or 1 − progress of the termination (not reproducible if that measures time);
+        t = 1 for the first mating.
     base : float, optional
         The basic probability pm, by default 1 / n_var.
 
@@ -451,18 +518,35 @@ class AdaptiveBitFlip(BitFlip):
     [[0.3, 0.5], [0.1, 0.3]]
     """
 
-    def __init__(self, importance: ArrayLike, redundancy: ArrayLike, base: float | None = None) -> None:
+    def __init__(
+        self,
+        importance: ArrayLike,
+        redundancy: ArrayLike,
+        form: Form = "additive",
+        decay: Decay = "inverse",
+        base: float | None = None,
+    ) -> None:
         super().__init__()
         self.importance = np.asarray(importance, np.float64)
         self.redundancy = np.asarray(redundancy, np.float64)
         if not (self.importance.min(initial=0.0) >= 0 and self.redundancy.min(initial=0.0) >= 0):
             raise ValueError("AdaptiveBitFlip: importance and redundancy must be 0 or more")
+        check_choice(_FORMS, form=form)
+        check_choice(_DECAYS, decay=decay)
+        self.form = form
+        self.decay = decay
         self.base = base
 
-    def probabilities(self, X: Mask, generation: int) -> Matrix:
-        """Return the flip probabilities of the bits of `X` in `generation`, 1 for the first mating; shape of `X`."""
+    def probabilities(self, X: Mask, generation: int, progress: float = 0.0) -> Vector:
+        """Return the flip probabilities of the bits of `X` in `generation` ≥ 1, shape of `X`.
+
+        `progress` of the search, in [0, 1], is for ``decay="linear"`` alone.
+        """
         pm = 1 / X.shape[1] if self.base is None else self.base
-        return np.minimum(1.0, pm + 1 / generation * np.where(X, self.redundancy, self.importance))
+        alpha = _DECAYS[self.decay](generation, progress)
+        redundancy = self.redundancy if self.redundancy.ndim == 1 else _shares_of_selected(X, self.redundancy)
+        switch_on, switch_off = (_FORMS[self.form](pm, alpha, degree) for degree in (self.importance, redundancy))
+        return np.minimum(1.0, np.where(X, switch_off, switch_on))
 
     def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
         """Flip bits of the rows in place. `algorithm` knows how far the search is."""
@@ -472,4 +556,4 @@ class AdaptiveBitFlip(BitFlip):
                 "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not tell its operators; "
                 'take make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
             )
-        X ^= random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1)
+        X ^= random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)

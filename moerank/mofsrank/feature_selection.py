@@ -22,6 +22,7 @@ from moerank.evolution import (
     redundancy_degrees,
 )
 from moerank.evolution.bit_search import first_of_equals
+from moerank.evolution.operators import Decay, Form, Importance, Redundancy
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced
@@ -73,6 +74,10 @@ class FeatureSelection(Stage):
     adaptive : bool, default True
         Adaptive mutation, equations (3)–(6): absent features come in by importance, present ones go out by redundancy.
         False is the plain bit flip.
+    form, decay : str
+        The reading of equations (3)–(4) and of the factor α(t); see `AdaptiveBitFlip`.
+    importance, redundancy : str
+        The reading of equations (5) and (6); see `importance_degrees` and `redundancy_degrees`.
 
     Notes
     -----
@@ -108,6 +113,10 @@ class FeatureSelection(Stage):
         limits: Limits = UNLIMITED,
         by_group: bool = FEATURE_DEFAULTS.by_group,
         adaptive: bool = True,
+        form: Form = FEATURE_DEFAULTS.form,
+        decay: Decay = FEATURE_DEFAULTS.decay,
+        importance: Importance = FEATURE_DEFAULTS.importance,
+        redundancy: Redundancy = FEATURE_DEFAULTS.redundancy,
         crossover: float = CROSSOVER,
         mutation: float | None = None,
         workers: int = 1,
@@ -132,6 +141,10 @@ class FeatureSelection(Stage):
         self._subsets = [None] if pair_masks is None else list(pair_masks)
         self.unit = unit
         self.adaptive = adaptive
+        self.form = form
+        self.decay = decay
+        self.importance = importance
+        self.redundancy = redundancy
 
     def operators(self) -> Operators:
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
@@ -141,8 +154,13 @@ class FeatureSelection(Stage):
             accuracy = np.zeros(self.n_var)
             np.maximum.at(accuracy, self.strings.bit_of, values)
             bit_of = self.strings.bit_of if self.n_var < self.train.n_features else None
-            redundancy = redundancy_degrees(self.train, bit_of)
-            mutation = AdaptiveBitFlip(importance_degrees(accuracy), redundancy, self.mutation)
+            mutation = AdaptiveBitFlip(
+                importance_degrees(accuracy, self.importance),
+                redundancy_degrees(self.train, self.redundancy, bit_of),
+                self.form,
+                self.decay,
+                self.mutation,
+            )
         return {
             "sampling": SubsetSizeSampling(self.most_ones),
             "crossover": UniformCrossover(self.crossover),

@@ -35,6 +35,7 @@ from moerank.checks import check_at_least, check_switch, most_workers, unknown
 from moerank.data import FeatureCosts
 from moerank.data.inputs import listed
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, CROSSOVER, DENSITY, Factory, make_algorithm
+from moerank.evolution.operators import Decay, Form, Importance, Redundancy
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.objectives import FRONT, Final, read_objectives
 from moerank.rankers import FitnessBackend, as_backend
@@ -255,15 +256,23 @@ class InstanceSelectionSettings(StageSettings):
 
 
 class FeatureSelectionSettings(StageSettings):
-    """Settings of the second stage: features or groups as bits.
+    """Settings of the second stage: features or groups as bits, and the reading of equations (3) to (6).
 
     Attributes
     ----------
     by_group : bool
         Whether a bit stands for all features of a group in the costs of the data, here and in the third stage.
+    form, decay : str
+        See `AdaptiveBitFlip`.
+    importance, redundancy : str
+        See `importance_degrees` and `redundancy_degrees`.
     """
 
     by_group: bool = False
+    form: Form = "additive"
+    decay: Decay = "inverse"
+    importance: Importance = "share"
+    redundancy: Redundancy = "share"
 
 
 class EnsembleSettings(StageSettings):

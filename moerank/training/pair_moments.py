@@ -108,6 +108,10 @@ class QueryMoments:
         squares[:, rows, columns] = squares[:, columns, rows] = sums_over_queries(of_query.packed, query_mask) / n_pairs
         return squares, moments / n_pairs
 
+    def moment(self, target: Target) -> Matrix:
+        """Return Σ t (xᵢ − xⱼ) of each query, shape (n_queries, n_features)."""
+        return target.margin * self.unit + target.per_label * self.difference
+
 
 def _sums(data: RankingData) -> tuple[Matrix, Matrix, Matrix, float]:
     """Return the sums of gram, unit and difference, and the number of pairs, or the sum of their weights."""

@@ -15,11 +15,20 @@ X = np.array([[False, True, False, True], [True, False, True, False]])
 DEGREE = np.array([[0.5, 0.6, 0.3, 0.3], [0.1, 0.2, 0.0, 0.0]])
 
 
+@pytest.mark.parametrize(
+    ("decay", "alpha"), [("inverse", 1 / 3), ("exp", np.e**-3), ("geometric", 0.729), ("linear", 0.6)]
+)
 @pytest.mark.parametrize("base", [None, 0.05])
-def test_probabilities_follow_the_formulas(base):
-    mutation = AdaptiveBitFlip(IMPORTANCE, REDUNDANCY, base)
-    expected = (0.25 if base is None else base) + DEGREE / 3
-    np.testing.assert_allclose(mutation.probabilities(X, 3), expected, rtol=1e-14)
+def test_probabilities_follow_the_formulas(decay, alpha, base):
+    pm = 0.25 if base is None else base
+    expected = {
+        "additive": pm + alpha * DEGREE,
+        "convex": (1 - alpha) * pm + alpha * DEGREE,
+        "product": pm * (1 + alpha * DEGREE),
+    }
+    for form, probability in expected.items():
+        mutation = AdaptiveBitFlip(IMPORTANCE, REDUNDANCY, form=form, decay=decay, base=base)
+        np.testing.assert_allclose(mutation.probabilities(X, 3, progress=0.4), probability, rtol=1e-14)
 
 
 def test_probabilities_stop_at_one():
@@ -30,7 +39,7 @@ def test_probabilities_stop_at_one():
 def test_bits_flip_at_their_probabilities():
     mutation = AdaptiveBitFlip(IMPORTANCE, REDUNDANCY)
     rows = np.repeat(X, 10_000, axis=0)
-    algorithm = SimpleNamespace(n_iter=3)
+    algorithm = SimpleNamespace(n_iter=3, termination=SimpleNamespace(perc=0.1))
     population = mutation.do(
         Problem(n_var=4), Population.new("X", rows), algorithm=algorithm, random_state=np.random.default_rng(0)
     )
@@ -46,14 +55,14 @@ def test_the_first_mating_is_generation_one():
     seen = []
 
     class Recording(AdaptiveBitFlip):
-        def probabilities(self, X, generation):
-            seen.append(generation)
-            return super().probabilities(X, generation)
+        def probabilities(self, X, generation, progress=0.0):
+            seen.append((generation, progress))
+            return super().probabilities(X, generation, progress)
 
     n = WeighedBits().n_var
     algorithm = NSGA2(8, **operators() | dict(mutation=Recording(np.full(n, 1 / n), np.full(n, 1 / n))))
     search(WeighedBits(), algorithm, 5, seed=1)
-    assert sorted(set(seen)) == [1, 2, 3, 4]
+    assert sorted(set(seen)) == [(1, 0.2), (2, 0.4), (3, 0.6), (4, 0.8)]
 
 
 def test_redundancy_is_the_share_of_the_absolute_correlations():
@@ -72,6 +81,8 @@ def test_redundancy_is_the_share_of_the_absolute_correlations():
     [
         (dict(redundancy=[-0.1, 0.2, 0.3, 0.4]), "must be 0 or more"),
         (dict(importance=[np.nan, 0.2, 0.3, 0.4]), "must be 0 or more"),
+        (dict(form="sum"), "form must be one of 'additive', 'convex', 'product', not 'sum'"),
+        (dict(decay="slow"), "decay must be one of 'inverse', 'exp', 'geometric', 'linear', not 'slow'"),
     ],
 )
 def test_wrong_arguments_are_refused(change, message):
@@ -79,9 +90,27 @@ def test_wrong_arguments_are_refused(change, message):
         AdaptiveBitFlip(**dict(importance=IMPORTANCE, redundancy=REDUNDANCY) | change)
 
 
-def test_importance_is_the_share_of_the_accuracies():
-    np.testing.assert_allclose(importance_degrees([0.2, 0.5, 0.3, 0.4]), np.array([0.2, 0.5, 0.3, 0.4]) / 1.4)
-    assert importance_degrees([0.0, 0.0]).tolist() == [0.0, 0.0]
+def test_the_readings_of_importance_follow_their_formulas():
+    accuracy = np.array([0.2, 0.5, 0.3, 0.4])
+    np.testing.assert_allclose(importance_degrees(accuracy, "accuracy"), accuracy)
+    np.testing.assert_allclose(importance_degrees(accuracy, "scaled"), (accuracy - 0.2) / 0.3)
+    np.testing.assert_allclose(importance_degrees(accuracy), accuracy / 1.4, rtol=1e-15)
+    assert importance_degrees([0.5, 0.5], "scaled").tolist() == importance_degrees([0.0, 0.0]).tolist() == [0.0, 0.0]
+
+
+def test_the_readings_of_redundancy_follow_their_formulas():
+    table = np.random.default_rng(0).normal(size=(50, 4)) @ np.random.default_rng(1).normal(size=(4, 4))
+    absolute = np.abs(np.corrcoef(table.T)) - np.eye(4)
+    np.testing.assert_allclose(redundancy_degrees(table, "mean"), absolute.sum(axis=0) / 3, rtol=1e-12)
+    np.testing.assert_allclose(redundancy_degrees(table, "selected"), absolute, rtol=1e-12, atol=1e-15)
+    mutation = AdaptiveBitFlip(IMPORTANCE, redundancy_degrees(table, "selected"))
+    for row, chances in zip(X, mutation.probabilities(X, 1), strict=True):
+        ones = np.flatnonzero(row)
+        total = sum(absolute[i, k] for i in ones for k in ones)
+        for j in ones:
+            assert chances[j] == pytest.approx(min(1.0, 0.25 + sum(absolute[j, k] for k in ones) / total))
+    alone = np.array([[True, False, False, False]])
+    assert mutation.probabilities(alone, 1)[0, 0] == 0.25, "a feature alone is redundant with nothing"
 
 
 def test_groups_add_up_the_correlations_of_their_features():
@@ -94,7 +123,7 @@ def test_groups_add_up_the_correlations_of_their_features():
 @pytest.mark.parametrize("mutation", [AdaptiveBitFlip(IMPORTANCE, REDUNDANCY), SparseBitFlip(), SparseBitFlip(0.7)])
 def test_every_mutation_moves_the_draws_of_the_others_alike(mutation):
     shared, alone = np.random.default_rng(5), np.random.default_rng(5)
-    algorithm = SimpleNamespace(n_iter=3)
+    algorithm = SimpleNamespace(n_iter=3, termination=SimpleNamespace(perc=0.1))
     mutation.do(Problem(n_var=4), Population.new("X", X.copy()), algorithm=algorithm, random_state=shared)
     alone.integers(2**63)
     assert shared.random() == alone.random()

@@ -29,6 +29,11 @@ def test_fit_equals_the_dense_closed_form(noisy_data, parameters, alpha):
     np.testing.assert_allclose(ranker.coef_, dense_solution(noisy_data, alpha, **parameters), rtol=1e-9, atol=1e-12)
 
 
+def test_leave_query_out_needs_a_second_query():
+    with pytest.raises(ValueError, match="nothing is left to train on"):
+        RankRLS().leave_query_out([[1.0], [2.0], [3.0]], [0, 1, 0], qid=[1, 1, 2])
+
+
 @pytest.mark.parametrize("parameters", LOSSES)
 def test_feature_subsets_equal_the_dense_closed_form(noisy_data, parameters):
     rng = np.random.default_rng(1)

@@ -1,0 +1,99 @@
+"""Searches on the workers of a Dask cluster of this machine, against the same search without it.
+
+    python tests/benchmarks/dask_slices.py kills [--kills 20] [--workers 3]
+    python tests/benchmarks/dask_slices.py speed [--queries 4820]
+
+"kills" ends a worker in every second generation of one search until so many are dead; Dask starts others in their
+place. "speed" measures batches of feature subsets of synthetic data of the shape of MSLR-WEB30K by one worker and
+by two, and prints the processor seconds of the longest worker, the least of several times. Exit code 1 if bits differ.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+from distributed import Client, LocalCluster
+
+import moerank as mr
+from moerank.mofsrank.dask_slices import Slices
+
+
+def cluster(n_workers):
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None)
+
+
+def front(train, workers, progress=None, **budget):
+    solver = mr.MOFSRank(
+        instance_selection=False, feature_selection=budget, ensemble=False, random_state=0, workers=workers,
+        progress=progress,
+    )  # fmt: skip
+    return solver.fit(train).fronts_["feature_selection"]
+
+
+def kills(arguments):
+    train, draws, killed = mr.load_planted_fold(1)[0], random.Random(0), []
+    budget = {"population": 100, "generations": 2 * arguments.kills + 5}
+
+    def kill():
+        while True:  # until one is up that can be killed
+            pids = [nanny.pid for nanny in local.workers.values() if nanny.pid]
+            if pids and (pid := draws.choice(pids)) not in killed:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+                print(f"{len(killed)} workers killed", flush=True)
+                return
+            time.sleep(0.1)
+
+    def progress(stage, fraction, generation, n_eval):
+        if generation % 2 and generation < 2 * arguments.kills:
+            threading.Timer(draws.uniform(0, 0.05), kill).start()
+
+    with cluster(arguments.workers) as local, Client(local) as client:
+        there = front(train, client, progress, **budget)
+    same = np.array_equal(there, front(train, 1, **budget))
+    print(f"{len(killed)} workers killed in one search; the same front: {same}")
+    return same
+
+
+def speed(arguments):
+    train, draws = mr.load_web_fold(1, n_queries=arguments.queries)[0], np.random.default_rng(0)
+    print(f"{train.n_documents:,} documents, {train.n_features} features, batches of {arguments.batch}")
+    batches = [draws.random((arguments.batch, train.n_features)) < 0.1 for _ in range(5)]
+    values, longest = [], []
+    for n_workers in (1, 2):
+        stage = mr.FeatureSelection(train, adaptive=False)
+        with cluster(n_workers) as local, Client(local) as client:
+            slices = Slices(client, stage)
+            slices.measure(batches[0])  # sends the data, and computes the Gram matrix
+            seconds = []
+            for _ in range(arguments.times):
+                begin = client.run(time.process_time)
+                values.append([slices.measure(batch) for batch in batches])
+                end = client.run(time.process_time)
+                seconds.append(max(end[worker] - begin[worker] for worker in begin))
+            longest.append(min(seconds))
+            print(f"{n_workers} workers: {longest[-1]:.2f} s of the processor of the longest one", flush=True)
+    same = all(np.array_equal(value, values[0]) for value in values)
+    print(f"one takes {longest[0] / longest[1]:.2f} times as long as two; the same values: {same}")
+    return same
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["kills", "speed"])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--queries", type=int, default=4820)
+    parser.add_argument("--times", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=400)
+    arguments = parser.parse_args()
+    sys.exit(not {"kills": kills, "speed": speed}[arguments.what](arguments))
+
+
+if __name__ == "__main__":
+    main()
