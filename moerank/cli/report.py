@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from moerank.exports.formats import find_format
 from moerank.figures import FIGURES
 
 if TYPE_CHECKING:
-    from moerank.exports.deployable import Phase
     from moerank.reports.study_report import Report
 
 
@@ -159,12 +158,6 @@ def export_command(
         Path | None, typer.Option(help="TOML file with the names and definitions of features in the search engine.")
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
-    phase: Annotated[
-        str | None, typer.Option(help="Phase of Vespa that scores by the ranker: first or second (default).")
-    ] = None,
-    inherits: Annotated[
-        str | None, typer.Option(help="Profile of Vespa with the other phase; by default default.", metavar="PROFILE")
-    ] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
     """Write the chosen ranker, or another member of the front, for a search engine or as a function.
@@ -194,7 +187,6 @@ def export_command(
     moerank export results/shop-fold1-seed0 --format solr
     moerank export results/shop-fold1-seed0 --format elasticsearch --member 3 --name shop_v2
     moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out moerank.profile
-    moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
     moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
     """
     from moerank.studies.result import find_result
@@ -206,15 +198,7 @@ def export_command(
         raise ValueError(f"--member {member}: the last member of the front is {len(stored.front)}, see front.csv")
     exported = stored.front[index]
     path = out or (result if result.is_dir() else Path()) / file
-    deployment = write(
-        stored.model(exported),
-        format_,
-        path,
-        name=name,
-        features=features,
-        phase=cast("Phase | None", phase),  # the writer checks its name
-        inherits=inherits,
-    )
+    deployment = write(stored.model(exported), format_, path, name=name, features=features)
     size = f"{len(exported.features)} feature{'s' * (len(exported.features) != 1)}"
     which = f"member {index + 1} of {len(stored.front)}{', the chosen one' * (index == stored.chosen)}, with {size}"
     run = f"{stored.solver} on fold {stored.fold} of {stored.problem}"

@@ -144,13 +144,3 @@ def test_every_format_writes_its_files_and_says_what_comes_next(command, run, tm
     again = command("export", "run", "--format", format, "--name", "shop")
     assert (again.exit_code, again.stdout) == (0, outcome.stdout)
     assert {path: path.read_bytes() for path in run.iterdir()} == content
-
-
-def test_a_profile_of_vespa_scores_in_the_phase_that_is_asked_for(command, run):
-    words = ("export", "run", "--format", "vespa", "--name", "small", "--phase", "first", "--inherits", "shop")
-    assert command(*words).exit_code == 0
-    text = (run / "small.profile").read_text()
-    assert "rank-profile small inherits shop {" in text and "    first-phase {" in text
-    outcome = command("export", "run", "--format", "solr", "--phase", "first")
-    assert outcome.exit_code == 2
-    assert "phase is for vespa, not for solr" in outcome.stderr

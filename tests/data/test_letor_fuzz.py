@@ -1,7 +1,4 @@
-"""Broken files by the hundred: each is read as the format says, or refused in one sentence that names the place.
-
-`tests/benchmarks/fuzz.py` does so for hours.
-"""
+"""Broken files by the hundred: each is read as the format says, or refused in one sentence that names the place."""
 
 import gzip
 import random

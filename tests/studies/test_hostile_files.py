@@ -36,8 +36,8 @@ algorithm = "nsga2"
 objectives = ["features", "error"]
 final = "train"
 [feature_selection]
-form = "additive"
-decay = "inverse"
+by_group = true
+crossover = 0.5
 [[published]]
 method = "x"
 solver = "x"

@@ -223,7 +223,6 @@ def slow(slow_problem_file):
 def test_a_study_that_is_ended_leaves_no_process_and_goes_on(
     run, slow, slow_undisturbed, tmp_path, workers, number, times, whole_group, code
 ):
-    """Many more are killed by tests/benchmarks/kill_study.py."""
     study = tmp_path / "study"
     returned, err = interrupted(slow, study, workers, number, times, whole_group)
     assert (returned, "Traceback" in err) == (code, False)
