@@ -62,9 +62,8 @@ def report_command(
     content = Report(Study.load(folder), reference, split(metrics))
     prepare_folder(path.parent)
     replace_file(path, _written(content, format_).encode())
-    if missing := content.n_missing:
-        runs = "1 run is" if missing == 1 else f"{missing} runs are"
-        notice(f"{runs} missing or failed; the report names {'it' if missing == 1 else 'them'}")
+    if content.n_missing:
+        notice(f"missing or failed runs, which the report names: {content.n_missing}")
     notice(f"wrote {path}")
 
 

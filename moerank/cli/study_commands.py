@@ -74,7 +74,14 @@ def study_command(
             raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
         settings = options.read_settings(set_ or [])
         planned = Study(
-            problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=settings
+            problems,
+            names,
+            out,
+            folds=options.fold_numbers(folds),
+            seeds=seeds,
+            ablate=ablate,
+            data=data,
+            settings=settings,
         )
         _run(planned, workers, dask, retry_failed=retry_failed)
         _show_results(planned, as_json=as_json)
@@ -119,16 +126,6 @@ def _show_results(study: Study, *, as_json: bool) -> None:
     if results and not is_quiet():
         report = shlex.join(["moerank", "report", str(study.out)])
         say(f"{report} writes a page with tests, figures and chosen features")
-
-
-def _folds(folds: str) -> list[int] | None:
-    """Return the numbers of folds, None for all."""
-    if folds == "all":
-        return None
-    try:
-        return [int(fold) for fold in folds.split(",")]
-    except ValueError:
-        raise ValueError(f"--folds {folds}: give numbers separated by commas, or all") from None
 
 
 def merge_command(
