@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -111,10 +111,9 @@ def _read(path: Path, fold: int) -> Sequence[RankingData]:
     draft = draft_problem(path)
     for reason in draft.reasons:
         notice(reason)
-    columns = {"label": draft.label, "query": draft.query, "exclude": draft.left_out, "document": draft.document}
-    if path.is_dir():
-        return load_table_fold(path, **columns, missing=0.0)
-    return [load_table(path, **columns, missing=0.0)]
+    columns: dict[str, Any] = {"label": draft.label, "query": draft.query, "document": draft.document}
+    columns |= {"exclude": draft.left_out, "missing": 0.0}
+    return load_table_fold(path, **columns) if path.is_dir() else [load_table(path, **columns)]
 
 
 def ingest_command(

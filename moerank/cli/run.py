@@ -198,8 +198,6 @@ def _show(result: Result, out: Path, written: list[str]) -> None:
         say(f"Verdict: {verdict}")
     say(chosen_features(result))
     output().print(front_table(result))
-    if result.instances in ("document", "query"):
-        say(f"Instance selection chose among {result.instances.replace('query', 'querie')}s.")
     if search := result.convergence.get("feature_selection"):
         say(
             f"The second half of the {search.evaluations[-1]:,} evaluations of feature selection added "

@@ -22,9 +22,7 @@ def study_command(
     problems: Annotated[list[str], typer.Argument(help="Problem files, or shipped problems.")],
     solvers: Annotated[
         str,
-        typer.Option(
-            help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value].",
-        ),
+        typer.Option(help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value]."),
     ] = "",
     ablate: Annotated[
         str | None,
@@ -72,17 +70,8 @@ def study_command(
         names = split(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
-        settings = options.read_settings(set_ or [])
-        planned = Study(
-            problems,
-            names,
-            out,
-            folds=options.fold_numbers(folds),
-            seeds=seeds,
-            ablate=ablate,
-            data=data,
-            settings=settings,
-        )
+        settings, numbers = options.read_settings(set_ or []), options.fold_numbers(folds)
+        planned = Study(problems, names, out, folds=numbers, seeds=seeds, ablate=ablate, data=data, settings=settings)
         _run(planned, workers, dask, retry_failed=retry_failed)
         _show_results(planned, as_json=as_json)
         if planned.failures():

@@ -78,9 +78,7 @@ def _count(value: object) -> str:
         value = [f"{label}: {count:,}" for label, count in value.items()]
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return value if isinstance(value, str) else f"{value:,}" if type(value) is int else f"{value:g}"
 
 
 MOST_NAMES = 25
