@@ -103,8 +103,6 @@ def tests_section(report: Report) -> ReportSection:
             frame = frame.rename(columns={"error": f"difference{ERROR}", "holm": "Holm"})
             caption = f"{problem}: {mine.metric} minus that of {report.reference}, query by query; paired t tests."
             section.tables.append(ReportTable(f"tests-{problem}", caption, frame))
-        else:
-            section.paragraphs.append(f"{problem}: no tests, because no run of {report.reference} is finished.")
         section.tables.append(_losses(mine))
     return section
 
@@ -185,12 +183,9 @@ def commands_section(report: Report) -> ReportSection:
     """Return how to run the study again, the versions and the machine of the results."""
     versions = pd.DataFrame([run.versions for run in report.results])
     rows = [(name, ", ".join(sorted(set(versions[name].dropna())))) for name in versions]
-    paragraphs = ["study.json holds what was asked for. In a folder with this file alone, Python runs all of it again:"]
-    code = (
-        "import moerank as mr\nmr.Study.load(folder, data=None).run()  # data: the folder that holds the files of data"
-    )
+    again = "in a folder with this file alone, mr.Study.load(folder, data=DATA).run() runs all of it again."
     table = ReportTable("versions", "Libraries and machine.", pd.DataFrame(rows, columns=["library", "version"]))
-    return ReportSection("How to reproduce", [table], paragraphs, code=code)
+    return ReportSection("How to reproduce", [table], [f"study.json holds what was asked for: {again}"])
 
 
 def sections(report: Report) -> Iterator[ReportSection]:

@@ -157,23 +157,6 @@ def test_frequency_is_the_share_of_the_runs(results, problem):
     assert title_of_figure(figure).lower() == said.lower()
 
 
-def test_instances_are_the_shares_of_all_members(results, problem):
-    figure = FIGURES["instances"].draw(results, problem)
-    shares = {}
-    for run in results:
-        mine = [member.instances / run.n_instances for member in run.front if run.n_instances and member.instances]
-        shares.setdefault(run.solver, []).extend(mine)
-    for solver, mine in shares.items():
-        if mine:
-            lines = figure.axes[0].lines
-            at = [line.get_label() for line in lines].index(solver)
-            assert sorted(lines[at].get_xdata()) == sorted(mine)
-            np.testing.assert_allclose(lines[at + 1].get_xdata(), np.quantile(mine, (0.25, 0.75)))
-            np.testing.assert_allclose(lines[at + 2].get_xdata(), np.median(mine))
-    middle = np.median([share for mine in shares.values() for share in mine])
-    assert f"at most {middle:.0%} of the pairs" in title_of_figure(figure)
-
-
 def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, drawn_large, problem, results):
     small = panel_of(FIGURES["cost"].draw(results, problem, metric="MAP"), "_best").lines
     points = {solver: (seconds(results, solver), score(results, solver, "MAP")) for solver in results.solvers}
@@ -275,26 +258,6 @@ def test_a_few_poor_values_take_at_most_half_of_the_axis():
     assert low < 0.3 and high > 1.2
     low, high = limits_of({"level": np.full(3, 0.5), "nothing": np.full(3, np.nan)})
     assert low < 0.5 < high
-    close = {str(i): np.array([0.9 + 0.001 * i]) for i in range(9)}
-    assert 0.8 < limits_of({**close, "far below all others": np.array([0.4])})[0] < 0.9
-    assert limits_of({**close, "somewhat below": np.array([0.89])})[0] < 0.89
-
-
-def test_a_solver_far_below_all_others_flattens_no_figure(large, problem):
-    def spoilt(member):
-        scores = {part: {metric: 0.5 * v for metric, v in table.items()} for part, table in member.scores.items()}
-        return replace(member, scores=scores)
-
-    results = Results(
-        replace(run, front=[spoilt(m) for m in run.front]) if run.solver == "frank" else run for run in large
-    )
-    value = score(results, "frank", "NDCG@10")
-    others = [score(results, solver, "NDCG@10") for solver in results.solvers if solver != "frank"]
-    for name, who in (("cost", "frank"), ("accuracy", "")):
-        figure = FIGURES[name].draw(results, problem)
-        low, _ = figure.axes[0].get_ylim()
-        assert value < low < min(others)
-        assert f"beyond the axis: {who}" in " ".join(figure._supxlabel.get_text().split())
 
 
 @pytest.mark.parametrize("name", ["accuracy", "cost", "ablation"])
