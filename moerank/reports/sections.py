@@ -51,7 +51,7 @@ def _decision(results: Results) -> str:
 
 def results_section(report: Report, problem: Problem) -> ReportSection:
     """Return the means of each solver beside published ones, its cost and the quality of its front."""
-    mine, runs, metrics = report.results.of(problem.name), report.runs(problem), report.metrics(problem)
+    mine, runs, metrics = report.results.of(problem.name), report.runs(problem.name), report.metrics(problem)
     further = {name: name for name in mine.further_objectives}
     means = over_folds(runs, {"n_features": "features", **{f"test {metric}": metric for metric in metrics}, **further})
     for metric in metrics if any(entry.solver for entry in problem.published) else ():
@@ -156,7 +156,7 @@ def _differences(report: Report, problem: Problem, full: str) -> ReportTable:
     results, parts = report.results.of(problem.name), ablations(full)
     cells = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in (full, *parts)}
     names = [name for name in parts if cells[name] & cells[full]]
-    runs = report.runs(problem).set_index(["solver", "fold", "seed"])
+    runs = report.runs(problem.name).set_index(["solver", "fold", "seed"])
     frame = pd.DataFrame({"without": [parts[name] for name in names]})
     columns = ("hypervolume", f"test {results.metric}", "n_features", *results.further_objectives)
     for column in columns if names else ():

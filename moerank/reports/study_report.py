@@ -76,13 +76,13 @@ class Report:
         return [mine.named_metric(name, mine.all_metrics) for name in self._metrics] or mine.metrics
 
     @cache  # noqa: B019 (a report lives as long as its page)
-    def runs(self, problem: Problem) -> pd.DataFrame:
+    def runs(self, problem: str) -> pd.DataFrame:
         """Return the numbers of the runs on a problem, with the quality of their fronts, see `front_quality`.
 
         ``instances used`` is the share that the chosen member was trained on, ``given up`` the largest share of the
         reduction of the loss that it lacks, ``proved`` the share of sizes with a proved optimum; NaN without any.
         """
-        mine = self.results.of(problem.name)
+        mine = self.results.of(problem)
         frame = mine.frame.merge(front_quality(mine), on=["solver", "fold", "seed"])
         frame["IGD+"] = frame.pop("igd_plus")
         frame["instances used"] = [_share(run.best.instances, run.n_instances) for run in mine]
@@ -100,7 +100,7 @@ class Report:
         frames = []
         for problem in self.problems:
             mine = self.results.of(problem.name)
-            by_front = hypervolume_pairs(self.runs(problem), mine.searches, ALPHA)
+            by_front = hypervolume_pairs(self.runs(problem.name), mine.searches, ALPHA)
             for measure, frame in ((mine.metric, query_pairs(mine, mine.metric)), ("hypervolume", by_front)):
                 frame.insert(0, "problem", problem.name)
                 frame.insert(1, "measure", measure)

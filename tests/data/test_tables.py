@@ -225,7 +225,9 @@ def test_usual_names_are_guessed(tmp_path):
     assert load_table(path).feature_names == ("x",)
     assert load_table(path, label="x").y.tolist() == [2]
     path.write_text("score,x,Query_ID\n")
-    with pytest.raises(ValueError, match=r"no column has a usual name of the label; name it by label, such as one of score"):
+    with pytest.raises(
+        ValueError, match=r"no column has a usual name of the label; name it by label, such as one of score"
+    ):
         load_table(path)
 
 

@@ -1,5 +1,4 @@
 import re
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +10,8 @@ from matplotlib.patches import Rectangle
 from scipy import stats
 
 from moerank.figures import RUN_FIGURES, draw_run_figures
-from moerank.figures.features_of_run import MOST_ROWS
 from moerank.figures.panels import judged
-from moerank.figures.style import save_figure
-from moerank.studies.result import Member, Result
+from moerank.studies.result import Member
 
 FIGURES = ("front", "convergence", "features")
 PROJECT = Path(__file__).resolve().parents[2]
@@ -90,12 +87,6 @@ def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):
     assert list(used) == sorted(used, reverse=True)
 
 
-def test_matrix_of_many_features_shows_the_most_used(tiny_result):
-    (axes,) = draw("features", with_many_features(tiny_result)).axes
-    assert np.asarray(axes.images[0].get_array()).shape == (MOST_ROWS, 70)
-    assert axes.get_ylabel() == "50 most used features"
-
-
 def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
     axes = draw("features", on_a_grid(tiny_result, (4, 5))).axes[0]
     share = np.asarray(axes.images[0].get_array())
@@ -133,13 +124,6 @@ def test_the_band_is_the_interval_of_the_differences_query_by_query(tiny_result)
     np.testing.assert_allclose([at_chosen.min(), at_chosen.max()], [value - half, value + half], rtol=1e-12)
 
 
-def test_without_the_baseline_there_is_no_band(tiny_result):
-    front = [replace(member, paired_error=None) for member in tiny_result.front]
-    without = replace(tiny_result, front=front, baselines=[])
-    assert not axes_of(without).collections
-    assert Result.from_json(without.to_json()) == without
-
-
 def test_the_title_is_the_verdict_the_note_names_the_run_and_the_ring_the_choice(tiny_result):
     axes = axes_of(tiny_result)
     assert title_of_figure(axes.figure) == judged(tiny_result.verdict)
@@ -162,20 +146,3 @@ def test_what_the_search_counted_is_on_the_axis(tiny_result):
     free = [replace(member, objectives={**member.objectives, "cost": 0.0}) for member in priced.front[:1]]
     assert axes_of(replace(priced, front=[*free, *priced.front[1:]])).get_xscale() == "symlog"
     assert axes_of(tiny_result).get_xscale() == "linear"
-
-
-def test_of_three_objectives_members_are_points_and_a_note_says_what_is_shown(tiny_result):
-    axes = axes_of(replace(with_cost(tiny_result), objectives=["cost", "error", "risk"]))
-    lines = {line.get_label(): line for line in axes.lines}
-    assert lines["test"].get_linestyle() == "None"
-    assert not axes.collections
-    texts = [text.get_text() for text in axes.figure.texts]
-    assert any("Searched: cost, error, risk. Shown: cost and NDCG@10." in text.replace("\n", " ") for text in texts)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_files_are_a_column_wide_and_always_the_same(tiny_result, tmp_path, name):
-    png, same = (save_figure(draw(name, tiny_result), tmp_path / file).read_bytes() for file in ("a.png", "b.png"))
-    assert struct.unpack(">I", png[16:20])[0] == 680  # 3.4 inches at 200 dpi
-    assert png == same
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.png"]
