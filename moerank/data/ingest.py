@@ -24,7 +24,7 @@ from moerank.arrays import Floats
 from moerank.checks import check_at_least, unknown
 from moerank.data.read import text_lines
 from moerank.data.read.table import MOST_LABEL, NUMBER, csv_rows, header_of, write_table
-from moerank.data.trec import qrels_lines
+from moerank.data.trec import trec_lines
 from moerank.files import Json, read_json
 
 OWN = ("qid", "label", "query", "doc", "position")
@@ -413,9 +413,8 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
     lines = chain([(number, first)], lines)
     rows: Iterator[dict[str, str | int]]
     if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first):
-        rows = (
-            {"id": words[0], "doc": words[2], "grade": words[3], "line": n} for n, words in qrels_lines(path, lines)
-        )
+        judged = trec_lines(path, lines, "q1 0 p7 3")
+        rows = ({"id": words[0], "doc": words[2], "grade": words[3], "line": number} for number, words in judged)
     else:
         rows = _table_rows(path, csv_rows(path, lines, header_of(first, columns or ())[1], number - 1), columns)
     judgments = pd.DataFrame(list(rows))

@@ -108,7 +108,7 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
     """
     path, keys = Path(path), document_keys(data)
     ranked: dict[tuple[str, str], float] = {}
-    for number, words in _words(path, text_lines(path), "q1 Q0 p7 1 12.5 bm25"):
+    for number, words in trec_lines(path, text_lines(path), "q1 Q0 p7 1 12.5 bm25"):
         query, _, document, _, score, _ = words
         if not NUMBER.fullmatch(score) or not isfinite(float(score)):
             raise ValueError(f"{path}, line {number}: the score {score[:40]!r} is not a finite number")
@@ -126,12 +126,7 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
     return scores
 
 
-def qrels_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line of qrels, and query, iteration, document and grade."""
-    return _words(path, lines, "q1 0 p7 3")
-
-
-def _words(path: Path, lines: Iterable[tuple[int, str]], like: str) -> Iterator[tuple[int, list[str]]]:
+def trec_lines(path: Path, lines: Iterable[tuple[int, str]], like: str) -> Iterator[tuple[int, list[str]]]:
     """Yield number and words of each line, as many as the example has; remarks may stand before the first."""
     began = False
     for number, line in lines:

@@ -72,7 +72,9 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
     )
     of_costs = f"{problem.name}: settings and members that validation compared; seconds of the processor."
     of_fronts = f"{problem.name}: training data; hypervolume as a share of the box, IGD+ to the joint front."
-    marked = {metric: _significant(report, mine, metric) for metric in metrics}
+    compared = [metric for metric in metrics if metric in mine.metrics and report.reference in mine.solvers]
+    tests = {metric: against_reference(mine, report.reference, metric) for metric in compared}
+    marked = {metric: set(frame.loc[frame["holm"] <= ALPHA, "solver"]) for metric, frame in tests.items()}
     tables = [
         ReportTable(f"results-{problem.name}", of_means, means, best, marked),
         ReportTable(f"cost-{problem.name}", of_costs, costs),
@@ -83,14 +85,6 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
     source = getattr(problem.data, "origin", problem.data.source)
     data = f"Data: {source}, {len(first.feature_names)} features; queries of fold {first.fold}: {queries}."
     return ReportSection(f"Results: {problem.name}", tables, [data], [("results", problem)], explored=problem.name)
-
-
-def _significant(report: Report, results: Results, metric: str) -> set[str]:
-    """Return the solvers that differ from the reference; none by a metric without the values of queries."""
-    if metric not in results.metrics or report.reference not in results.solvers:
-        return set()
-    tests = against_reference(results, report.reference, metric)
-    return set(tests.loc[tests["holm"] <= ALPHA, "solver"])
 
 
 def tests_section(report: Report) -> ReportSection:

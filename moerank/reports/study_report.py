@@ -85,7 +85,8 @@ class Report:
         mine = self.results.of(problem)
         frame = mine.frame.merge(front_quality(mine), on=["solver", "fold", "seed"])
         frame["IGD+"] = frame.pop("igd_plus")
-        frame["instances used"] = [_share(run.best.instances, run.n_instances) for run in mine]
+        used = [run.best.instances or run.n_instances or np.nan for run in mine]  # all, if a solver could select some
+        frame["instances used"] = np.divide(used, [run.n_instances or np.nan for run in mine])
         proofs = [(run.certificate, run.chosen) for run in mine]
         frame["given up"] = [proof.given_up[chosen] if proof else np.nan for proof, chosen in proofs]
         frame["proved"] = [len(proof.proved) / len(proof.sizes) if proof else np.nan for proof, _ in proofs]
@@ -106,11 +107,6 @@ class Report:
                 frame.insert(1, "measure", measure)
                 frames.append(frame)
         return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
-
-
-def _share(used: int | None, available: int | None) -> float:
-    """Return the share of the instances that were used, which are all where a solver could have selected some."""
-    return np.nan if not available else 1.0 if used is None else used / available
 
 
 ERROR = " ±"

@@ -112,18 +112,6 @@ def test_without_noise_the_relevant_features_alone_order_the_documents():
         assert [int((labels >= label).sum()) for label in range(1, 4)] == [8, 2, 1]
 
 
-def test_a_table_beyond_the_limit_is_refused_before_it_is_made(monkeypatch):
-    with pytest.raises(ValueError, match=r"10 queries of 10 documents with 100,000,000,015 features would take .* GiB"):
-        make_planted(10, 10, n_noise=10**11)
-    rows, features = 1000, 30
-    needed = (8 * rows + features * (3 * 8 * rows + 100)) / 2**30
-    monkeypatch.setenv("MOERANK_MEMORY", str(needed * 0.999))
-    with pytest.raises(ValueError, match="raise the limit with the environment variable MOERANK_MEMORY, in GiB"):
-        make_planted(100, 10)
-    monkeypatch.setenv("MOERANK_MEMORY", str(needed * 1.001))
-    assert make_planted(100, 10).data.n_documents == rows
-
-
 @pytest.fixture(scope="module")
 def web():
     return make_web(1000, seed=3)

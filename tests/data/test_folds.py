@@ -58,16 +58,6 @@ def test_every_spelling_is_found_and_all_parts_have_the_same_features(tmp_path, 
     assert [part.name for part in (train, vali, test)] == [str(tmp_path / name) for name in names]
 
 
-def test_precision_and_missing_values_are_passed_on(tmp_path):
-    write_fold(tmp_path, ("train.txt", "vali.txt", "test.txt"))
-    (tmp_path / "vali.txt").write_bytes(b"1 qid:2 1:NULL 4:0.1\n")
-    with pytest.raises(ValueError, match=r"vali\.txt, line 1: .*NULL"):
-        load_fold(tmp_path)
-    parts = load_fold(tmp_path, missing=0.5, dtype=np.float32)
-    assert [part.n_features for part in parts] == [4, 4, 4]
-    assert parts[1].X.tolist() == [[0.5, 0.0, 0.0, np.float32(0.1)]]
-
-
 def test_a_missing_part_is_named_with_what_is_there(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no training part; .* and found nothing"):
         load_fold(tmp_path)

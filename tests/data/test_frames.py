@@ -249,20 +249,6 @@ def test_queries_of_every_type(qid):
         RankingData(np.ones((4, 1)), [0, 0, 0, 0], pd.Series([*data.qid, data.qid[0]], dtype=object))
 
 
-@pytest.mark.parametrize(
-    "y",
-    [
-        pd.Categorical([0, 2, 1]),
-        pd.Series([0, 2, 1], dtype="category"),
-        pd.Series([0, 2, 1], dtype="Int64"),
-        pd.Series([0, 2, 1], dtype=object),
-        np.array([0, 2, 1], np.float32),
-    ],
-)
-def test_labels_of_every_type_of_number(y):
-    assert RankingData(VALUES, y, QUERIES).y.tolist() == LABELS
-
-
 def test_labels_that_are_missing_or_dates_are_refused():
     with pytest.raises(ValueError, match=r"y\[1\] is nan"):
         RankingData(VALUES, pd.Series([0, pd.NA, 1], dtype="Int64"), QUERIES)

@@ -199,16 +199,6 @@ def test_neither_the_size_of_the_pieces_nor_the_order_in_memory_matters(load, mo
                 load(content + wrong + end + content, dtype=dtype)
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
-@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".GZ", gzip.compress)])
-def test_line_ends_may_stand_anywhere(load, monkeypatch, chunk, ending, pack):
-    monkeypatch.setattr(letor, "CHUNK", chunk)
-    for ends in ("\n\r\n\r", "\r\n\r\r", "\r\r\n", "\n"):
-        content = ends.join([*LINES[:9], "# " + "long" * 30, ""]).encode()
-        assert_same_documents(load(pack(content), "tiny.txt" + ending), content)
-        assert_same_documents(load(pack(content.rstrip()), "tiny.txt" + ending), content)
-
-
 def test_lines_become_wider_or_shorter(load, monkeypatch):
     wider = b"".join(b"1 qid:1 1:0.5 %d:%d\n" % (j, j) for j in [*range(2, 40), 500, 499, 10_000, 3])
     lines = [f"1 qid:1 1:{row} 2:{-row} # {'long' * 50}" for row in range(30)]

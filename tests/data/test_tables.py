@@ -77,22 +77,6 @@ def test_listed_features_come_in_their_order_and_others_are_not_looked_at(table)
         table(text)
 
 
-@pytest.mark.parametrize(
-    ("ids", "expected"),
-    [
-        (["7", "-3", str(2**63 - 1)], np.int64),
-        (["7", str(2**63)], np.str_),
-        (["07", "7"], np.str_),
-        (["7", "x"], np.str_),
-        (["7.0", "8"], np.str_),
-    ],
-)
-def test_ids_are_integers_if_all_are_written_so(table, ids, expected):
-    data = table("label,query,a\n" + "".join(f"1,{query},2\n0,{query},1\n" for query in ids))
-    assert issubclass(data.qid.dtype.type, expected)
-    assert data.qid[::2].astype(str).tolist() == ids
-
-
 def test_numbers_are_rounded_correctly(table):
     rng = random.Random(3)
 
