@@ -273,8 +273,8 @@ class _Parser:
             return f"the label {quoted(label)} is not an integer from 0 (irrelevant) to 999,999,999"
         has_id = bool(tokens) and tokens[0].startswith(b"qid:")
         if self.counts_file is None and not has_id:
-            beside = f"a file {self.path.name}.query beside this one with the number of documents of each query"
-            return f"no query id after the label; expected 'label qid:Q 1:v 2:v …', or {beside}"
+            remedy = f"a file {self.path.name}.query beside this one with the number of documents of each query"
+            return f"no query id after the label; expected 'label qid:Q 1:v 2:v …', or {remedy}"
         if self.counts_file is not None and has_id:
             return f"the line has a query id, but {self.counts_file.name} gives the queries, too; remove one of the two"
         if has_id and not _QUERY_ID.fullmatch(tokens.pop(0)[4:].decode(errors="surrogateescape")):
