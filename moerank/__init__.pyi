@@ -14,7 +14,6 @@ from .data import make_planted as make_planted
 from .data import make_web as make_web
 from .data import query_level_norm as query_level_norm
 from .data.ingest import ingest as ingest
-from .data.trec import read_qrels as read_qrels
 from .data.trec import read_run as read_run
 from .data.trec import write_qrels as write_qrels
 from .data.trec import write_run as write_run

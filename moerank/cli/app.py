@@ -39,12 +39,10 @@ def solvers_command(as_json: options.AsJson = False) -> None:
     output().print(solver_table(table().values()))
 
 
-def compile_command(
-    every: Annotated[bool, typer.Option("--all", help="Also the kernels of all other solvers.")] = False,
-) -> None:
+def compile_command() -> None:
     """Compile the kernels now, so that the first run starts at once.
 
-    It takes some twenty seconds on two processors. The code is kept in
+    It takes about a minute on two processors. The code is kept in
     the installed package if it can be written to there, else in the user's
     cache. Code that root has put into an image, or on a shared disk, serves
     all users and all workers of a cluster with the same processor.
@@ -52,7 +50,7 @@ def compile_command(
     from moerank.cli.progress import compiled
     from moerank.kernels.compiled import GROUPS
 
-    with compiled(GROUPS if every else GROUPS[:2]):
+    with compiled(GROUPS):
         typer.echo("The kernels are compiled.")
 
 

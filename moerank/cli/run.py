@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, is_quiet, notice, quietly, remark, say
+from moerank.cli.messages import interruptible, is_quiet, notice, quietly, reading, remark, say
 
 if TYPE_CHECKING:
     from moerank.studies.problem import Problem
@@ -27,7 +27,7 @@ TREC = ("test.qrels", "test.run")
 def run_command(
     problem: options.ProblemName,
     data: options.Data = None,
-    fold: Annotated[str, typer.Option(help="A number from 1, or all.")] = "1",
+    fold: Annotated[str, typer.Option(help="A number from 1, some with commas, or all.")] = "1",
     solver: options.SolverName = None,
     backend: Annotated[
         str | None, typer.Option(help="Ranker that evaluates individuals, instead of that of the problem.")
@@ -96,7 +96,7 @@ def run_command(
         chosen = load_problem(problem, settings)
         find_backend(chosen.backend.name, chosen.backend.parameters)
         method = Solver.parse(solver or chosen.solver.name)
-        folds = _folds(fold, chosen.n_folds(data))
+        folds = options.fold_numbers(fold) or list(range(1, chosen.n_folds(data) + 1))
         several = len(folds) > 1
         if against and (several or as_json):
             raise ValueError("--against needs one fold, and prints text: omit --fold all and --json")
@@ -155,8 +155,13 @@ def _run_and_draw(
     results: list[Result] = []
     drawn: list[str] = []
     undrawn = ""
-    with compiled(("front",), ("baselines",)):
-        for result in runs(progress=StageProgress):
+    with compiled(("front",), ("baselines",)), reading("data") as status:
+
+        def begin() -> StageProgress:
+            status.stop()  # a terminal shows one bar at a time
+            return StageProgress()
+
+        for result in runs(progress=begin):
             results.append(result)
             try:
                 drawn = [path.name for path in draw_run_figures(result, folders[result.fold])]
@@ -193,8 +198,6 @@ def _show(result: Result, out: Path, written: list[str]) -> None:
         say(f"Verdict: {verdict}")
     say(chosen_features(result))
     output().print(front_table(result))
-    if result.instances in ("document", "query"):
-        say(f"Instance selection chose among {result.instances.replace('query', 'querie')}s.")
     if search := result.convergence.get("feature_selection"):
         say(
             f"The second half of the {search.evaluations[-1]:,} evaluations of feature selection added "
@@ -212,13 +215,3 @@ def _next(result: Result, out: Path) -> str:
     if reasons := obstacles(result.model(result.best)):
         return "\n".join(f"No export: {reason}." for reason in reasons)
     return f"Next: {shlex.join(['moerank', 'export', str(out), '--format', first])} (or {', '.join(others)})"
-
-
-def _folds(fold: str, n_folds: int) -> list[int]:
-    folds = list(range(1, n_folds + 1))
-    if fold == "all":
-        return folds
-    if fold not in map(str, folds):
-        there = f"are folds 1 to {n_folds}, or all" if n_folds > 1 else "is only fold 1"
-        raise ValueError(f"--fold {fold}: there {there}")
-    return [int(fold)]

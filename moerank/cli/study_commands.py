@@ -22,9 +22,7 @@ def study_command(
     problems: Annotated[list[str], typer.Argument(help="Problem files, or shipped problems.")],
     solvers: Annotated[
         str,
-        typer.Option(
-            help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value].",
-        ),
+        typer.Option(help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value]."),
     ] = "",
     ablate: Annotated[
         str | None,
@@ -72,10 +70,8 @@ def study_command(
         names = split(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
-        settings = options.read_settings(set_ or [])
-        planned = Study(
-            problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=settings
-        )
+        settings, numbers = options.read_settings(set_ or []), options.fold_numbers(folds)
+        planned = Study(problems, names, out, folds=numbers, seeds=seeds, ablate=ablate, data=data, settings=settings)
         _run(planned, workers, dask, retry_failed=retry_failed)
         _show_results(planned, as_json=as_json)
         if planned.failures():
@@ -119,16 +115,6 @@ def _show_results(study: Study, *, as_json: bool) -> None:
     if results and not is_quiet():
         report = shlex.join(["moerank", "report", str(study.out)])
         say(f"{report} writes a page with tests, figures and chosen features")
-
-
-def _folds(folds: str) -> list[int] | None:
-    """Return the numbers of folds, None for all."""
-    if folds == "all":
-        return None
-    try:
-        return [int(fold) for fold in folds.split(",")]
-    except ValueError:
-        raise ValueError(f"--folds {folds}: give numbers separated by commas, or all") from None
 
 
 def merge_command(

@@ -22,7 +22,7 @@ from moerank.checks import check_at_least, check_not_negative, check_room, check
 from moerank.data.ranking_data import RankingData
 from moerank.data.read import as_precision, check_folder, names_in
 from moerank.data.read.letor import read_letor
-from moerank.data.scaling import MissingRule, check_missing_rule
+from moerank.data.scaling import MissingRule
 
 
 class Draws:
@@ -95,8 +95,6 @@ def load_fold(
     2 documents, 2 features
     """
     paths = part_paths(Path(directory), drawn=validation is not None)
-    if missing is not None:
-        check_missing_rule(missing)
     documents = [read_letor(path, nulls=missing is not None, dtype=dtype) for path in paths]
     width = max(part.X.shape[1] for part in documents)
     parts = [

@@ -132,9 +132,7 @@ def _numbers(column: Any, name: str) -> Array:
     if is_a.is_decimal(kind) or is_a.is_null(kind):
         column = column.cast(pa.float64())
     elif not (is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_boolean(kind)):
-        texts = is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind)
-        what = "categories" if is_a.is_dictionary(kind) else "texts" if texts else f"values of {kind}"
-        raise ValueError(f"column {name!r} of X holds {what}, {remedy}")
+        raise ValueError(f"column {name!r} of X holds values of {kind}, {remedy}")
     return arrow_numbers(column)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from helpers.drawn import OF_EVERY_SEARCH
 
-import moerank
 from moerank.cli.progress import StageProgress
 from moerank.exports import FORMATS
 from moerank.solvers import solvers
@@ -163,7 +162,7 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
         (["TINY", "--set", "ensemble=3"], "--set ensemble=3: write --set STAGE.KEY=VALUE"),
         (["TINY", "--set", "backend.parameters.alhpa=3"], "unknown parameter of rankrls 'alhpa'; did you mean"),
         (["TINY", "--set", "data.grid=[4, 6]"], "the grid 4 × 6 has 24 pixels, but the data have 20 features"),
-        (["TINY", "--fold", "6"], "--fold 6: there are folds 1 to 5, or all"),
+        (["TINY", "--fold", "6"], "fold must be at most 5, not 6"),
         (["mq2008"], "no MQ2008 in data; download MQ2008 of LETOR 4.0"),
         (["TINY", "--out", "file/deep"], "cannot write results to file/deep: Not a directory"),
         (["wrong.toml"], "wrong.toml: unknown key [data] fodler; did you mean folder?"),
@@ -196,14 +195,6 @@ def test_solvers_lists_the_table(command):
     assert listed[0]["family"] == "evolutionary"
     words = command("solvers").stdout.split()
     assert set(solvers()) <= set(words)
-
-
-def test_help_teaches_and_version_is_told(command):
-    assert command("--version").stdout == f"moerank {moerank.__version__}\n"
-    assert "moerank run digits" in command("--help").stdout
-    text = command("run", "--help").stdout
-    for example in ("run mq2008 --data ~/letor --fold all", "--set feature_selection.generations=200", "--resume"):
-        assert example in text
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ from matplotlib.patches import Rectangle
 from scipy import stats
 
 from moerank.figures import RUN_FIGURES, draw_run_figures
-from moerank.figures.features_of_run import MOST_ROWS
 from moerank.figures.panels import judged
 from moerank.figures.style import save_figure
-from moerank.studies.result import Member, Result
+from moerank.studies.result import Member
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -89,12 +88,6 @@ def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):
     assert list(used) == sorted(used, reverse=True)
 
 
-def test_matrix_of_many_features_shows_the_most_used(tiny_result):
-    (axes,) = draw("features", with_many_features(tiny_result)).axes
-    assert np.asarray(axes.images[0].get_array()).shape == (MOST_ROWS, 70)
-    assert axes.get_ylabel() == "50 most used features"
-
-
 def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
     axes = draw("features", on_a_grid(tiny_result, (4, 5))).axes[0]
     share = np.asarray(axes.images[0].get_array())
@@ -131,13 +124,6 @@ def test_the_band_is_the_interval_of_the_differences_query_by_query(tiny_result)
     at_chosen = vertices[vertices[:, 0] == len(tiny_result.best.features), 1]
     value = tiny_result.best.scores["test"]["NDCG@10"]
     np.testing.assert_allclose([at_chosen.min(), at_chosen.max()], [value - half, value + half], rtol=1e-12)
-
-
-def test_without_the_baseline_there_is_no_band(tiny_result):
-    front = [replace(member, paired_error=None) for member in tiny_result.front]
-    without = replace(tiny_result, front=front, baselines=[])
-    assert not axes_of(without).collections
-    assert Result.from_json(without.to_json()) == without
 
 
 def test_the_title_is_the_verdict_the_note_names_the_run_and_the_ring_the_choice(tiny_result):

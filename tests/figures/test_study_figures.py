@@ -10,7 +10,7 @@ from helpers.changes import replace
 from helpers.drawn import assert_legible, panels_of, texts_on_the_page
 
 from moerank.figures import FIGURES
-from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families, judged, solver_style
+from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families, judged
 from moerank.figures.style import encode, save_figure
 from moerank.solvers import FAMILIES, solvers
 from moerank.studies.problem import Published
@@ -83,11 +83,6 @@ def test_every_figure_says_what_it_is():
         assert figure.caption.endswith("."), name
         assert figure.section in ("results", "tests", "features", "ablations"), name
     assert [name for name, figure in FIGURES.items() if not figure.of_problem] == ["ranks"]
-
-
-def test_styles_differ():
-    styles = [tuple(map(str, solver_style(number).values())) for number in range(616)]
-    assert len(set(styles)) == 616
 
 
 @pytest.mark.parametrize(
