@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 def certify_command(
     result: options.Ran,
     data: options.Data = None,
-    enumerate_: Annotated[
-        int, typer.Option("--enumerate", min=0, help="Rank by all subsets of up to so many features; 0 for none.")
-    ] = 3,
-    workers: options.Workers = options.N_PROCESSORS,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -30,16 +26,13 @@ def certify_command(
 
     The backend must be RankRLS. For each member the command prints how much of
     the reduction of the training loss it gives up against the proved optimum,
-    or against its bound. It also trains all subsets of up to three features,
-    which proves the metric itself for small members. A certificate says
-    nothing about other queries. It is added to result.json, and figures and
-    reports show it. Ctrl-C keeps what is proved, first of the losses, then
-    of the metric.
+    or against its bound. A certificate says nothing about the metric or other
+    queries. It is added to result.json, and figures and reports show it.
+    Ctrl-C keeps what is proved.
 
     Examples
     --------
     moerank certify results/digits-fold1-seed0
-    moerank certify results/mq2008-fold1-seed0 --enumerate 4
     moerank certify results/study/cells/0123456789abcdef01234567.json
     """
     from moerank.cli.progress import StageProgress
@@ -50,7 +43,7 @@ def certify_command(
 
     stored = find_result(result)
     with StageProgress() as progress:
-        certificate = prove(stored, data, enumerate_to=enumerate_, workers=workers, progress=progress)
+        certificate = prove(stored, data, progress=progress)
     stored = stored.model_copy(update={"certificate": certificate})
     if result.is_dir():
         write_result(stored, result)
@@ -66,21 +59,18 @@ def certify_command(
 
 def _table(result: Result, certificate: Certificate) -> str:
     """Return a row for each member, and an asterisk for the chosen one."""
-    import numpy as np
     import pandas as pd
 
-    sizes, metric = [len(member.features) for member in result.front], result.metrics[0]
-    largest = dict(enumerate(1.0 - np.array(certificate.errors), start=1))  # by number of features
+    metric = result.metrics[0]
     columns = {
         "loss": certificate.losses,
         "least loss": certificate.least,
         "given up": certificate.given_up,
         metric: [member.scores["train"][metric] for member in result.front],
-        f"largest {metric}": [largest.get(size, np.nan) for size in sizes],
     }
-    names = [f"{size}{' *' * (number == result.chosen)}" for number, size in enumerate(sizes)]
+    names = [f"{len(member.features)}{' *' * (member is result.best)}" for member in result.front]
     frame = pd.DataFrame(columns, pd.Index(names, name="features"))
-    return frame.to_string(na_rep="", float_format="{:.4f}".format, formatters={"given up": "{:.1%}".format})
+    return frame.to_string(float_format="{:.4f}".format, formatters={"given up": "{:.1%}".format})
 
 
 def judge_command(

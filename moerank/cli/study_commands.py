@@ -1,4 +1,4 @@
-"""The commands moerank study and moerank merge."""
+"""The command moerank study."""
 
 from __future__ import annotations
 
@@ -129,26 +129,3 @@ def _folds(folds: str) -> list[int] | None:
         return [int(fold) for fold in folds.split(",")]
     except ValueError:
         raise ValueError(f"--folds {folds}: give numbers separated by commas, or all") from None
-
-
-def merge_command(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
-    out: Annotated[Path, typer.Option(help="Folder of the merged study: a new one, or that of a study to extend.")],
-    allow_code: options.AllowCode = False,
-) -> None:
-    """Merge several studies, such as those of different machines or solvers, into one.
-
-    No cell is run, and no existing result is replaced. Studies that
-    contradict each other (in the settings of a problem, or in the result of a
-    cell) are refused before anything is written.
-
-    Examples
-    --------
-    moerank merge results/office results/cluster --out results/both
-    """
-    from moerank.studies.study import merge_studies
-
-    merged = merge_studies(folders, out)
-    states = list(merged.states().values())
-    failed = f", {states.count('failed')} failed" * ("failed" in states)
-    say(f"{states.count('finished')} of {len(states)} cells are finished{failed}, in {out}")

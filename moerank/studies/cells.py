@@ -178,14 +178,6 @@ class Store:
         replace_file(self._path(cell.key, "failures"), failure.to_json().encode())
         self.release(cell.key)
 
-    def adopt(self, other: Store) -> None:
-        """Copy results and failures of another study; what is here stays."""
-        (finished, failed), (finished_there, failed_there) = self.done(), other.done()
-        new = {"cells": finished_there - finished, "failures": failed_there - finished - failed}
-        for part, keys in new.items():
-            for key in keys:
-                replace_file(self._path(key, part), read_text(other._path(key, part), MOST_BYTES).encode())
-
     def forget_failure(self, cell: Work) -> None:
         """Make a cell that failed one that was never tried."""
         self._path(cell.key, "failures").unlink(missing_ok=True)

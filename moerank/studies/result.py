@@ -134,13 +134,6 @@ class Certificate(Stored):
         The loss of the features of each member of the front.
     least : list of float
         The losses that members of their size have at least.
-    errors : list of float
-        The least error of RankRLS on all subsets of up to 1, 2, … features, which were enumerated.
-    n_subsets : int
-        How many these subsets were.
-    hypervolume : float
-        Share of the hypervolume of the front, in number of features and error, that the members have on which none of
-        these subsets improves.
     """
 
     alpha: Annotated[float, Field(gt=0)]
@@ -149,9 +142,6 @@ class Certificate(Stored):
     bounds: list[float]
     losses: list[float]
     least: list[float]
-    errors: list[float]
-    n_subsets: Natural
-    hypervolume: Annotated[float, Field(ge=0, le=1)]
 
     @property
     def given_up(self) -> list[float]:
@@ -167,22 +157,13 @@ class Certificate(Stored):
 
     def sentence(self, result: Result) -> str:
         """Return what is proved, in words."""
-        chosen, metric = len(result.best.features), result.metrics[0]
+        chosen = len(result.best.features)
         sizes = "all sizes" if len(self.proved) == len(self.sizes) else f"{len(self.proved)} of {len(self.sizes)} sizes"
-        sentence = (
+        return (
             f"By RankRLS on all training pairs the {chosen} chosen features give up at most "
             f"{self.given_up[result.chosen]:.1%} of the reduction of the loss that all features attain, against the "
             f"best {chosen} (best subsets are proved for {sizes})"
         )
-        if not self.errors:
-            return sentence
-        subsets = f"{self.n_subsets:,} subsets of up to {len(self.errors)} features"
-        if self.hypervolume:
-            share = f"{self.hypervolume:.0%} of the front's hypervolume"
-            proved = f"none of all {subsets} beats the members that hold {share}"
-        else:
-            proved = f"the best of all {subsets} beat the members of their size"
-        return f"{sentence}. By {metric} on the training queries {proved}"
 
 
 class Convergence(Stored):

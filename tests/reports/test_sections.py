@@ -43,7 +43,7 @@ def test_what_is_proved_stands_beside_the_fronts(report, report_of):
     first, *others = report.results
     losses = [0.8 if number == first.chosen else 0.75 for number in range(len(first.front))]
     values = {"sizes": [1, 2], "best": [0.9, 0.8], "bounds": [0.9, 0.7], "least": [0.75] * len(losses)}
-    certificate = Certificate(alpha=1.0, **values, losses=losses, errors=[0.5], n_subsets=20, hypervolume=0.6)
+    certificate = Certificate(alpha=1.0, **values, losses=losses)
     fronts = tables_of(report_of([replace(first, certificate=certificate), *others]))["fronts"]
     assert fronts.loc[first.solver, ["given up", "proved"]].tolist() == ["25.0%", "50.0%"]
     assert fronts["given up"].tolist().count("") == len(fronts) - 1
