@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, notice, say
+from moerank.cli.messages import notice, say
 
 if TYPE_CHECKING:
     from moerank.studies.result import Certificate, Result
@@ -136,8 +135,7 @@ def stability_command(
     The solver selects features on random halves of the training queries. The
     command prints the features that most halves select, with a bound on the
     expected number of false ones. The folder gets stability.json and
-    stability.png. Finished halves stay there: run the same command again after
-    an interruption, or with more pairs.
+    stability.png.
 
     Examples
     --------
@@ -145,35 +143,34 @@ def stability_command(
     moerank stability mq2008 --data ~/letor --size 6 --threshold 0.9 --pairs 50
     moerank stability my_problem.toml --solver best-subset
     """
-    with interruptible(["moerank", *sys.argv[1:]]):
-        from moerank.cli.progress import StageProgress, compiled
-        from moerank.figures.stability_figure import stability_figure
-        from moerank.figures.style import save_figure
-        from moerank.files import replace_file
-        from moerank.studies.evidence import stability as measure
-        from moerank.studies.problem import load_problem
+    from moerank.cli.progress import StageProgress, compiled
+    from moerank.figures.stability_figure import stability_figure
+    from moerank.figures.style import save_figure
+    from moerank.files import prepare_folder, replace_file
+    from moerank.studies.evidence import stability as measure
+    from moerank.studies.problem import load_problem
 
-        chosen = load_problem(problem, options.read_settings(set_ or []))
-        out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
-        with compiled(("front",)), StageProgress() as progress:
-            measured = measure(
-                solver or chosen.solver.name,
-                chosen,
-                fold=fold,
-                data=data,
-                size=size,
-                threshold=threshold,
-                pairs=pairs,
-                seed=seed,
-                workers=workers,
-                out=out,
-                progress=progress,
-            )
-        replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
-        save_figure(stability_figure(measured), out / "stability.png")
-        if as_json:
-            options.print_json(measured.model_dump(mode="json"))
-            return
-        for sentence in measured.sentences():
-            say(f"{sentence}.")
-        notice(f"wrote {out / 'stability.json'} and {out / 'stability.png'}")
+    chosen = load_problem(problem, options.read_settings(set_ or []))
+    out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
+    prepare_folder(out)
+    with compiled(("front",)), StageProgress() as progress:
+        measured = measure(
+            solver or chosen.solver.name,
+            chosen,
+            fold=fold,
+            data=data,
+            size=size,
+            threshold=threshold,
+            pairs=pairs,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
+    replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
+    save_figure(stability_figure(measured), out / "stability.png")
+    if as_json:
+        options.print_json(measured.model_dump(mode="json"))
+        return
+    for sentence in measured.sentences():
+        say(f"{sentence}.")
+    notice(f"wrote {out / 'stability.json'} and {out / 'stability.png'}")

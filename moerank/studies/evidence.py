@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from itertools import count
 from math import ceil, floor, sqrt
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import numpy as np
+from joblib import Parallel, delayed, parallel_config
 from pydantic import Field
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.arrays import Integers
-from moerank.checks import check_at_least, check_share
+from moerank.checks import check_at_least, check_share, most_workers
 from moerank.data import RankingData
 from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
@@ -25,8 +23,7 @@ from moerank.mofsrank.limits import FeatureStrings
 from moerank.mofsrank.settings import Limits
 from moerank.rankers import RankRLS, varying_in_queries
 from moerank.selectors.best_subset import BestSubset
-from moerank.solvers import make_backend
-from moerank.studies.cells import Store, Work, check_can_be_sent, run_cells
+from moerank.solvers import allow_code, code_is_allowed, make_backend
 from moerank.studies.problem import Problem, make_problem
 from moerank.studies.result import Certificate, Natural, Result, Stored
 from moerank.studies.run_fold import Progress, run_fold, tuned
@@ -206,50 +203,25 @@ class Stability(Stored):
         return [self.finding, risk] if self.selected else [self.finding]
 
 
-class Selections(Stored):
-    """The features of the members that a half offers, one member a size."""
+def half_of(n_queries: int, half: int, seed: int) -> Integers:
+    """Return ⌊n/2⌋ of the queries. Halves 2 j and 2 j + 1, from 0, are the pair j, and share no query."""
+    (pair, side), n_half = divmod(half, 2), n_queries // 2
+    order = Draws(np.random.PCG64(np.random.SeedSequence([seed, pair]))).order(n_queries)
+    return order[side * n_half : (side + 1) * n_half]
 
-    members: list[list[Natural]]
 
-
-@dataclass(frozen=True, eq=False)
-class HalfSample(Work):
-    """A cell of a study on half of its training queries. Halves 2 j and 2 j + 1, from 0, are the pair j."""
-
-    cell: Cell
-    half: int = 0
-
-    @property
-    def label(self) -> str:
-        """What messages call it."""
-        return f"{self.cell.label}, half {self.half}"
-
-    def identity(self) -> Json:
-        """Return everything that decides the outcome."""
-        return {**self.cell.identity(), "half": self.half}
-
-    def queries(self, n_queries: int) -> Integers:
-        """Return ⌊n/2⌋ of the queries, which the other half of the pair does not have."""
-        (pair, side), n_half = divmod(self.half, 2), n_queries // 2
-        order = Draws(np.random.PCG64(np.random.SeedSequence([self.cell.seed, pair]))).order(n_queries)
-        return order[side * n_half : (side + 1) * n_half]
-
-    def run(self, data: str | Path | None = None) -> Selections:
-        """Run the solver on the half."""
-        problem = self.cell.problem
-        parts = problem.data.read(self.cell.fold, problem.folders(data))
-        half = of_queries(parts[0], np.sort(self.queries(parts[0].n_queries)))
-        in_memory = read_memory((half, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
-        halved = problem.model_copy(update={"data": in_memory})
-        seed = (self.cell.random_state + self.half) % 2**32
-        with warnings.catch_warnings(action="ignore"):  # each half would repeat them
-            result = run_fold(halved, 1, self.cell.solver, random_state=seed, baselines=False)
-        best_last = sorted(result.front, key=lambda member: member.score("train", result.metrics[0]))
-        return Selections(members=list({len(member.features): list(member.features) for member in best_last}.values()))
-
-    def read(self, text: str) -> Selections:
-        """Return the outcome from the text of its file."""
-        return Selections.from_json(text)
+def _selections(cell: Cell, data: str | Path | None, code_allowed: bool, half: int) -> list[list[int]]:
+    """Return the features of the members that the solver offers on a half, one member a size."""
+    problem = cell.problem
+    parts = problem.data.read(cell.fold, problem.folders(data))
+    rows = of_queries(parts[0], np.sort(half_of(parts[0].n_queries, half, cell.seed)))
+    in_memory = read_memory((rows, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
+    halved = problem.model_copy(update={"data": in_memory})
+    seed = (cell.random_state + half) % 2**32
+    with allow_code(code_allowed), warnings.catch_warnings(action="ignore"):  # each half would repeat them
+        result = run_fold(halved, 1, cell.solver, random_state=seed, baselines=False)
+    best_last = sorted(result.front, key=lambda member: member.score("train", result.metrics[0]))
+    return list({len(member.features): list(member.features) for member in best_last}.values())
 
 
 def stability(
@@ -264,7 +236,6 @@ def stability(
     pairs: int = 25,
     seed: int = 0,
     workers: int = 1,
-    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Stability:
     r"""Say which features halves of the training queries select again and again.
@@ -298,8 +269,6 @@ def stability(
         The same halves for all solvers.
     workers : int, default 1
         Processes; the result is the same for any number.
-    out : path, optional
-        A folder that keeps what is finished. After an interruption, or with more pairs, only the rest is run.
     progress : callable, optional
         Called as ``progress("half-samples", fraction, text)``.
 
@@ -311,7 +280,8 @@ def stability(
     Raises
     ------
     ValueError
-        If the solver fails on a half, as where no query of it has different labels; and for fewer than two features.
+        For data that a solver refuses, as where no query of a half has different labels; and for fewer than two
+        features.
 
     Notes
     -----
@@ -326,7 +296,7 @@ def stability(
     ['relevant 4']
     """
     check_share(threshold=threshold)
-    check_at_least(1, pairs=pairs)
+    check_at_least(1, pairs=pairs, workers=workers)
     check_at_least(0, seed=seed)
     check_at_least(1, or_none=True, size=size)
     if threshold <= 0.5:
@@ -351,13 +321,15 @@ def stability(
         raise ValueError(f"{queries.name}: one training query has no halves; give two or more")
     size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))
     cell = Cell(problem, fold, solver, seed)
-    with TemporaryDirectory() as folder:
-        samples = [HalfSample(cell, half) for half in range(2 * pairs)]
-        outcomes = _outcomes(samples, Path(folder if out is None else out), data, workers, progress)
     mask = np.zeros((2 * pairs, queries.n_features), np.bool_)
-    for half, outcome in enumerate(outcomes):
-        small = [member for member in outcome.members if len(member) <= size + included.sum()]
-        mask[half, max(small, key=len, default=[])] = True
+    report = progress or (lambda stage, fraction, text: None)
+    tasks = (delayed(_selections)(cell, data, code_is_allowed(), half) for half in range(2 * pairs))
+    with parallel_config("loky", inner_max_num_threads=1):
+        selections = Parallel(most_workers(workers), return_as="generator", max_nbytes=None)(tasks)
+        for half, members in enumerate(selections):
+            small = [member for member in members if len(member) <= size + included.sum()]
+            mask[half, max(small, key=len, default=[])] = True
+            report("half-samples", (half + 1) / len(mask), f"{half + 1} of {len(mask)}")
     return Stability(
         solver=solver.label,
         data=queries.name,
@@ -372,22 +344,3 @@ def stability(
         counted=counted.tolist(),
         bound=expected_false(size, len(counted), threshold),
     )
-
-
-def _outcomes(
-    samples: list[HalfSample], folder: Path, data: str | Path | None, workers: int, progress: Progress | None
-) -> list[Selections]:
-    """Run the half-samples that are not finished in a folder, and return all outcomes; the first failure ends it."""
-    if workers > 1:
-        check_can_be_sent({samples[0].label: samples[0]})
-    report, numbers = progress or (lambda stage, fraction, text: None), count(1)
-
-    def done(sample: HalfSample, succeeded: bool) -> None:
-        if not succeeded:
-            raise ValueError(f"{sample.label}: {store.failures([sample])[sample]['error']}")
-        number = next(numbers)
-        report("half-samples", number / len(samples), f"{number} of {len(samples)}")
-
-    with Store(folder) as store:
-        run_cells(store, samples, workers=workers, data=data, retry_failed=True, done=done)
-        return list(store.results(samples).values())

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, Scaling
@@ -235,8 +235,6 @@ class Result(Stored):
         The position of the chosen member in `front`, from 0.
     baselines : list of Member
         All features, the best single feature, FSMRank, and LambdaMART on all features.
-    n_combined : int or None
-        How many combined features a solver such as FS-BFS made of the chosen ones; None of other solvers.
     n_compared : int
         How many settings and members the validation queries compared to choose the ranker.
     certificate : Certificate or None
@@ -271,22 +269,12 @@ class Result(Stored):
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
     baselines: list[Member]
-    n_combined: Natural | None = None
     n_compared: Natural = 0
     certificate: Certificate | None = None
     convergence: dict[str, Convergence]
     n_evaluations: Natural
     times: Times
     versions: dict[str, str]
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        n_features = len(self.feature_names)
-        if self.chosen >= len(self.front):
-            raise ValueError(f"chosen is {self.chosen}, but front has {len(self.front)} members, counted from 0")
-        if any(max(member.features, default=0) >= n_features for member in (*self.front, *self.baselines)):
-            raise ValueError(f"a member has columns beyond the {n_features} features, counted from 0")
-        return self
 
     @property
     def best(self) -> Member:

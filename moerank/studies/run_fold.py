@@ -430,7 +430,6 @@ def _course(estimator: object, clock: _Clock) -> Json:
             )
             for stage, table in history.items()
         },
-        "n_combined": getattr(estimator, "n_combined_", None),
         "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),
         "instances": getattr(estimator, "instance_unit_", None),
         "n_instances": None if (subsets := getattr(estimator, "instance_subsets_", None)) is None else subsets.shape[1],

@@ -17,7 +17,7 @@ from pymoo.core.problem import Problem
 from moerank.checks import check_at_least, check_choice
 from moerank.evolution import search
 from moerank.statistics import holm, hypervolume, igd_plus, joint_front, signed_rank_p
-from moerank.studies.cells import Store, Work, check_can_be_sent, run_cells
+from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.result import Stored
 from moerank.studies.solver import describe
 from moerank.studies.study import MOST_CELLS, warn_of_failures
@@ -140,8 +140,6 @@ class SearchStudy:
         Cells that failed run again.
         """
         cells = self.cells()
-        if workers > 1 or dask is not None:
-            check_can_be_sent({cell.label: cell for cell in cells if cell.seed == 0})
         with Store(self.out) as store:
             run_cells(store, cells, workers=workers, dask=dask, retry_failed=True, done=done)
             warn_of_failures(store.failures(cells), len(cells), f"{self.out / 'failures'} has their tracebacks")

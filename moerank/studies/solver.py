@@ -171,8 +171,6 @@ class Solver(BaseModel):
             if isinstance(of_user := settings.get("limits"), Mapping):  # those of the problem hold, too
                 settings["limits"] = {**taken.get("limits", {}), **of_user}
             return with_features(make_solver(self.name, **taken | settings))
-        if not self.is_held:
-            raise ValueError(f"{self.label} was given as a Python object; give it to Study again to run it")
         of_run = {name: defaults[name] for name in SET_BY_RUN if name in defaults}
         seed = int(defaults["random_state"]) % 2**31  # other libraries have no larger ones
         if _is_estimator(self.source):

@@ -20,7 +20,7 @@ from moerank.files import Json
 from moerank.mofsrank.settings import Section
 from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
-from moerank.studies.cells import STUDY, Store, Work, check_can_be_sent, run_cells
+from moerank.studies.cells import STUDY, Store, Work, run_cells
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
 from moerank.studies.result import FORMAT, RESULT, Result, find_result
 from moerank.studies.results import Results, results_frame
@@ -316,7 +316,6 @@ class Study:
         dask: str | None = None,
         retry_failed: bool = False,
         done: Callable[[Cell, bool], object] = lambda cell, succeeded: None,
-        started: Callable[[Cell], object] = lambda cell: None,
     ) -> Self:
         """Run what is not finished, and return the study.
 
@@ -333,8 +332,6 @@ class Study:
             Run the cells that failed again.
         done : callable
             Called as ``done(cell, succeeded)`` for each cell, first for those that are there already.
-        started : callable
-            Called as ``started(cell)`` when this process begins a cell.
 
         Warns
         -----
@@ -346,11 +343,8 @@ class Study:
         OSError
             If the folder cannot be written, or data are missing.
         ValueError
-            If the folder holds a problem or a solver of the same name that is another one, or something cannot be sent
-            to the processes that are to run it.
+            If the folder holds a problem or a solver of the same name that is another one.
         """
-        if workers > 1 or dask is not None:
-            check_can_be_sent({f"the solver {solver.label}": solver for solver in self.solvers})
         for problem in self.problems:
             # Else they are needed only if a cell is open, or read where they are to be held.
             if problem.data.is_held:
@@ -370,7 +364,7 @@ class Study:
                     if is_open and not given.is_held:
                         raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")
             run: dict[str, Any] = {"workers": workers, "dask": dask, "data": self.data, "retry_failed": retry_failed}
-            run_cells(store, cells, **run, done=done, started=started)
+            run_cells(store, cells, **run, done=done)
         remedy = "Study.failures() returns them all with their tracebacks, and run(retry_failed=True) runs them again"
         warn_of_failures(self.failures(), len(cells), remedy)
         return self

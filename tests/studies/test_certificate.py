@@ -48,9 +48,7 @@ def loss_of(train, alpha, features):
 def test_the_certificate_is_that_of_all_subsets(problem, result, certificate):
     train, vali, _ = problem.load_fold(1)
     assert certificate.alpha == RankRLS().tune(train, vali).alpha
-    losses = [
-        min(loss_of(train, certificate.alpha, list(S)) for S in combinations(range(30), k)) for k in (1, 2)
-    ]
+    losses = [min(loss_of(train, certificate.alpha, list(S)) for S in combinations(range(30), k)) for k in (1, 2)]
     np.testing.assert_allclose(certificate.best[:2], losses, rtol=1e-9)
     of_members = [loss_of(train, certificate.alpha, list(member.features)) for member in result.front]
     np.testing.assert_allclose(certificate.losses, of_members, rtol=1e-9)
