@@ -110,8 +110,8 @@ def judge_command(
         option: Parameters = {"--fail-on": finding}
         check_choice(get_args(Finding), **option)
     judged = judge_on_new(result, new, against, label=label, query=query)
-    say(json.dumps(judged.model_dump()) if as_json else judged.sentence)
-    if judged.finding in (fail_on or ()):
+    say(json.dumps(judged) if as_json else judged["sentence"])
+    if judged["finding"] in (fail_on or ()):
         raise typer.Exit(options.FAILED_BOUND)
 
 

@@ -11,9 +11,17 @@ import pandas as pd
 from moerank.reports.study_report import ALPHA, ERROR, Report, ReportSection, ReportTable, over_folds, p_text
 from moerank.solvers import BASES, ablations
 from moerank.statistics import holm
-from moerank.studies.comparison import against_reference, chosen_solver, compare_runs, verdicts
 from moerank.studies.problem import Problem
-from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
+from moerank.studies.results import (
+    NoResultsError,
+    Results,
+    against_reference,
+    chosen_solver,
+    compare_runs,
+    feature_stability,
+    offers_sizes,
+    verdicts,
+)
 
 FRONT_COLUMNS = ("hypervolume", "IGD+", "instances used", "given up", "proved")
 """Columns of runs that tell the quality of a front; empty ones are left out."""

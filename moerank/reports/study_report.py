@@ -11,9 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from moerank.figures import FIGURES
-from moerank.studies.comparison import hypervolume_pairs, query_pairs
 from moerank.studies.problem import Problem
-from moerank.studies.results import NoResultsError, Results, front_quality
+from moerank.studies.results import NoResultsError, Results, front_quality, query_pairs
 from moerank.studies.study import Study
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
@@ -97,16 +96,15 @@ class Report:
     def pairs(self) -> pd.DataFrame:
         """The tests between all pairs on all problems, with the ``problem`` and the ``measure``.
 
-        See `query_pairs` and, for the searches, `hypervolume_pairs`.
+        See `query_pairs`.
         """
         frames = []
         for problem in self.problems:
             mine = self.results.of(problem.name)
-            by_front = hypervolume_pairs(self.runs(problem), mine.searches, ALPHA)
-            for measure, frame in ((mine.metric, query_pairs(mine, mine.metric)), ("hypervolume", by_front)):
-                frame.insert(0, "problem", problem.name)
-                frame.insert(1, "measure", measure)
-                frames.append(frame)
+            frame = query_pairs(mine, mine.metric)
+            frame.insert(0, "problem", problem.name)
+            frame.insert(1, "measure", mine.metric)
+            frames.append(frame)
         return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 

@@ -26,7 +26,6 @@ from moerank.studies.result import (
     MEMO,
     RESULT,
     Result,
-    Stored,
     find_result,
     read_result,
     unfinished,
@@ -34,7 +33,7 @@ from moerank.studies.result import (
 )
 from moerank.studies.run_fold import ALL_FEATURES, Progress, configuration, run_fold
 from moerank.studies.solver import Solver
-from moerank.verdict import MARGIN, Finding, judge
+from moerank.verdict import MARGIN, judge
 from moerank.version import VERSION
 
 if TYPE_CHECKING:
@@ -161,34 +160,19 @@ def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Mod
     return result.model(result.front[result.chosen if member is None else member])
 
 
-class NewVerdict(Stored):
-    """A stored model against another one on the queries of new data."""
-
-    finding: Finding
-    equivalent: bool
-    difference: float
-    interval: tuple[float | None, float | None]  # None for an end that nothing bounds
-    metric: str
-    margin: float
-    n_queries: int
-    n_differing: int
-    result: str  # the run of the model
-    n_features: int
-    against: str | None  # the run of the other model; None for all features of the same run
-    n_features_against: int
-    data: str
-    sentence: str  # begins with the finding
-
-
 def judge_on_new(
     run: Path, new: Path, against: Path | None = None, *, label: str | None = None, query: str | None = None
-) -> NewVerdict:
+) -> Json:
     """Compare the chosen model of a run with another one, query by query of new data.
 
     The new data are a LETOR, CSV or Parquet file with the raw values of the features of both models, found by their
     names; `label` and `query` are columns of a table, by default those of usual names. The other model is that of the
     run `against`, by default the ranker on all features that the first run has stored; a run of trees stores none. The
     metric and the margin of the first run count.
+
+    Returns plain JSON values: ``finding``, ``equivalent``, ``difference``, its ``interval`` with None for an end that
+    nothing bounds, ``metric``, ``margin``, ``n_queries``, ``n_differing``, ``result`` and ``against`` with the numbers
+    of features, ``data``, and a ``sentence`` that begins with the finding.
     """
     result = find_result(run)
     origin = result if against is None else find_result(against)
@@ -216,18 +200,19 @@ def judge_on_new(
     chosen, reference = values
     verdict = judge(chosen, reference, "new", metric.name, size, other_size, can_differ=can_differ, margin=margin)
     others = f"all {other_size} features" if against is None else f"{other_size} of {against}"
+    sizes = f"{size} feature{'s' * (size != 1)}"
     measured = ("finding", "equivalent", "difference", "metric", "margin", "n_queries", "n_differing")
     low, high = (end if isfinite(end) else None for end in verdict.interval)
-    return NewVerdict(
+    return {
         **{name: getattr(verdict, name) for name in measured},
-        interval=(low, high),
-        result=str(run),
-        n_features=size,
-        against=None if against is None else str(against),
-        n_features_against=other_size,
-        data=str(new),
-        sentence=f"{verdict.finding}: {size} feature{'s' * (size != 1)} of {run} against {others}; {verdict.outcome}",
-    )
+        "interval": (low, high),
+        "result": str(run),
+        "n_features": size,
+        "against": None if against is None else str(against),
+        "n_features_against": other_size,
+        "data": str(new),
+        "sentence": f"{verdict.finding}: {sizes} of {run} against {others}; {verdict.outcome}",
+    }
 
 
 def _read(path: Path, model: Model, result: Result, label: str | None, query: str | None) -> RankingData:

@@ -12,9 +12,9 @@ from scipy import stats
 
 from moerank.reports.sections import results_section, sections, verdict_section
 from moerank.reports.study_report import Report, ReportTable, illustrations
-from moerank.studies.comparison import against_reference
 from moerank.studies.problem import Published
 from moerank.studies.result import Certificate
+from moerank.studies.results import against_reference
 from moerank.studies.study import Study
 
 

@@ -3,8 +3,7 @@ import pytest
 from helpers.changes import replace
 from scipy import stats
 
-from moerank.studies.comparison import by_validation, chosen_solver
-from moerank.studies.results import NoResultsError, Results
+from moerank.studies.results import NoResultsError, Results, by_validation, chosen_solver
 
 METRIC = "NDCG@10"
 

@@ -3,8 +3,7 @@ import pytest
 from helpers.changes import replace
 from scipy import stats
 
-from moerank.studies.comparison import against_reference, solver_ranks, verdicts
-from moerank.studies.results import NoResultsError, Results
+from moerank.studies.results import NoResultsError, Results, against_reference, solver_ranks, verdicts
 from moerank.studies.run_fold import run_fold
 from moerank.verdict import judge
 

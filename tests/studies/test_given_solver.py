@@ -101,8 +101,3 @@ def test_limits_that_it_does_not_know_of_are_refused(tiny_problem):
     limited = tiny_problem.model_copy(update={"features": type(tiny_problem.features)(max_features=3)})
     with pytest.raises(ValueError, match=r"RankSVM cannot keep \[features\] max_features"):
         run_fold(limited, 1, Solver.of(RankSVM()), baselines=False)
-
-
-def test_one_that_was_read_from_a_folder_cannot_run(tiny_problem):
-    with pytest.raises(ValueError, match="mine was given as a Python object; give it to Study again"):
-        run_fold(tiny_problem, 1, Solver(name="mine", given={"class": "Mine"}), baselines=False)

@@ -123,24 +123,10 @@ def test_data_without_a_name_are_refused(fold):
             Study(given, "gas")
 
 
-class Stuck:
-    """Known by its class, and not to be sent."""
-
-    def __reduce__(self):
-        raise TypeError("stuck here")
-
-
-def test_what_cannot_be_sent_is_refused_by_name_before_anything_starts(fold, tmp_path):
-    stuck, lock = Stuck(), threading.Lock()
-    study = Study({"mine": fold}, {"made": lambda problem, seed: RankRLS(alpha=1.0 if stuck else 2.0)}, tmp_path / "s")
-    with pytest.raises(
-        ValueError, match=r"the solver made cannot be sent to another process \(stuck here\); take work"
-    ):
-        study.run(workers=2)
-    assert not (tmp_path / "s").exists()
-    assert len(study.run().results()) == 1
+def test_a_lock_in_a_function_is_refused_by_name(fold, tmp_path):
+    lock = threading.Lock()
     with pytest.raises(ValueError, match="the solver made, a value in it is a lock, which has no description"):
-        Study({"mine": fold}, {"made": lambda problem, seed: lock and RankRLS()}, tmp_path / "other")
+        Study({"mine": fold}, {"made": lambda problem, seed: lock and RankRLS()}, tmp_path)
 
 
 def test_an_estimator_that_changes_later_is_run_as_it_was_given(fold, tmp_path):
