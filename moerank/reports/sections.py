@@ -66,8 +66,7 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
         published = [problem.published_value(solver, metric) for solver in means["solver"]]
         head = f"published {metric.partition(' (')[0]}"
         means.insert(means.columns.get_loc(f"{metric}{ERROR}") + 1, head, np.array(published, float))
-    seconds = {f"{kind} seconds": f"{kind} (s)" for kind in ("training", "tuning")}
-    costs = over_folds(runs, {"compared": "compared", **seconds})
+    costs = over_folds(runs, {f"{kind} seconds": f"{kind} (s)" for kind in ("training", "tuning")})
     costs.insert(1, "runs", runs.groupby("solver").size()[costs["solver"]].to_numpy())
     fronts = over_folds(runs, dict(zip(FRONT_COLUMNS, FRONT_COLUMNS, strict=True))).dropna(axis=1, how="all")
     comparable = len({frozenset(folds) for folds in mine.by_solver().values()}) == 1
@@ -78,7 +77,7 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
         f"{report.reference} (paired t test, Holm, {ALPHA:.0%}){'; on the training data: ' * bool(further)}"
         f"{', '.join(further)}."
     )
-    of_costs = f"{problem.name}: settings and members that validation compared; seconds of the processor."
+    of_costs = f"{problem.name}: seconds of the processor."
     of_fronts = f"{problem.name}: training data; hypervolume as a share of the box, IGD+ to the joint front."
     marked = {metric: _significant(report, mine, metric) for metric in metrics}
     tables = [

@@ -127,7 +127,6 @@ FORMATTERS: dict[str, Callable[[float], str]] = {
     **dict.fromkeys(("training (s)", "tuning (s)", "stability", "corrected"), "{:.2f}".format),
     **dict.fromkeys(("instances used", "given up", "proved"), "{:.1%}".format),
     "features": "{:.1f}".format,
-    "compared": "{:,.0f}".format,
 }
 """Formatters of columns whose values do not have four decimals."""
 

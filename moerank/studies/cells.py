@@ -24,11 +24,9 @@ from moerank.files import FULL, Json, cannot_write, prepare_folder, read_text, r
 from moerank.kernels.compiled import end_with
 from moerank.mofsrank.dask_slices import connect, gone
 from moerank.solvers import allow_code, code_is_allowed
-from moerank.studies.result import FORMAT, MOST_BYTES, Format, Stored
+from moerank.studies.result import MOST_BYTES, Stored
 from moerank.studies.solver import digest_of
-from moerank.version import VERSION
 
-STUDY = "study.json"
 CLAIMS = ".claims"
 STARTS = "starts.log"
 POLL = 0.3
@@ -84,14 +82,6 @@ class Failure(Stored):
     traceback: str
 
 
-class Requests(Stored):
-    """The text of study.json: what was asked for in the folder, request by request."""
-
-    format: Format
-    moerank: str
-    grids: list[Json]
-
-
 class Store:
     """The files of a study.
 
@@ -115,29 +105,14 @@ class Store:
         for name in list(self._locks):
             self.release(name)
 
-    def read_grids(self) -> list[Json]:
-        """Return what was asked for in the folder, request by request; nothing for a new folder."""
-        path = self.folder / STUDY
+    @contextmanager
+    def alone(self, name: str) -> Iterator[Path]:
+        """Yield a file of the folder that no other process writes meanwhile: two may start together."""
+        self._lock(name, wait=True)
         try:
-            text = read_text(path, MOST_BYTES)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        try:
-            return Requests.from_json(text).grids
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-
-    def add_grid(self, grid: Json, check: Callable[[list[Json]], None] = lambda grids: None) -> None:
-        """Write down one more request, unless it is there already; `check` may refuse what is there."""
-        self._lock(STUDY, wait=True)  # two processes may start together
-        try:
-            grids = self.read_grids()
-            check(grids)
-            if grid not in grids:
-                requests = Requests(format=FORMAT, moerank=VERSION, grids=[*grids, grid])
-                replace_file(self.folder / STUDY, requests.to_json().encode())
+            yield self.folder / name
         finally:
-            self.release(STUDY)
+            self.release(name)
 
     def done(self) -> tuple[set[str], set[str]]:
         """Return the keys of the cells that are finished, and of those that failed: two listings, no file is read."""
@@ -345,10 +320,6 @@ def dask_cluster(address: str) -> Iterator[Workers]:
             return Outcome(failure=(f"the worker died again and again: {error}", ""))
         except CancelledError:
             raise gone(address, lost) from None
-        except (ImportError, AttributeError) as error:
-            raise OSError(
-                f"the Dask workers at {address} cannot run a cell ({error}); they need the same moerank"
-            ) from None
 
     with client:
         yield Workers(room, start, outcome)

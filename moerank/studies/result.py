@@ -235,8 +235,6 @@ class Result(Stored):
         The position of the chosen member in `front`, from 0.
     baselines : list of Member
         All features, the best single feature, FSMRank, and LambdaMART on all features.
-    n_compared : int
-        How many settings and members the validation queries compared to choose the ranker.
     certificate : Certificate or None
         What ``moerank certify`` has proved about the front.
     convergence : dict of Convergence
@@ -269,7 +267,6 @@ class Result(Stored):
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
     baselines: list[Member]
-    n_compared: Natural = 0
     certificate: Certificate | None = None
     convergence: dict[str, Convergence]
     n_evaluations: Natural

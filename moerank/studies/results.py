@@ -185,7 +185,7 @@ class Results(tuple[Result, ...]):
         results = []
         for result in self:
             times = result.times.model_copy(update={"tuning": np.nan, "solver": np.nan})
-            own = {"times": times, "n_compared": None, "chosen": 0}
+            own = {"times": times, "chosen": 0}
             named = [{**own, "solver": baseline.name, "front": [baseline]} for baseline in result.baselines]
             results += [result, *(result.model_copy(update=update) for update in named)]
         return Results(results)
@@ -221,9 +221,8 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
     Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, for members ``member`` (from 1, as in front.csv)
     and ``chosen``, then ``n_features``, the metrics of the ranker as ``train NDCG@10`` and so on, its objectives beyond
     features and error by their names, ``instances`` (the share of the units of instance selection that it was trained
-    on), ``compared`` (the settings and members that validation queries compared), ``tuning seconds`` and ``training
-    seconds`` of the processor. NaN stands for what a run does not have. Of the metrics those of the tables come first;
-    then NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG.
+    on), ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a run does not have. Of the
+    metrics those of the tables come first; then NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG.
 
     Parameters
     ----------
@@ -252,7 +251,6 @@ def _row(result: Result, number: int, *, members: bool) -> Json:
         **{f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()},
         **{name: member.objectives[name] for name in result.further_objectives},
         "instances": np.nan if member.instances is None else member.instances / (result.n_instances or 1),
-        "compared": result.n_compared,
         "tuning seconds": seconds.tuning,
         "training seconds": seconds.solver,
         **{f"{part} {name}": value for part, means in member.further.items() for name, value in means.items()},

@@ -342,9 +342,7 @@ def run_fold(
             "limits": limits,
             **limits,
         }
-        made = solver.make(problem, defaults)
-        estimator = _trained(solver, made, parts, report, clock)
-        n_compared = _n_compared(solver, problem, backend, made, estimator, train)
+        estimator = _trained(solver, solver.make(problem, defaults), parts, report, clock)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         clock.stop("measuring")
@@ -362,7 +360,6 @@ def run_fold(
         front=front,
         chosen=chosen,
         baselines=compared,
-        n_compared=n_compared,
         **_course(estimator, clock),
         **_data_fields(parts),
         verdict=verdict,
@@ -410,14 +407,6 @@ def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clo
     return estimator
 
 
-def _n_compared(solver: Solver, problem: Problem, backend: Any, made: Any, estimator: Any, train: RankingData) -> int:
-    """Return how many settings and members the validation queries compared."""
-    n_settings = len(grid_of(made, train, solver.settings)) if solver.tuned else 0
-    if "backend" in solver.takes() and problem.backend.tune:
-        n_settings += len(grid_of(backend, train))
-    return n_settings + len(getattr(estimator, "front_", ()))
-
-
 def _course(estimator: object, clock: _Clock) -> Json:
     """Return the convergence, the times and the versions of a run as fields of its result; rankers have no stages."""
     history = getattr(estimator, "history_", {})
@@ -456,7 +445,7 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
     settings = _as_run(problem.configuration(), solver)
     unused = {name for name in (*STAGES, *(() if baselines else ("backend", "comparison"))) if name not in parameters}
     if not settings["search"].keys() & parameters.keys():  # all that may count is the margin of a verdict
-        settings["search"] = {"margin": settings["search"]["margin"]} if solver.selects else {}
+        settings["search"] = {"margin": settings["search"]["margin"]}
     used = {name: values for name, values in settings.items() if values and name not in unused}
     of_table = {} if solver.given is not None else {"name": solver.name, "parameters": solver.settings}
     code = _code([of_table, {**used, "data": None}])

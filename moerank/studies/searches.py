@@ -111,8 +111,6 @@ class SearchStudy:
     ) -> None:
         check_at_least(1, n_evaluations=n_evaluations)
         check_at_least(1, MOST_CELLS, seeds=seeds)
-        if not problems or not algorithms:
-            raise ValueError("a study of searches needs at least one problem and one algorithm")
         for name, problem in problems.items():
             if problem.n_obj < 2:
                 raise ValueError(f"the problem {name} has one objective; a front needs two or more")

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from moerank.checks import Parameters
 from moerank.data import RankingData
-from moerank.rankers import Selection, with_features
+from moerank.rankers import with_features
 from moerank.solvers import find_solver, make_solver, read_solver, solver_entry, solvers, written
 
 SET_BY_RUN = ("memo", "progress", "resume", "workers")
@@ -148,11 +148,6 @@ class Solver(BaseModel):
     def tuned(self) -> bool:
         """Whether validation MAP chooses among a published grid; an object is run as it is."""
         return self.tune and self.given is None
-
-    @property
-    def selects(self) -> bool:
-        """Whether a verdict on it depends on the problem's margin, as far as this is known."""
-        return self.given is not None or issubclass(find_solver(self.name, {}).kind, Selection)
 
     def takes(self) -> Parameters:
         """Return the parameters that a problem may set, with their defaults; none of an object."""

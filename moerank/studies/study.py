@@ -11,23 +11,25 @@ from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import pandas as pd
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from moerank.checks import check_at_least, check_choice, first_mistake
+from moerank.checks import check_at_least, check_choice
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
-from moerank.files import Json
+from moerank.files import Json, read_text, replace_file
 from moerank.mofsrank.settings import Section
 from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
-from moerank.studies.cells import STUDY, Store, Work, run_cells
+from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
-from moerank.studies.result import FORMAT, RESULT, Result, find_result
+from moerank.studies.result import FORMAT, MOST_BYTES, RESULT, Format, Result, Stored, find_result
 from moerank.studies.results import Results, results_frame
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver, digest_of
 from moerank.studies.sources import InMemory
+from moerank.version import VERSION
 
+STUDY = "study.json"
 WARNED_FAILURES = 3
 
 
@@ -165,20 +167,29 @@ def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Pa
     return tuple(sorted(set(folds)))
 
 
-def check_names(folder: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
+def check_names(folder: Path, grids: list[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
     """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another."""
-    there = list(grids)
     other = f"{folder} holds another {{}} {{{{}}}}, with other code or settings; choose another folder or another name"
-    _distinct([*(problem for grid in there for problem in grid.problems), *problems], other.format("problem"))
-    _distinct([*(solver for grid in there for solver in grid.solvers), *solvers], other.format("solver"))
+    _distinct([*(problem for grid in grids for problem in grid.problems), *problems], other.format("problem"))
+    _distinct([*(solver for grid in grids for solver in grid.solvers), *solvers], other.format("solver"))
 
 
-def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
-    """Return what was requested in a folder; refuse what this version of moerank does not write."""
+class Requests(Stored):
+    """The text of study.json: what was asked for in the folder, request by request."""
+
+    format: Format
+    moerank: str
+    grids: list[Grid]
+
+
+def read_grids(path: Path) -> list[Grid]:
+    """Return what was requested in a folder, request by request; nothing for a new folder."""
     try:
-        return [Grid.model_validate(grid) for grid in grids]
-    except ValidationError as error:
-        raise ValueError(f"{folder / STUDY}: not written by this version of moerank ({first_mistake(error)})") from None
+        return Requests.from_json(read_text(path, MOST_BYTES)).grids
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _problem(given: Any, settings: Mapping[str, object], name: str | None = None) -> Problem:
@@ -284,10 +295,9 @@ class Study:
         """
         study = cls.__new__(cls)
         study.out, study.data = Path(folder), data
-        grids = Store(folder).read_grids()
-        if not grids:
+        study._grids = read_grids(study.out / STUDY)
+        if not study._grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
-        study._grids = read_grids(study.out, grids)
         try:
             for solver, problem in product(study.solvers, study.problems):
                 problem.spec(solver).takes()
@@ -350,12 +360,14 @@ class Study:
             if problem.data.is_held:
                 problem.load_fold(1, self.data)
 
-        def check(grids: list[Json]) -> None:
-            check_names(self.out, read_grids(self.out, grids), self.problems, self.solvers)
-
         with Store(self.out) as store:
-            for grid in self._grids:
-                store.add_grid(grid.model_dump(mode="json"), check)
+            with store.alone(STUDY) as path:
+                there = read_grids(path)
+                check_names(self.out, there, self.problems, self.solvers)
+                grids = {grid.model_dump_json(): grid for grid in (*there, *self._grids)}
+                if len(grids) > len(there):
+                    requests = Requests(format=FORMAT, moerank=VERSION, grids=list(grids.values()))
+                    replace_file(path, requests.to_json().encode())
             cells = self.cells()
             finished, failed = store.done()
             for cell in cells:  # what was given as an object may be known from the folder alone

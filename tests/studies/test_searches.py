@@ -125,7 +125,6 @@ def test_a_search_that_fails_is_told_and_stops_no_other(tmp_path):
             ALGORITHMS,
             "the problem one has one objective; a front needs",
         ),
-        ({}, ALGORITHMS, "at least one problem and one algorithm"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(problems, algorithms, message, tmp_path):

@@ -143,6 +143,7 @@ def test_cells_that_ran_in_another_folder_are_taken(tiny_problem_file, tmp_path)
 def test_results_are_read_as_one_table(undisturbed, tiny_problem, tmp_path):
     assert len(read_results(undisturbed)) == 8
     for fold in (1, 2, 10):
+        (tmp_path / f"fold{fold}").mkdir()
         write_result(run_fold(tiny_problem, 1, "greedy-rankrls", fold, baselines=False), tmp_path / f"fold{fold}")
     assert read_results(tmp_path)["seed"].tolist() == [1, 2, 10]
     members = read_results(tmp_path / "fold2", members=True)
