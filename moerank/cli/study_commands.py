@@ -51,8 +51,7 @@ def study_command(
     after an interruption, with more solvers or more seeds, or in two
     terminals at once: no finished cell runs twice. A failed cell does not
     stop the others; its message is printed at the end, below the means over
-    folds and seeds. moerank report and moerank plot show a study, and moerank
-    merge joins several.
+    folds and seeds. moerank report and moerank plot show a study.
 
     The exit code is 0 if all cells are finished, 1 if some failed, 2 after an
     error that stops the study (such as a full disk), 130 after Ctrl-C.
@@ -66,16 +65,18 @@ def study_command(
     moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
     with quietly(quiet), interruptible(["moerank", *sys.argv[1:]]):
-        from moerank.solvers import split
+        from moerank.checks import check_choice
+        from moerank.solvers import BASES, ablations, split
         from moerank.studies.study import Study
 
         names = split(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
         settings = options.read_settings(set_ or [])
-        planned = Study(
-            problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=settings
-        )
+        if ablate is not None:
+            check_choice(BASES, ablate=ablate)
+            names += [ablate, *ablations(ablate)]
+        planned = Study(problems, names, out, folds=_folds(folds), seeds=seeds, data=data, settings=settings)
         _run(planned, workers, dask, retry_failed=retry_failed)
         _show_results(planned, as_json=as_json)
         if planned.failures():

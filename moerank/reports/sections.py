@@ -52,8 +52,7 @@ def _decision(results: Results) -> str:
         f"queries among {1 + len(choice.others)} solvers. "
         f"Against {loss.against or 'the same ranker'} with all features: "
         f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of one beyond the "
-        f"margin {p_text(loss.p_equivalent)}). On the test queries {choice.worse} other solvers are worse, "
-        f"{choice.better} are better and {choice.undecided} are undecided (paired t tests, Holm)."
+        f"margin {p_text(loss.p_equivalent)})."
     )
 
 

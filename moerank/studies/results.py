@@ -16,7 +16,6 @@ from moerank.arrays import Vector
 from moerank.checks import unknown
 from moerank.files import Json
 from moerank.statistics import (
-    LEVEL,
     PairedTest,
     RankTest,
     compare_paired,
@@ -567,17 +566,13 @@ def _query_tests(values: Mapping[str, Mapping[int, Vector]], pairs: Iterable[tup
 class Choice:
     """What to take from a study of one problem: the solver with the best mean on validation queries.
 
-    Everything is of the folds that all solvers have. Solvers that test queries show to be better or worse than it are
-    counted by paired t tests at the level .05 after Holm, rankers that select nothing among them.
+    Everything is of the folds that all solvers have.
     """
 
     solver: str  # ties go to fewer features
     others: list[str]  # the other solvers that select features
     n_features: float  # mean over folds after seeds
     loss: pd.Series  # its row of `verdicts`: against the same ranker on all features
-    better: int
-    worse: int
-    undecided: int  # shown neither better nor worse
 
 
 def by_validation(results: Results) -> list[str]:
@@ -598,7 +593,7 @@ def chosen_solver(results: Results) -> Choice:
     """Choose a solver by the validation queries of one problem, and look at its test queries.
 
     Since test queries have no say in the choice, its difference from all features needs no adjustment for the number of
-    solvers; its tests against the others are adjusted by Holm's method.
+    solvers.
     """
     candidates = by_validation(results)
     if not candidates:
@@ -609,15 +604,9 @@ def chosen_solver(results: Results) -> Choice:
         raise NoResultsError("the solvers that select features have no fold in common yet")
     shared = Results(result for result in results if result.fold in folds)
     solver, *others = by_validation(shared)
-    tests = against_reference(shared, solver, results.metric)
-    signs = np.sign(tests["difference"]).where(tests["holm"] <= LEVEL, 0.0)
-    better, worse = (int(np.count_nonzero(signs == sign)) for sign in (1, -1))
     return Choice(
         solver=solver,
         others=others,
         n_features=shared.means()[solver].mean("n_features")[0],
         loss=verdicts(shared.among([solver])).iloc[0],
-        better=better,
-        worse=worse,
-        undecided=len(tests) - better - worse,
     )

@@ -16,9 +16,8 @@ from moerank.arrays import Vector
 from moerank.checks import check_at_least
 from moerank.data import PER_QUERY, UNSCALED, RankingData, load_letor, load_table
 from moerank.data.read.table import reader_of
-from moerank.data.trec import read_run, write_qrels, write_run
+from moerank.data.trec import write_qrels, write_run
 from moerank.files import Json, prepare_folder
-from moerank.metrics import Metric
 from moerank.rankers.model import Model
 from moerank.studies.problem import MetricSection, Problem
 from moerank.studies.result import (
@@ -107,19 +106,6 @@ def _finished(folder: Path, settings: Json) -> Result | None:
                 f"{here.get(key)} here); choose another folder with --out, or remove it"
             )
     return result
-
-
-def compare_with_run(result: Result, run: Path, test: RankingData, metric: Metric, *, margin: float) -> str:
-    """Return in one sentence how the chosen member stands against a TREC run of its test queries; see `read_run`.
-
-    The test part is scaled as it was for the result; differences below the margin do not matter.
-    """
-    size = len(result.best.features)
-    values = np.array(result.best.per_query["test"][metric.name])
-    reference = test.weighed(metric.per_query(test, read_run(run, test)))
-    can_differ = metric.can_differ(test)
-    verdict = judge(values, reference, "test", metric.name, size, size, can_differ=can_differ, margin=margin)
-    return f"{result.solver} ({size} feature{'s' * (size != 1)}) against {run.name}: {verdict.outcome}"
 
 
 def write_trec(result: Result, test: RankingData, folder: Path) -> None:

@@ -6,19 +6,18 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import pandas as pd
 from pydantic import Field, model_validator
 
-from moerank.checks import check_at_least, check_choice
+from moerank.checks import check_at_least
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json, read_text, replace_file
 from moerank.mofsrank.settings import Section
-from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
 from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
@@ -30,7 +29,6 @@ from moerank.studies.sources import InMemory
 from moerank.version import VERSION
 
 STUDY = "study.json"
-WARNED_FAILURES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,8 +228,6 @@ class Study:
     seeds : int, default 1
         Runs of each solver that draws; the others run once. An estimator draws if its ``random_state`` is None, a
         function always. A study has at most a million cells.
-    ablate : {"mofsrank", "mofsrank-paper"}, optional
-        Add this solver, and the same without each of its three parts.
     data : path, optional
         Where files of data are; see `Problem.load_fold`.
     settings : mapping, optional
@@ -265,22 +261,18 @@ class Study:
         *,
         folds: Iterable[int] | None = None,
         seeds: int = 1,
-        ablate: str | None = None,
         data: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
-        of_label = {solver.label: solver for solver in read_solvers(solvers)}
-        if ablate is not None:
-            check_choice(BASES, ablate=ablate)
-            of_label |= {name: Solver.parse(name) for name in (ablate, *ablations(ablate))}
+        distinct = tuple(read_solvers(solvers))
         requested = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
             named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
         self.out, self.data = Path(out), data
         self._grids = [
-            Grid(problems=tuple(group), solvers=tuple(of_label.values()), folds=chosen, seeds=seeds)
+            Grid(problems=tuple(group), solvers=distinct, folds=chosen, seeds=seeds)
             for chosen, group in (named_folds or {(): []}).items()
         ]
 
@@ -346,7 +338,7 @@ class Study:
         Warns
         -----
         UserWarning
-            If cells failed, with their number and the first three with their errors.
+            If cells failed, with their number and the error of the first one.
 
         Raises
         ------
@@ -403,11 +395,11 @@ class Study:
 
 
 def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> None:
-    """Warn if cells failed, with their number and the first three with their errors."""
+    """Warn if cells failed, with their number and the error of the first one."""
     if failed:
-        shown = "; ".join(f"{cell.label}: {failed[cell]['error']}" for cell in islice(failed, WARNED_FAILURES))
-        more = "; …" * (len(failed) > WARNED_FAILURES)
-        warnings.warn(f"{len(failed):,} of {n_cells:,} cells failed: {shown}{more}. {remedy}", stacklevel=3)
+        cell = next(iter(failed))
+        first = f"{cell.label}: {failed[cell]['error']}"
+        warnings.warn(f"{len(failed):,} of {n_cells:,} cells failed, first {first}. {remedy}", stacklevel=3)
 
 
 def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
