@@ -185,12 +185,11 @@ class Stability(Stored):
         """The features that are selected, in words."""
         if not self.order:
             return f"No feature was selected: the solver has no member of at most {self.size} features"
-        n_selected, named = len(self.selected) or "None", self.selected or self.order[:1]
-        verb = "are" if len(self.selected) > 1 else "is"
+        named = self.selected or self.order[:1]
         listed = ", ".join(f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named)
         return (
-            f"{n_selected} of {len(self.counted)} features {verb} in at least {self.threshold:.0%} of the selections "
-            f"of at most {self.size} on {2 * self.pairs} halves of {self.n_queries:,} training queries"
+            f"In at least {self.threshold:.0%} of the selections of at most {self.size} on {2 * self.pairs} halves of "
+            f"{self.n_queries:,} training queries: {len(self.selected)} of {len(self.counted)} features"
             f"{':' if self.selected else '; the most frequent is'} {listed}"
         )
 

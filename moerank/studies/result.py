@@ -38,7 +38,6 @@ PARTS = ("train", "validation", "test")
 
 Natural = Annotated[int, Field(ge=0)]
 Scores = dict[str, dict[str, float]]
-PerQuery = dict[str, dict[str, list[float]]]
 
 
 class Stored(BaseModel):
@@ -106,7 +105,7 @@ class Member(Stored):
     parameters: dict[str, str | bool | int | float] = Field(default_factory=dict)
     objectives: dict[str, float]
     scores: Scores
-    per_query: PerQuery = Field(default_factory=dict)
+    per_query: dict[str, dict[str, list[float]]] = Field(default_factory=dict)
     further: Scores = Field(default_factory=dict)
     instances: Natural | None = None
     paired_error: Annotated[float, Field(ge=0)] | None = None
@@ -182,13 +181,10 @@ class Convergence(Stored):
 
 
 class Times(Stored):
-    """Seconds of the processor for each step, and of the clock for each generation of each stage."""
+    """Seconds of the processor for tuning and training, and of the clock for each generation of each stage."""
 
-    data: float
-    baselines: float
     tuning: float
     solver: float
-    measuring: float
     stages: dict[str, list[float]]
 
 

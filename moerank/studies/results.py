@@ -305,8 +305,6 @@ def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple
     0.5556
     """
     pairs = [(set(a), set(b)) for a, b in combinations(chosen, 2)]
-    if not pairs:
-        raise ValueError("stability needs at least two runs")
     jaccard = np.mean([len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs])
     expected = np.mean([_expected_jaccard(len(a), len(b), n_features) for a, b in pairs])
     corrected = (jaccard - expected) / (1.0 - expected) if expected < 1.0 else np.nan

@@ -66,8 +66,6 @@ def run_folds(
     finished = {
         fold: _finished(folder, configuration(problem, fold, requested, seed)) for fold, folder in folders.items()
     }
-    if resume and not any(finished[fold] or unfinished(folder) for fold, folder in folders.items()):
-        say("nothing to resume; starting from the beginning")
     for fold, folder in folders.items():
         stored = None if again else finished[fold]
         if stored is not None and not resume:
@@ -164,13 +162,8 @@ def judge_on_new(
     origin = result if against is None else find_result(against)
     other = origin.best
     if against is None:
-        if result.best.trees is not None:
-            raise ValueError(
-                f"{run} ranks by trees, and keeps no trees on all features; name a run with --solver lambdamart by "
-                "--against"
-            )
-        full = [baseline for baseline in result.baselines if baseline.name == ALL_FEATURES]
-        if not full:
+        full = [ranker for ranker in result.baselines if ranker.name == ALL_FEATURES and ranker.weights is not None]
+        if not full or result.best.trees is not None:  # trees on all features are not stored
             raise ValueError(f"{run} has no model on all features; name another run by --against")
         other = full[0]
     metric = MetricSection(**result.configuration["metric"]).make()

@@ -159,9 +159,7 @@ def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Pa
         n_folds = N_FOLDS  # to plan a study no data are needed, and without them none runs
     folds = range(1, n_folds + 1) if requested is None else requested
     for fold in folds:
-        check_at_least(1, fold=fold)
-        if fold > n_folds:
-            raise ValueError(f"{problem.name} has folds 1 to {n_folds}, not {fold}")
+        check_at_least(1, n_folds, fold=fold)
     return tuple(sorted(set(folds)))
 
 
@@ -347,11 +345,6 @@ class Study:
         ValueError
             If the folder holds a problem or a solver of the same name that is another one.
         """
-        for problem in self.problems:
-            # Else they are needed only if a cell is open, or read where they are to be held.
-            if problem.data.is_held:
-                problem.load_fold(1, self.data)
-
         with Store(self.out) as store:
             with store.alone(STUDY) as path:
                 there = read_grids(path)

@@ -160,12 +160,12 @@ def test_the_sentences_say_what_is_known(found):
     frequency[found.counted[0]], frequency[found.counted[1]] = 0.9, 0.8
     finding, risk = found.model_copy(update={"frequency": frequency}).sentences()
     assert finding == (
-        "2 of 30 features are in at least 75% of the selections of at most 3 on 12 halves of 37 training queries: "
+        "In at least 75% of the selections of at most 3 on 12 halves of 37 training queries: 2 of 30 features: "
         f"{names[found.counted[0]]} (90%), {names[found.counted[1]]} (80%)"
     )
     assert risk.startswith("At most 0.6 are expected to be false features, which half of the queries select")
     assert found.model_copy(update={"frequency": [0.5, *[0.0] * 29]}).sentences() == [
-        "None of 30 features is in at least 75% of the selections of at most 3 on 12 halves of 37 training queries; "
+        "In at least 75% of the selections of at most 3 on 12 halves of 37 training queries: 0 of 30 features; "
         f"the most frequent is {names[0]} (50%)"
     ]
 

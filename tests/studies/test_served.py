@@ -125,9 +125,7 @@ def test_trees_are_compared_with_another_run(stored, tmp_path):
     run, other = stored("run", solver="lambdamart[n_trees=5]"), stored("other")
     frame(2).to_csv(tmp_path / "new.csv", index=False)
     columns = {"label": "bought", "query": "session"}
-    with pytest.raises(
-        ValueError, match="ranks by trees, and keeps no trees on all features; name a run with --solver"
-    ):
+    with pytest.raises(ValueError, match="has no model on all features; name another run by --against"):
         judge_on_new(run, tmp_path / "new.csv", **columns)
     found = judge_on_new(other, tmp_path / "new.csv", run, **columns)
     back = judge_on_new(run, tmp_path / "new.csv", other, **columns)

@@ -104,7 +104,7 @@ def test_a_cell_that_fails_stops_no_other(tiny_problem_file, tmp_path, monkeypat
     monkeypatch.setitem(solvers(), "broken", entry)
     study = Study([tiny_problem_file], ["broken", "rankrls"], tmp_path, folds=[1, 2])
     seen = Counter()
-    with pytest.warns(UserWarning, match=r"2 of 4 cells failed: tiny, fold 1, broken: RuntimeError: out of luck"):
+    with pytest.warns(UserWarning, match=r"2 of 4 cells failed, first tiny, fold 1, broken: RuntimeError: out of luck"):
         study.run(done=lambda cell, succeeded: seen.update([(cell.solver.name, succeeded)]))
     assert seen == {("broken", False): 2, ("rankrls", True): 2}
     (failure, _) = study.failures().values()
