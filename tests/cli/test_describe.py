@@ -116,4 +116,4 @@ def test_a_study_runs_all_folds_that_each_problem_has(command, tmp_path):
     assert folds == {"one": [1], "seven": [1, 2, 3, 4, 5, 6, 7], "too": [1]}
     assert command(*asked).exit_code == 0  # and nothing runs again
     refused = command(*asked, "--folds", "1,2")
-    assert "one has folds 1 to 1, not 2" in refused.stderr
+    assert "fold must be at most 1, not 2" in refused.stderr

@@ -42,7 +42,6 @@ decay = "inverse"
 method = "x"
 solver = "x"
 source = "x"
-folds = {MAP = [0.5]}
 """
 
 

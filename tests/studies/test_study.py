@@ -12,7 +12,6 @@ from helpers.study_files import contents
 import moerank
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
-from moerank.studies.cells import Store
 from moerank.studies.result import write_result
 from moerank.studies.run_fold import run_fold
 from moerank.studies.solver import Solver
@@ -174,15 +173,6 @@ def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_
     states = study.states()
     assert [states[cell] for cell in (first, second, third)] == ["finished", "failed", "finished"]
     assert {states[cell] for cell in others} == {"open"}
-
-
-def test_a_cell_that_failed_elsewhere_is_not_claimed(tiny_problem, tmp_path):
-    cell = Cell(tiny_problem, 1, Solver(name="rankrls"), 0)
-    with Store(tmp_path) as store:
-        store.fail(cell, "out of luck")
-        assert not store.claim(cell)
-        store.forget_failure(cell)
-        assert store.claim(cell)
 
 
 def test_a_worker_has_one_thread_and_its_death_is_that_of_its_cell_alone(tiny_problem, tmp_path, monkeypatch):
