@@ -40,7 +40,7 @@ from moerank.studies.sources import (
     shipped_folder,
 )
 
-MOST_BYTES = 2**24
+MOST_BYTES_OF_COSTS = 2**24
 """Of a table of features."""
 
 
@@ -79,7 +79,7 @@ class FeaturesSection(LimitsSection):
         """
         train, validation, test = fold
         for path in self.files(folders):
-            costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
+            costs = read_cost_table(read_text(path, MOST_BYTES_OF_COSTS), str(path), train.feature_names)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, limits = allowed_features(train, self)

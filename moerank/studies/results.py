@@ -518,7 +518,7 @@ def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float
     return [str(table.columns[i]) for i in order], ranked
 
 
-COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "losses", "p", "holm"]
+PAIR_COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "losses", "p", "holm"]
 
 
 def query_pairs(results: Results, metric: str, part: str = "test") -> pd.DataFrame:
@@ -556,7 +556,7 @@ def _query_tests(values: Mapping[str, Mapping[int, Vector]], pairs: Iterable[tup
             first, second = (np.concatenate([values[name][fold] for fold in shared]) for name in (solver, other))
             test = compare_paired(first, second)
             rows.append({"solver": solver, "other": other, "n": len(first), **test.__dict__})
-    frame = pd.DataFrame(rows, columns=COLUMNS)
+    frame = pd.DataFrame(rows, columns=PAIR_COLUMNS)
     return frame.assign(holm=holm(frame["p"].to_numpy(float)))
 
 

@@ -50,7 +50,7 @@ from moerank.solvers import (
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Times
-from moerank.studies.solver import Solver, describe, digest_of
+from moerank.studies.solver import Solver, digest_of, identity_of
 from moerank.training.pairs import LONGEST_LIST
 from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
@@ -449,7 +449,7 @@ def _code(settings: object) -> dict[str, str]:
     digests = {}
     for text in names_of_code(settings) if code_is_allowed() else []:
         with suppress(ValueError):
-            digests[text] = digest_of(describe(load_code(text), text))
+            digests[text] = digest_of(identity_of(load_code(text), text))
     return digests
 
 

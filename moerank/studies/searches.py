@@ -19,7 +19,7 @@ from moerank.evolution import search
 from moerank.statistics import holm, hypervolume, igd_plus, joint_front, signed_rank_p
 from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.result import Stored
-from moerank.studies.solver import describe
+from moerank.studies.solver import identity_of
 from moerank.studies.study import MOST_CELLS, warn_of_failures
 
 SYMBOLS = {1: "+", -1: "−", 0: "="}
@@ -52,8 +52,8 @@ class SearchCell(Work):
 
     def identity(self) -> object:
         """Return both names, problem, algorithm, evaluations and seed."""
-        algorithm = [self.algorithm_name, describe(self.algorithm, f"the algorithm {self.algorithm_name}")]
-        problem = [self.problem_name, describe(self.problem, f"the problem {self.problem_name}")]
+        algorithm = [self.algorithm_name, identity_of(self.algorithm, f"the algorithm {self.algorithm_name}")]
+        problem = [self.problem_name, identity_of(self.problem, f"the problem {self.problem_name}")]
         return [algorithm, problem, self.n_evaluations, self.seed]
 
     def read(self, text: str) -> SearchRun:
@@ -87,7 +87,7 @@ class SearchStudy:
 
     Notes
     -----
-    What names a cell is a digest of problem, algorithm, evaluations and seed (`moerank.studies.solver.describe`), so
+    What names a cell is a digest of problem, algorithm, evaluations and seed (`moerank.studies.solver.identity_of`), so
     that a study with another problem of the same name runs anew.
 
     Examples

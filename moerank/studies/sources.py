@@ -244,8 +244,8 @@ class FileData(DataSection):
     def _path(self, folders: Folders, fold: int | None = None) -> Path:
         """Return the file, or the folder of a fold, or of all folds."""
         name = str(self.file or self.folder)
-        place = f"name the folder that holds {name} by --data or by the environment variable MOERANK_DATA"
-        path = find_data(name, folders, f"download {self.origin}, and {place}")
+        remedy = f"name the folder that holds {name} by --data or by the environment variable MOERANK_DATA"
+        path = find_data(name, folders, f"download {self.origin}, and {remedy}")
         return path / f"Fold{fold}" if fold is not None and count_folds(path) else path
 
 

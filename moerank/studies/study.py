@@ -234,7 +234,7 @@ class Study:
     Notes
     -----
     What names a cell is a digest of all that decides its result. Estimators count by class and parameters, data in
-    memory by their bytes, functions by their code and what it names (`moerank.studies.solver.describe`). So a study
+    memory by their bytes, functions by their code and what it names (`moerank.studies.solver.identity_of`). So a study
     that is run again with other data or another function runs anew: under the same name in the same folder it is
     refused. What a function reads at run time, from files or the environment, is not seen.
 
