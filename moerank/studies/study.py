@@ -181,9 +181,11 @@ class Requests(Stored):
 def read_grids(path: Path) -> list[Grid]:
     """Return what was requested in a folder, request by request; nothing for a new folder."""
     try:
-        return Requests.from_json(read_text(path, MOST_BYTES)).grids
+        text = read_text(path, MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return []
+    try:
+        return Requests.from_json(text).grids
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

@@ -47,7 +47,7 @@ def test_a_study_of_another_shape_is_refused_by_its_place(study, tmp_path, chang
     request = json.loads(path.read_text())
     request["grids"][0] |= change
     path.write_text(json.dumps(request))
-    with pytest.raises(ValueError, match=rf"^{path}: not written by this version of moerank \({sentence}"):
+    with pytest.raises(ValueError, match=rf"^{path}: not written by this version of moerank \(grids\.0\.{sentence}"):
         Study.load(tmp_path)
 
 
