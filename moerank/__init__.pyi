@@ -72,7 +72,6 @@ from .studies.problem import make_problem as make_problem
 from .studies.run_folder import load_model as load_model
 from .studies.searches import SearchStudy as SearchStudy
 from .studies.study import Study as Study
-from .studies.study import merge_studies as merge_studies
 from .studies.study import read_results as read_results
 
 __version__: str

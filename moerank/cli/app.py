@@ -18,7 +18,7 @@ from moerank.cli.data import convert_command, describe_command, ingest_command, 
 from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
 from moerank.cli.report import export_command, plot_command, report_command
 from moerank.cli.run import run_command
-from moerank.cli.study_commands import merge_command, study_command
+from moerank.cli.study_commands import study_command
 from moerank.version import VERSION
 
 
@@ -79,7 +79,7 @@ def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
         )(sentences()(command))
 
 
-_add(app, init_command, run_command, study_command, merge_command, report_command, plot_command, export_command)
+_add(app, init_command, run_command, study_command, report_command, plot_command, export_command)
 _add(app, judge_command, certify_command, stability_command, solvers_command, compile_command)
 _add(data_app, describe_command, ingest_command, convert_command)
 app.add_typer(data_app, name="data")

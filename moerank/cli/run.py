@@ -46,10 +46,6 @@ def run_command(
     trec: Annotated[
         bool, typer.Option("--trec", help="Write the ranking of the test queries as test.run, and test.qrels.")
     ] = False,
-    against: Annotated[
-        Path | None,
-        typer.Option(help="TREC run of another tool to compare with the chosen member on the test queries."),
-    ] = None,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -78,16 +74,15 @@ def run_command(
     moerank run my_problem.toml --backend ranksvm-primal --json
     moerank run web --dask tcp://scheduler:8786
     moerank run digits --resume
-    moerank run mq2008 --trec --against bm25.run
+    moerank run mq2008 --trec
     """
     command = ["moerank", *sys.argv[1:]]
     with quietly(quiet), interruptible(command if resume else [*command, "--resume"]):
-        from moerank.data.trec import document_keys, read_run
+        from moerank.data.trec import document_keys
         from moerank.mofsrank.dask_slices import connect
         from moerank.solvers import find_backend
         from moerank.studies.problem import load_problem
-        from moerank.studies.result import RESULT
-        from moerank.studies.run_folder import compare_with_run, run_folds, write_trec
+        from moerank.studies.run_folder import run_folds, write_trec
         from moerank.studies.solver import Solver
 
         settings = options.read_settings(set_ or [])
@@ -98,18 +93,13 @@ def run_command(
         method = Solver.parse(solver or chosen.solver.name)
         folds = options.fold_numbers(fold) or list(range(1, chosen.n_folds(data) + 1))
         several = len(folds) > 1
-        if against and (several or as_json):
-            raise ValueError("--against needs one fold, and prints text: omit --fold all and --json")
-        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or against}
-        for test in tests.values() if trec else ():
+        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec}
+        for test in tests.values():
             document_keys(test)  # or an error before the work
-        if against is not None:
-            read_run(against, tests[folds[0]])
         label = chosen.name if method.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
-        resume = resume or (against is not None and (out / RESULT).exists())
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
             results, written, undrawn = _run_and_draw(partial(runs, resume=resume, again=again), folders)
@@ -119,11 +109,8 @@ def run_command(
             _show_folds(chosen, results, out, as_json=as_json)
         elif as_json:
             options.print_json(results[0].model_dump(mode="json"))
-        elif not (against and is_quiet()):
+        else:
             _show(results[0], out, sorted([*written, *(TREC if trec else ())]))
-        if against is not None:
-            metric, margin = chosen.metric.make(), chosen.search.margin
-            say(f"{compare_with_run(results[0], against, tests[folds[0]], metric, margin=margin)}.")
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)

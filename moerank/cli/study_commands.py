@@ -1,4 +1,4 @@
-"""The commands moerank study and moerank merge."""
+"""The command moerank study."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ def study_command(
     after an interruption, with more solvers or more seeds, or in two
     terminals at once: no finished cell runs twice. A failed cell does not
     stop the others; its message is printed at the end, below the means over
-    folds and seeds. moerank report and moerank plot show a study, and moerank
-    merge joins several.
+    folds and seeds. moerank report and moerank plot show a study.
 
     The exit code is 0 if all cells are finished, 1 if some failed, 2 after an
     error that stops the study (such as a full disk), 130 after Ctrl-C.
@@ -64,14 +63,18 @@ def study_command(
     moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
     with quietly(quiet), interruptible(["moerank", *sys.argv[1:]]):
-        from moerank.solvers import split
+        from moerank.checks import check_choice
+        from moerank.solvers import BASES, ablations, split
         from moerank.studies.study import Study
 
         names = split(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
         settings, numbers = options.read_settings(set_ or []), options.fold_numbers(folds)
-        planned = Study(problems, names, out, folds=numbers, seeds=seeds, ablate=ablate, data=data, settings=settings)
+        if ablate is not None:
+            check_choice(BASES, ablate=ablate)
+            names += [ablate, *ablations(ablate)]
+        planned = Study(problems, names, out, folds=numbers, seeds=seeds, data=data, settings=settings)
         _run(planned, workers, dask, retry_failed=retry_failed)
         _show_results(planned, as_json=as_json)
         if planned.failures():
@@ -115,26 +118,3 @@ def _show_results(study: Study, *, as_json: bool) -> None:
     if results and not is_quiet():
         report = shlex.join(["moerank", "report", str(study.out)])
         say(f"{report} writes a page with tests, figures and chosen features")
-
-
-def merge_command(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
-    out: Annotated[Path, typer.Option(help="Folder of the merged study: a new one, or that of a study to extend.")],
-    allow_code: options.AllowCode = False,
-) -> None:
-    """Merge several studies, such as those of different machines or solvers, into one.
-
-    No cell is run, and no existing result is replaced. Studies that
-    contradict each other (in the settings of a problem, or in the result of a
-    cell) are refused before anything is written.
-
-    Examples
-    --------
-    moerank merge results/office results/cluster --out results/both
-    """
-    from moerank.studies.study import merge_studies
-
-    merged = merge_studies(folders, out)
-    states = list(merged.states().values())
-    failed = f", {states.count('failed')} failed" * ("failed" in states)
-    say(f"{states.count('finished')} of {len(states)} cells are finished{failed}, in {out}")

@@ -13,8 +13,7 @@ from moerank.figures import View
 from moerank.figures.panels import Look, errors_noted, panels_figure, two_of
 from moerank.solvers import BASES, ablations
 from moerank.statistics import LEVEL
-from moerank.studies.comparison import against_reference
-from moerank.studies.results import NoResultsError, Results, mean_by_size
+from moerank.studies.results import NoResultsError, Results, against_reference, mean_by_size
 
 FRONTS = "Fronts of fold {}, first seed"
 TRAINING = "Training, mean of all folds and seeds"

@@ -11,9 +11,17 @@ import pandas as pd
 from moerank.reports.study_report import ALPHA, ERROR, Report, ReportSection, ReportTable, over_folds, p_text
 from moerank.solvers import BASES, ablations
 from moerank.statistics import holm
-from moerank.studies.comparison import against_reference, chosen_solver, compare_runs, verdicts
 from moerank.studies.problem import Problem
-from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
+from moerank.studies.results import (
+    NoResultsError,
+    Results,
+    against_reference,
+    chosen_solver,
+    compare_runs,
+    feature_stability,
+    offers_sizes,
+    verdicts,
+)
 
 FRONT_COLUMNS = ("hypervolume", "IGD+", "instances used", "given up", "proved")
 """Columns of runs that tell the quality of a front; empty ones are left out."""
@@ -44,8 +52,7 @@ def _decision(results: Results) -> str:
         f"queries among {1 + len(choice.others)} solvers. "
         f"Against {loss.against or 'the same ranker'} with all features: "
         f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of one beyond the "
-        f"margin {p_text(loss.p_equivalent)}). On the test queries {choice.worse} other solvers are worse, "
-        f"{choice.better} are better and {choice.undecided} are undecided (paired t tests, Holm)."
+        f"margin {p_text(loss.p_equivalent)})."
     )
 
 
@@ -58,8 +65,7 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
         published = [problem.published_value(solver, metric) for solver in means["solver"]]
         head = f"published {metric.partition(' (')[0]}"
         means.insert(means.columns.get_loc(f"{metric}{ERROR}") + 1, head, np.array(published, float))
-    seconds = {f"{kind} seconds": f"{kind} (s)" for kind in ("training", "tuning")}
-    costs = over_folds(runs, {"compared": "compared", **seconds})
+    costs = over_folds(runs, {f"{kind} seconds": f"{kind} (s)" for kind in ("training", "tuning")})
     costs.insert(1, "runs", runs.groupby("solver").size()[costs["solver"]].to_numpy())
     fronts = over_folds(runs, dict(zip(FRONT_COLUMNS, FRONT_COLUMNS, strict=True))).dropna(axis=1, how="all")
     comparable = len({frozenset(folds) for folds in mine.by_solver().values()}) == 1
@@ -70,7 +76,7 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
         f"{report.reference} (paired t test, Holm, {ALPHA:.0%}){'; on the training data: ' * bool(further)}"
         f"{', '.join(further)}."
     )
-    of_costs = f"{problem.name}: settings and members that validation compared; seconds of the processor."
+    of_costs = f"{problem.name}: seconds of the processor."
     of_fronts = f"{problem.name}: training data; hypervolume as a share of the box, IGD+ to the joint front."
     compared = [metric for metric in metrics if metric in mine.metrics and report.reference in mine.solvers]
     tests = {metric: against_reference(mine, report.reference, metric) for metric in compared}

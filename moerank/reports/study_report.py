@@ -11,9 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from moerank.figures import FIGURES
-from moerank.studies.comparison import hypervolume_pairs, query_pairs
 from moerank.studies.problem import Problem
-from moerank.studies.results import NoResultsError, Results, front_quality
+from moerank.studies.results import NoResultsError, Results, front_quality, query_pairs
 from moerank.studies.study import Study
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
@@ -96,16 +95,15 @@ class Report:
     def pairs(self) -> pd.DataFrame:
         """The tests between all pairs on all problems, with the ``problem`` and the ``measure``.
 
-        See `query_pairs` and, for the searches, `hypervolume_pairs`.
+        See `query_pairs`.
         """
         frames = []
         for problem in self.problems:
             mine = self.results.of(problem.name)
-            by_front = hypervolume_pairs(self.runs(problem.name), mine.searches, ALPHA)
-            for measure, frame in ((mine.metric, query_pairs(mine, mine.metric)), ("hypervolume", by_front)):
-                frame.insert(0, "problem", problem.name)
-                frame.insert(1, "measure", measure)
-                frames.append(frame)
+            frame = query_pairs(mine, mine.metric)
+            frame.insert(0, "problem", problem.name)
+            frame.insert(1, "measure", mine.metric)
+            frames.append(frame)
         return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
@@ -123,7 +121,6 @@ FORMATTERS: dict[str, Callable[[float], str]] = {
     **dict.fromkeys(("training (s)", "tuning (s)", "stability", "corrected"), "{:.2f}".format),
     **dict.fromkeys(("instances used", "given up", "proved"), "{:.1%}".format),
     "features": "{:.1f}".format,
-    "compared": "{:,.0f}".format,
 }
 """Formatters of columns whose values do not have four decimals."""
 

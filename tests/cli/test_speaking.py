@@ -7,7 +7,7 @@ from moerank.studies.result import read_result
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 
-@pytest.mark.parametrize("words", [["run"], ["study"], ["merge"], ["report"], ["data", "describe"], []])
+@pytest.mark.parametrize("words", [["run"], ["study"], ["report"], ["data", "describe"], []])
 def test_every_command_answers_to_h(command, words):
     assert command(*words, "-h").stdout == command(*words, "--help").stdout != ""
 

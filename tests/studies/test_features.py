@@ -28,13 +28,6 @@ def priced(tiny_problem_file, tiny_problem, tmp_path):
     return write
 
 
-def test_costs_come_from_the_table_beside_the_problem_file(priced, monkeypatch, tmp_path):
-    problem, names = priced()
-    monkeypatch.chdir(tmp_path.parent)
-    for part in problem.load_fold(1):
-        assert part.costs.own.tolist() == list(range(1, len(names) + 1))
-
-
 def test_features_that_are_left_out_are_nowhere(priced):
     problem, names = priced(exclude='[0, "noise 2"]')
     left = [name for name in names[1:] if name != "noise 2"]
@@ -77,12 +70,6 @@ def test_every_member_of_the_front_keeps_the_limits_of_the_file(priced, solver):
     assert {name: value for name, value in features.items() if value is not None} == {
         "table": "costs.csv", "exclude": [0], "include": [2, "noise 1"], "max_features": 4, "max_cost": 21.0
     }  # fmt: skip
-
-
-def test_a_solver_that_cannot_keep_a_limit_is_refused_by_name(priced):
-    problem, _ = priced(limits=LIMITS)
-    with pytest.raises(ValueError, match=r"gas-e cannot keep \[features\] include, max_features, max_cost: it selects"):
-        run_fold(problem, 1, "gas-e")
 
 
 @pytest.mark.parametrize(

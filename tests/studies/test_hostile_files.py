@@ -42,7 +42,6 @@ crossover = 0.5
 method = "x"
 solver = "x"
 source = "x"
-folds = {MAP = [0.5]}
 """
 
 
