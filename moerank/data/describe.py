@@ -165,7 +165,7 @@ def _sizes_of_copies(data: RankingData) -> Iterator[int]:
 SMALLEST_SQUARED = 1e-140
 """Features with smaller values are scaled up first, as their squares would lose digits or vanish."""
 
-BLOCK = 2048
+ROWS_AT_A_TIME = 2048
 """Documents that are centred at a time, so that no copy of all is needed."""
 
 
@@ -217,7 +217,7 @@ def _centre(X: Matrix) -> tuple[Vector, Vector]:
 
 
 def _row_blocks(n_documents: int) -> list[tuple[int, int]]:
-    return [(begin, min(begin + BLOCK, n_documents)) for begin in range(0, n_documents, BLOCK)]
+    return [(begin, min(begin + ROWS_AT_A_TIME, n_documents)) for begin in range(0, n_documents, ROWS_AT_A_TIME)]
 
 
 def _or_one(values: Vector) -> Vector:

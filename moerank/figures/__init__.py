@@ -144,6 +144,7 @@ FIGURES = {
         ("fold",),
         reported=lambda results: bool(results.further_objectives),
     ),
+    "instances": StudyFigure("instances_of_study:instances_figure", "results"),
     "frequency": StudyFigure("frequency_of_study:frequency_figure", "features"),
     "ranks": StudyFigure("ranks_of_study:ranks_figure", "tests", ("metric",), of_problem=False, of_chosen=True),
 }

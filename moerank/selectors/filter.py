@@ -23,7 +23,7 @@ from moerank.rankers.population import Population
 from moerank.rankers.rank_svm import RankSVM
 from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
-T = TypeVar("T")
+Made = TypeVar("Made")
 
 
 MetricOrNone: TypeAlias = Metric | str | None
@@ -148,7 +148,7 @@ class Filter(Selection):
         n_features = self.n_features_in_
         return nested_masks(self.order_, n_features, sizes.clip(max=n_features))
 
-    def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], T]) -> T:
+    def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], Made]) -> Made:
         """Return what depends on all parameters but size and ranker, remembered: a grid asks for it again and again."""
         own = self.get_params(deep=False)
         del own["n_features_to_select"], own["ranker"]

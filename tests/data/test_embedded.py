@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from moerank.data import load_digits_fold, load_web_fold, make_planted, make_web
-from moerank.data.folds import BLOCK
+from moerank.data.folds import QUERIES_OF_A_BLOCK
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_labels_follow_the_utility_that_is_documented(web):
     np.testing.assert_allclose(weights / weights[0], expected, atol=0.03)
 
 
-@pytest.mark.parametrize("n_queries", [1, BLOCK - 1, BLOCK, BLOCK + 7])
+@pytest.mark.parametrize("n_queries", [1, QUERIES_OF_A_BLOCK - 1, QUERIES_OF_A_BLOCK, QUERIES_OF_A_BLOCK + 7])
 def test_fewer_queries_are_the_beginning_of_more(web, n_queries):
     fewer = make_web(n_queries, seed=3)
     assert np.array_equal(fewer.offsets, web.offsets[: n_queries + 1])

@@ -107,7 +107,7 @@ def test_wrong_values_are_refused_by_place(table, columns, options, sentence):
 
 
 def test_rows_come_in_order_from_many_groups(table, monkeypatch):
-    monkeypatch.setattr("moerank.data.read.table.BLOCK", 28)
+    monkeypatch.setattr("moerank.data.read.table.CELLS_AT_A_TIME", 28)
     n = 1000
     columns = {"b": np.arange(n) / 3, "label": np.arange(n) % 3, "query": np.arange(n) // 9, "a": -np.arange(n)}
     data = table(columns, written={"row_group_size": 130}, dtype=np.float32)

@@ -81,7 +81,7 @@ def test_tables_are_by_columns(tmp_path, monkeypatch, small, ending):
     path = tmp_path / f"train.{ending}"
     frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(20)]).assign(label=y, query=qid)
     getattr(frame, f"to_{ending}")(path, index=False)
-    monkeypatch.setattr("moerank.data.read.table.BLOCK", 1000)
+    monkeypatch.setattr("moerank.data.read.table.CELLS_AT_A_TIME", 1000)
     data = load_table(path, label="label", query="query")
     assert data.X.flags.f_contiguous
     np.testing.assert_array_equal(data.X, X)

@@ -173,7 +173,7 @@ def test_a_table_beyond_the_limit_is_refused_while_its_rows_are_counted(table, m
 
 
 def test_queries_are_followed_from_block_to_block(table, monkeypatch):
-    monkeypatch.setattr("moerank.data.read.table.BLOCK", 100)  # some rows at a time
+    monkeypatch.setattr("moerank.data.read.table.CELLS_AT_A_TIME", 100)  # some rows at a time
     rows = [(row % 3, f"q{row // 4}", row / 7) for row in range(37)]
     text = io.StringIO()
     csv.writer(text).writerows([("label", "query", "a"), *rows])

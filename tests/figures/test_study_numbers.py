@@ -157,6 +157,23 @@ def test_frequency_is_the_share_of_the_runs(results, problem):
     assert title_of_figure(figure).lower() == said.lower()
 
 
+def test_instances_are_the_shares_of_all_members(results, problem):
+    figure = FIGURES["instances"].draw(results, problem)
+    shares = {}
+    for run in results:
+        mine = [member.instances / run.n_instances for member in run.front if run.n_instances and member.instances]
+        shares.setdefault(run.solver, []).extend(mine)
+    for solver, mine in shares.items():
+        if mine:
+            lines = figure.axes[0].lines
+            at = [line.get_label() for line in lines].index(solver)
+            assert sorted(lines[at].get_xdata()) == sorted(mine)
+            np.testing.assert_allclose(lines[at + 1].get_xdata(), np.quantile(mine, (0.25, 0.75)))
+            np.testing.assert_allclose(lines[at + 2].get_xdata(), np.median(mine))
+    middle = np.median([share for mine in shares.values() for share in mine])
+    assert f"at most {middle:.0%} of the pairs" in title_of_figure(figure)
+
+
 def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, drawn_large, problem, results):
     small = panel_of(FIGURES["cost"].draw(results, problem, metric="MAP"), "_best").lines
     points = {solver: (seconds(results, solver), score(results, solver, "MAP")) for solver in results.solvers}

@@ -51,7 +51,7 @@ LABELS = ("label", "relevance", "rel", "grade", "target", "y")
 QUERIES = ("qid", "query_id", "query", "queryid", "srch_id", "session_id", "group")
 """Usual names of the columns of label and query, the most usual first; upper and lower case do not count."""
 
-PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
+NAMES_OF_PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
 """How CSV files write that a value is missing."""
@@ -62,7 +62,7 @@ NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-
 
 NOT_NUMBERS = "make numbers of it, or leave the column out: exclude= in Python, or in [data] of a problem file"
 
-BLOCK = 2**22
+CELLS_AT_A_TIME = 2**22
 """Values that are read together."""
 
 BUFFER = 2**16
@@ -215,7 +215,7 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> tuple[
     """
     folder = Path(directory)
     check_folder(folder, "load_table_fold reads the folder of one fold")
-    paths = [_part(folder, names) for names in PARTS]
+    paths = [_part(folder, names) for names in NAMES_OF_PARTS]
     others = {name: options[name] for name in options.keys() & {"missing", "dtype"}}
     roles = {name: value for name, value in options.items() if name not in others}
     first = table_columns(paths[0], **roles)
@@ -421,7 +421,7 @@ def write_table(path: Path, columns: Mapping[str, pa.Array], about: Json) -> Non
         raise cannot_write(path, error) from None
 
 
-def find_part(folder: Path, names: tuple[str, ...] = PARTS[0]) -> Path | None:
+def find_part(folder: Path, names: tuple[str, ...] = NAMES_OF_PARTS[0]) -> Path | None:
     """Return the table in a folder that has one of these names, by default the training table; None without one."""
     candidates = (folder / (name + ending) for name in names for ending in _readers())
     return next((path for path in candidates if path.is_file()), None)
@@ -491,7 +491,7 @@ def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Itera
     """Yield columns block by block."""
     with _opened_parquet(path) as file:
         n_rows, n_read = int(file.metadata.num_rows), 0
-        size = max(2**8, min(BLOCK // len(columns), 2**16))
+        size = max(2**8, min(CELLS_AT_A_TIME // len(columns), 2**16))
         for batch in file.iter_batches(batch_size=size, columns=list(columns)):
             if sorted(batch.schema.names) != sorted(columns):
                 raise ValueError(f"{path}: a damaged Parquet file: it holds other columns than it says")
@@ -546,7 +546,7 @@ def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Ite
     indices = [index[name] for name in numeric]
     rows = csv_rows(path, text_lines(path), separator)
     next(rows)
-    while block := list(islice(rows, max(1, BLOCK // (32 * len(names))))):  # cells are larger than numbers
+    while block := list(islice(rows, max(1, CELLS_AT_A_TIME // (32 * len(names))))):  # cells are larger than numbers
         cells = pa.array([fields[at] for _, fields in block for at in indices], pa.string())
         missing = pc.is_in(cells, pa.array(MISSING))
         right = pc.or_(missing, pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$"))
