@@ -128,6 +128,7 @@ REFUSED = [
     (",label,query,a\n0,1,7,2\n", r"the column '' is an index that pandas wrote, no feature"),
     ("label,query,a\n", r"the table has no row"),
     ("", r"the first line must be a header"),
+    ('"label","query","a\r","b"\n1,7,2,3\n', r"the first line must be a header"),
     ("1,7,2.5\n0,7,1\n", r"the first line must be a header"),
     (b"label,query,a\n1,7\xff,1\n", r"not a text in UTF-8"),
     (b'label,query,a\n1,"\x00",1\n', r"a zero byte; the file is no text"),

@@ -532,8 +532,9 @@ def header_of(line: str, needed: Sequence[str] = ()) -> tuple[list[str], str]:
 
 def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
     """Return the names of the columns and the separator of a CSV file."""
-    header, separator = header_of(next(text_lines(path), (0, ""))[1], needed)
-    if not any(header) or all(map(NUMBER.fullmatch, header)):
+    separator = header_of(next(text_lines(path), (0, ""))[1], needed)[1]
+    _, header = next(csv_rows(path, text_lines(path), separator), (0, []))
+    if not any(header) or all(map(NUMBER.fullmatch, header)) or any("\n" in name or "\r" in name for name in header):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns")
     return header, separator
 
@@ -550,6 +551,9 @@ def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Ite
         cells = pa.array([fields[at] for _, fields in block for at in indices], pa.string())
         missing = pc.is_in(cells, pa.array(MISSING))
         right = pc.or_(missing, pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$"))
+        if not pc.all(right).as_py():
+            missing = pc.or_(missing, pc.match_substring_regex(cells, r"(?i)^[ \t]*[+-]?nan[ \t]*$"))
+            right = pc.or_(right, missing)
         if (wrong := pc.index(right, False).as_py()) >= 0:
             row, column = divmod(wrong, len(numeric))
             text, where = cells[wrong].as_py(), f"{path}, line {block[row][0]}"
