@@ -1,4 +1,4 @@
-"""Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
+"""Rankers, which learn to rank with all features or a given subset, and populations of them for the search."""
 
 from moerank.rankers.adapter import RankerAdapter as RankerAdapter
 from moerank.rankers.adapter import as_backend as as_backend

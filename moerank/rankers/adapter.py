@@ -1,4 +1,4 @@
-"""Rankers within others: any scikit-learn style ranker on feature subsets, and as a backend."""
+"""Adapters that train any scikit-learn style ranker on feature subsets, alone or as the backend of a search."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from moerank.rankers.rank_rls import RankRLS
 from moerank.training.masks import read_masks
 
 THREADS = ("n_jobs", "thread_count")
-"""What libraries call the number of threads of a ranker."""
+"""Names that libraries give to the number of threads of a ranker."""
 
 
 class RankerAdapter(BaseEstimator):  # type: ignore[misc]
-    """Train a population with a ranker that knows nothing of populations.
+    """Train a population with any ranker, one individual after the other.
 
     Parameters
     ----------
     ranker : estimator
-        With ``fit(X, y)`` and ``predict(X)``; a higher prediction ranks higher. If ``fit`` has a parameter ``group``
-        (LightGBM, XGBoost) it is given the number of documents of each query, otherwise, if it has a parameter ``qid``
-        or ``group_id`` (CatBoost), the query of each document. Its own parameters are set as ``ranker__…``.
+        An object with ``fit(X, y)`` and ``predict(X)``; a higher prediction ranks higher. If ``fit`` has a parameter
+        ``group`` (LightGBM, XGBoost), it gets the number of documents of each query; otherwise a parameter ``qid`` or
+        ``group_id`` (CatBoost) gets the query of each document. You set its own parameters as ``ranker__…``.
 
     Notes
     -----
-    Every individual is a clone trained on its own columns of X, on one thread unless the ranker says how many:
-    individuals are small and many, and what several threads add up may differ in its last bits. Rankers with a
-    ``coef_`` of one number per feature are taken for linear: the population is an array of weights then, in which an
-    intercept, which moves no document, is left out. All others make a `FittedPopulation`, which can score documents
-    but has no weights to add up in the ensemble stage. Individuals of nothing but constant features, on which the
-    rankers here refuse to be trained, score every document alike. A `pair_mask` is refused: what is trained on
-    documents cannot leave out single pairs of them.
+    Every individual is a clone that is trained on its own columns of X. It uses one thread unless the ranker sets a
+    number, because individuals are small and many, and sums over several threads may differ in their last bits. A
+    ranker with a ``coef_`` of one number per feature counts as linear: the population is then an array of weights,
+    without the intercept, which moves no document. All others make a `FittedPopulation`, which can score documents
+    but has no weights for the ensemble stage to add up. An individual with constant features only, on which the
+    rankers of this package refuse to train, scores every document alike. A `pair_mask` is refused, because training
+    on documents cannot leave out single pairs.
 
     Examples
     --------
@@ -86,9 +86,8 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
         """
         if pair_mask is not None:
             raise ValueError(
-                f"{type(self.ranker).__name__} is trained on documents, and a pair_mask chooses preference pairs: it "
-                "serves feature selection without instance selection; use instance_selection=False, or a backend "
-                "trained on pairs such as RankSVM"
+                f"{type(self.ranker).__name__} is trained on documents, so it cannot choose preference pairs by a "
+                "pair_mask; use instance_selection=False, or a backend that is trained on pairs, such as RankSVM"
             )
         usable = read_masks(train, None, feature_mask).features & varying_for(self.ranker, train)
         trained_rankers = population_of([train_on(self.ranker, train, mask) for mask in usable], usable)
@@ -98,9 +97,9 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
 class ForeignRanker(RankingEstimator):
     """A ranker or selector of another package as an estimator of this one.
 
-    It has ``fit`` and ``predict``, as for `RankerAdapter`. It uses the features that its ``get_support()`` returns, or
-    all; a pipeline those that its selectors leave, up to a step that mixes features. It is linear if it has a ``coef_``
-    of one number per feature.
+    It has ``fit`` and ``predict``, as in `RankerAdapter`. It uses the features that its ``get_support()`` returns, or
+    all; a pipeline uses the features that its selectors leave, up to the first step that mixes features. It is linear
+    if it has a ``coef_`` of one number per feature.
     """
 
     _additive = False
@@ -121,9 +120,9 @@ class ForeignRanker(RankingEstimator):
 
 
 def _columns_used(trained: object, n_features: int) -> Integers:
-    """Return the columns that a fitted ranker looks at."""
+    """Return the columns that a fitted ranker uses."""
     columns = np.arange(n_features)
-    for _, step in getattr(trained, "steps", [("", trained)]):  # those of a pipeline
+    for _, step in getattr(trained, "steps", [("", trained)]):  # the steps of a pipeline
         if hasattr(step, "get_support"):
             columns = columns[step.get_support()]
         elif not (isinstance(step, OneToOneFeatureMixin) or step in ("passthrough", None)):
@@ -132,7 +131,7 @@ def _columns_used(trained: object, n_features: int) -> Integers:
 
 
 def with_features(estimator: Any) -> RankingEstimator:
-    """Return an estimator that says which features it uses and can be cloned; others in a `ForeignRanker`."""
+    """Return the estimator itself if it is one of this package, otherwise a `ForeignRanker` around it."""
     return estimator if isinstance(estimator, RankingEstimator) else ForeignRanker(estimator)
 
 
@@ -147,9 +146,9 @@ def train_on_subsets(
 ) -> Population:
     """Train a ranker on the features of each row of `feature_mask`; equal rows are trained once.
 
-    A fitness backend trains all subsets at once, others one by one in `workers` threads with the same result. A subset
-    of no features, or of constant ones alone, scores every document alike. `validation` chooses the number of trees of
-    `LambdaMART`, see `LambdaMART.stopped`; `progress` is called with the share that is done and the number of rankers.
+    A fitness backend trains all subsets at once, others one by one in `workers` threads with the same result. A ranker
+    without features, or with constant features only, scores every document alike. `validation` chooses the number of
+    trees of `LambdaMART`, see `LambdaMART.stopped`; `progress` gets the finished share and the number of rankers.
 
     >>> from moerank.rankers import RankBoost
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
@@ -190,7 +189,7 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
     if not mask.any():
         return None
     ranker = clone(ranker, safe=False)  # plain objects are copied
-    if isinstance(ranker, RankingEstimator):  # copies, since data remember their parts
+    if isinstance(ranker, RankingEstimator):  # copies, because data sets remember their parts
         part = copy(train).with_features(mask)
         held_out = None if validation is None else copy(validation).with_features(mask)
         if held_out is not None and hasattr(ranker, "stopped"):
@@ -204,7 +203,7 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
 
 
 def _query_argument(ranker: AnyRanker, train: RankingData) -> Parameters:
-    """Return the keyword argument by which the ``fit`` of a ranker learns of the queries."""
+    """Return the keyword argument that tells the ``fit`` of a ranker about the queries."""
     parameters = inspect.signature(ranker.fit).parameters
     if "group" in parameters:
         return {"group": np.diff(train.offsets)}
@@ -212,9 +211,9 @@ def _query_argument(ranker: AnyRanker, train: RankingData) -> Parameters:
 
 
 def varying_for(ranker: object, train: RankingData) -> Mask:
-    """Return the features that a ranker looks at, shape (n_features,): all, if it is from elsewhere.
+    """Return the features that a ranker is trained on, shape (n_features,): all for a ranker of another package.
 
-    Raises a ValueError for weights that it does not take.
+    Raises a ValueError if the data have weights that the ranker does not use.
     """
     refuse_weights(train, ranker)
     if not isinstance(ranker, RankingEstimator):
@@ -225,9 +224,9 @@ def varying_for(ranker: object, train: RankingData) -> Mask:
 
 
 def as_backend(ranker: FitnessBackend | AnyRanker | None) -> FitnessBackend:
-    """Return a ranker as the fitness backend that it is, or else in a `RankerAdapter`; None stands for RankRLS.
+    """Return a ranker itself if it is a fitness backend, otherwise a `RankerAdapter` around it; RankRLS for None.
 
-    Raises a ValueError for an object that can neither train a population nor be fitted and predict.
+    Raises a ValueError for an object with neither ``fit_population`` nor both ``fit`` and ``predict``.
 
     >>> from moerank.rankers import ListNet, RankRLS
     >>> as_backend(RankRLS()), as_backend(ListNet(n_epochs=5))

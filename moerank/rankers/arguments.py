@@ -1,4 +1,4 @@
-"""Checks of the arguments of `fit` and `predict`, and warnings of their features."""
+"""Checks of the arguments of `fit` and `predict`, and warnings about features."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def as_ranking_data(
 ) -> RankingData:
     """Check the first arguments of a `fit`, and return them as data that hold at least one preference pair.
 
-    A RankingData is returned as it is, with its names and all that is remembered there. The columns of a DataFrame
-    keep their names.
+    A RankingData is returned itself, with its names and its remembered results. The columns of a DataFrame keep their
+    names.
 
     Raises a ValueError if y is missing, or given with a RankingData, for malformed data, and for values too large to
     train on.
@@ -70,12 +70,12 @@ def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | N
 def as_validation_data(validation: Validation | None, train: RankingData) -> RankingData | None:
     """Check the argument `validation` of a `fit`, and return it as data with the features of `train`, scaled alike.
 
-    What comes unscaled is scaled as the training data are, but for arrays beside data scaled per query, which are
-    scaled already; what is missing in arrays follows the rule of the training data.
+    Unscaled data are scaled like the training data. If the training data were scaled per query, arrays count as scaled
+    already. Missing values in arrays follow the rule of the training data.
 
     Raises a ValueError for anything but RankingData, (X, y), (X, y, qid) or None, malformed data, values too large to
-    score, other features, another scaling or rule for missing values, and one query for want of a qid where the
-    training data have several.
+    score, other features, another scaling or rule for missing values, and arrays without qid where the training data
+    have several queries.
     """
     if validation is None:
         return None
@@ -101,13 +101,13 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
 
 
 def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Matrix:
-    """Check the argument of a `predict`, and return it as the table that the fit has seen: complete and scaled.
+    """Check the argument of a `predict`, and return it as a table, completed and scaled like the training data.
 
-    The table is C-contiguous, float64 or float32. Raw values are scaled by fitted values; unscaled RankingData are
-    scaled per query if the training data were, but an array, which has no queries, is taken for scaled then. Refuses
-    other columns than those of the fit, by number or by name, values that are infinite, too large, or missing without a
-    rule that can be followed, data that are scaled in another way, and with a TypeError tables of objects that no
-    number can be made of.
+    The table is C-contiguous, float64 or float32. A fitted scaling is applied to raw values; unscaled RankingData are
+    scaled per query if the training data were, but an array has no queries, so it counts as scaled already. Raises a
+    ValueError for columns that differ from those of the fit in number or name, for values that are infinite, too large,
+    or missing without a rule that can be followed, and for data that are scaled in another way. Raises a TypeError for
+    tables of objects that are not numbers.
     """
     names, scaling, missing = getattr(ranker, "feature_names_in_", None), ranker.scaling_, ranker.missing_
     expected = None if names is None else list(names)
@@ -123,9 +123,9 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Ma
         if missing is not None and not isinstance(missing, str):
             table, _ = fill_missing(table, np.array([0, len(table)]), missing)
         remedy = (
-            f"the training data missed nothing and no rule is known; give a RankingData with {RULES}"
+            f"the training data had no missing value, so there is no rule; give a RankingData with {RULES}"
             if missing is None
-            else f"the rule missing={missing!r} looks at the whole query; give a RankingData with the rule and queries"
+            else f"the rule missing={missing!r} needs the whole query; give a RankingData with the rule and the queries"
         )
         refuse_missing_values(table, expected, remedy=remedy)
         if isinstance(scaling, FittedScaling):
@@ -146,11 +146,11 @@ def _check_width(table: Array, ranker: RankingEstimator) -> None:
 
 
 def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | None) -> RankingData:
-    """Return the data scaled as those of the training, if that can be."""
+    """Return the data scaled like the training data; a ValueError if they are scaled in another way."""
     if missing is not None and data.missing not in (None, missing) and data.n_missing.any():
         raise ValueError(
-            f"what is missing in {data.name} follows the rule missing={data.missing!r}, and in the training data "
-            f"missing={missing!r}; follow the same rule"
+            f"missing values of {data.name} follow the rule missing={data.missing!r}, those of the training data "
+            f"missing={missing!r}; use the same rule"
         )
     if data.scaling == scaling:
         return data
@@ -161,7 +161,7 @@ def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | No
     how = "by other values" if data.scaling.kind == scaling.kind else f"({scaling.kind})"
     raise ValueError(
         f"the features of {data.name} are scaled ({data.scaling.kind}), and those of the training data are "
-        f"{'not' if scaling == UNSCALED else 'scaled ' + how}; fit to the scaled RankingData itself, or give raw values"
+        f"{'not' if scaling == UNSCALED else 'scaled ' + how}; fit to the scaled RankingData, or give raw values"
     )
 
 
@@ -179,7 +179,7 @@ def _check_names(
 
 
 def refuse_weights(train: RankingData, ranker: object) -> None:
-    """Raise a ValueError for weights of queries or documents that a ranker, or the one inside it, does not take."""
+    """Raise a ValueError for weights of queries or documents that a ranker, or the one inside it, does not use."""
     inner = ranker
     while (further := getattr(inner, "ranker", None) or getattr(inner, "backend", None)) is not None:
         inner = further
@@ -191,7 +191,7 @@ def refuse_weights(train: RankingData, ranker: object) -> None:
 
 
 LARGEST_RATIO = 1e4
-"""Ratio of two standard deviations up to which no warning is given."""
+"""Largest ratio of two standard deviations that gives no warning."""
 
 
 def varying_in_queries(train: RankingData) -> Mask:
@@ -214,7 +214,7 @@ def features_apart(train: RankingData) -> tuple[int, int] | None:
 
 
 def _spread(train: RankingData) -> tuple[Mask, Vector]:
-    """Return of each feature whether it varies in some query, and its deviation from their means; remembered.
+    """Return for each feature whether it varies in some query, and its deviation from query means; remembered.
 
     O(n_documents · n_features).
     """
@@ -232,11 +232,11 @@ def _spread(train: RankingData) -> tuple[Mask, Vector]:
 
 
 class ConstantFeatureWarning(UserWarning):
-    """Features that are constant, and so cannot move a document, are left out of the training."""
+    """Constant features, which cannot change a ranking, are left out of the training."""
 
 
 class ScaleWarning(UserWarning):
-    """Features differ so much in scale that it spoils a ranker; scale them."""
+    """The scales of the features differ so much that the ranker suffers; scale the features."""
 
 
 def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
@@ -249,7 +249,7 @@ def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> 
 def warn_of_scales(train: RankingData) -> None:
     """Name the features with the largest and the smallest scale if they are too far apart.
 
-    Data that are scaled, in whatever way, are not looked at. The warning points at the caller of `fit`.
+    Scaled data give no warning. The warning points at the caller of `fit`.
     """
     if train.scaling != UNSCALED or (apart := features_apart(train)) is None:
         return
@@ -259,8 +259,8 @@ def warn_of_scales(train: RankingData) -> None:
     message = (
         f"{train.name}: the scales of the features differ by a factor of {ratio:.0e}: within queries, feature "
         f"{names[0]!r} has a standard deviation of {deviations[0]:.2g}, and feature "
-        f"{names[1]!r} one of {deviations[1]:.2g}, so that it hardly counts; scale them: "
-        "query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file normalize = \"query\" or "
+        f"{names[1]!r} one of {deviations[1]:.2g}, so the latter hardly counts; scale the features by "
+        "query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file by normalize = \"query\" or "
         '"standard"'
     )
     warnings.warn(message, ScaleWarning, stacklevel=3)

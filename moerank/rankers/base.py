@@ -38,7 +38,7 @@ from moerank.training.pair_loss import PairLoss
 from moerank.training.pairs import Pairs, solve_pairs
 
 SCORED_ROWS = 1 << 16
-"""Rows of single precision that are turned into double precision at once to be scored."""
+"""Number of single-precision rows that are converted to double precision at a time to score them."""
 
 
 if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it would have every attribute
@@ -69,26 +69,26 @@ else:
 
 
 class RankingEstimator(_Estimator):
-    """Base of all that is fitted to ranking data and then ranks documents by some of their features.
+    """Base of all estimators that are fitted to ranking data and rank documents by some of their features.
 
-    A subclass is a dataclass, the fields of which are its parameters with their constraints, or stores its parameters
-    in `__init__` and may check them in `_check_parameters`. It implements `_fit`, which sets `support_`, and `_scores`.
+    A subclass is a dataclass whose fields are its parameters with their constraints, or it stores its parameters in
+    `__init__` and may check them in `_check_parameters`. It implements `_fit`, which sets `support_`, and `_scores`.
 
     Attributes
     ----------
     support_ : ndarray of bool, shape (n_features,)
         The features that the estimator uses.
     varying_ : ndarray of bool, shape (n_features,)
-        The features that training looks at. The others are constant, in every query or, for rankers in which
-        features interact, in all documents.
+        The features that the training uses. The others are constant: in every query or, for rankers in which features
+        interact, in all documents.
     n_features_in_ : int
         Number of features of the training data.
     n_queries_ : int
-        Number of their queries.
+        Number of queries of the training data.
     feature_names_in_ : ndarray of str, shape (n_features,)
-        Their names, if the training data have any.
+        Names of the features, if the training data have any.
     scaling_ : Scaling
-        How the training data were scaled; what was fitted is applied to the raw values given to `predict`.
+        How the training data were scaled; `predict` applies a fitted scaling to raw values.
     missing_ : float, "query-min", "query-mean", "query-worst" or None
         The rule that missing values of the training data followed.
     negative_ : ndarray of bool, shape (n_features,)
@@ -96,21 +96,21 @@ class RankingEstimator(_Estimator):
     """
 
     _additive: ClassVar[bool] = True
-    """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
+    """Whether a score is a sum over single features, in which a feature constant in every query moves no document."""
 
-    # What scikit-learn's metadata routing, where it is switched on, hands on without being asked to.
+    # The arguments that scikit-learn's metadata routing, if enabled, passes on by default.
     __metadata_request__fit: ClassVar = {"qid": True, "validation": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
     _takes_weights: ClassVar[bool] = False
-    """Whether training weighs queries and documents; around a ranker, whether the default one does."""
+    """Whether training uses weights of queries and documents; around a ranker, whether its default ranker does."""
 
     _by_thresholds: ClassVar[bool] = False
-    """Whether nothing but the order of a feature's values matters, as to trees: scales do not, then."""
+    """Whether only the order of a feature's values matters, as in trees, so that its scale does not."""
 
     support_: Mask
     varying_: Mask
-    scaling_: Scaling = UNSCALED  # what is trained inside another estimator is given tables that are scaled
+    scaling_: Scaling = UNSCALED  # an estimator inside another one gets scaled tables
     missing_: MissingRule | None = None
     negative_: Mask
     n_features_in_: int
@@ -130,16 +130,16 @@ class RankingEstimator(_Estimator):
         Parameters
         ----------
         X : RankingData, or array-like, shape (n_documents, n_features)
-            A RankingData brings labels, queries and names along. What is computed from it is remembered there, so that
-            fitting and tuning on the same object again costs little.
+            A RankingData includes labels, queries and names. It remembers what is computed from it, so that fitting and
+            tuning on the same object again costs little.
         y : array-like, shape (n_documents,)
-            Relevance labels, integers from 0. Only where X is an array.
+            Relevance labels, integers from 0. Only if X is an array.
         qid : array-like, shape (n_documents,), optional
-            Queries, in contiguous rows. One number, as in ``qid=0``, means one query; so does None for up to 1,000
-            rows, with a warning. Only where X is an array.
+            The query of each row; the rows of a query are contiguous. One number, such as ``qid=0``, means one query;
+            so does None for up to 1,000 rows, with a warning. Only if X is an array.
         validation : RankingData or (X, y, qid), optional
-            Data that the method may look at without training on them; most ignore them. They may go without qid only
-            where the training data are one query. Arrays are scaled as X is: a Pipeline does not scale them.
+            Data that the method may use without training on them; most methods ignore them. They need a qid unless the
+            training data are one query. If X is an array, scale them like X: a Pipeline does not scale them.
 
         Returns
         -------
@@ -149,9 +149,9 @@ class RankingEstimator(_Estimator):
         ------
         ValueError
             If parameters or data are malformed, the data hold no preference pair, or they have weights of queries or
-            documents that the training does not take; the message names the place.
+            documents that the training does not use; the message names the place.
         TypeError
-            For tables of objects that no number can be made of.
+            For tables of objects that are not numbers.
 
         Warns
         -----
@@ -160,7 +160,7 @@ class RankingEstimator(_Estimator):
         ScaleWarning
             If the scales of unscaled features differ by a factor of more than 10,000, and it matters.
         ConvergenceWarning
-            If the training stopped at a bound, or found nothing to rank by; the message says what to change.
+            If the training stopped at a limit, or found nothing to rank by; the message says what to change.
         """
         self._check_parameters()
         train = as_ranking_data(X, y, qid)
@@ -181,11 +181,11 @@ class RankingEstimator(_Estimator):
         return self
 
     def predict(self, X: RankingData | ArrayLike) -> Vector:
-        """Return the scores (n_documents,) of the rows of X, all features in their columns; higher ranks higher.
+        """Return the scores (n_documents,) of the rows of X, which has all features; higher ranks higher.
 
-        Raw values are scaled as the training data were, and missing ones follow their rule. An array has no queries:
-        beside training data that were scaled per query it is taken for scaled already, and a value that is missing in
-        it can only follow a rule that is a number. A RankingData that is scaled already is taken as it is.
+        Raw values are scaled like the training data, and missing values follow the same rule. An array has no queries:
+        if the training data were scaled per query, it counts as scaled already, and its missing values can only follow
+        a rule that is a number. A RankingData with the scaling of the training data is used as it is.
         """
         table = self._table(X)
         if getattr(self, "coef_", None) is not None:  # a sum in the precision of the features, as in the training
@@ -202,24 +202,24 @@ class RankingEstimator(_Estimator):
         *,
         qid: ArrayLike | None = None,
     ) -> float:
-        """Return the mean average precision of a ranking, by which `tune` chooses; for MOFSRank, its own metric.
+        """Return the mean average precision of a ranking, the metric of `tune`; MOFSRank uses its own metric.
 
         `Metric.scorer` gives any other metric to scikit-learn.
 
         Parameters
         ----------
         X, y, qid
-            As in `fit`. Without `qid` the documents are one query, which they may be only where the training data were.
+            As in `fit`. Without `qid` the documents are one query; the training data must then be one query, too.
 
         Returns
         -------
         float
-            Between 0 and 1; LETOR's conventions.
+            Between 0 and 1, by LETOR's conventions.
 
         Raises
         ------
         ValueError
-            For malformed data, and a `qid` that is missing.
+            For malformed data or a missing `qid`.
         """
         scores = self.predict(X)
         if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
@@ -234,9 +234,9 @@ class RankingEstimator(_Estimator):
         return MAP()
 
     def transform(self, X: RankingData | ArrayLike) -> Any:
-        """Return the columns of X, all features, that the estimator uses: an array, or as ``set_output`` says.
+        """Return the columns of X that the estimator uses, as an array or in the container of ``set_output``.
 
-        They are completed and scaled as `predict` does.
+        X has all features. They are completed and scaled as in `predict`.
         """
         check_is_fitted(self, "support_")
         as_given = not isinstance(self.scaling_, FittedScaling) and self.missing_ is None
@@ -245,7 +245,7 @@ class RankingEstimator(_Estimator):
         return self._table(X)[:, self.support_]
 
     def _table(self, X: RankingData | ArrayLike) -> Matrix:
-        """Return X as training saw its data."""
+        """Return X completed and scaled like the training data."""
         check_is_fitted(self, "support_")
         return as_feature_table(X, self)
 
@@ -263,9 +263,9 @@ class RankingEstimator(_Estimator):
         return names
 
     def _scales_matter(self) -> bool:
-        """Whether it matters that features differ in scale; of an estimator around a ranker, whether it does to that.
+        """Whether the scales of features matter; for an estimator around a ranker, whether they do for that ranker.
 
-        Of rankers from elsewhere nothing is known.
+        False for rankers of other packages, about which nothing is known.
         """
         inner = getattr(self, "ranker", None) or getattr(self, "backend", None)
         if inner is None:
@@ -279,7 +279,7 @@ class RankingEstimator(_Estimator):
         return self
 
     def _look_at(self, train: RankingData) -> None:
-        """Find the features that vary, and refuse what cannot be computed with."""
+        """Find the features that vary, and refuse data that cannot be trained on."""
         train.require_moderate_values()
         refuse_weights(train, self)
         self.n_features_in_, self.n_queries_ = train.n_features, train.n_queries
@@ -301,8 +301,8 @@ class RankingEstimator(_Estimator):
 
     @property
     def _remedy(self) -> str:
-        """What may help where no feature was found to rank by."""
-        return "see whether the labels have to do with the features, and features are of comparable scales"
+        """Advice for a fit that found no feature to rank by."""
+        return "check that the labels depend on the features, and that the features have comparable scales"
 
     @property
     def _constant_in(self) -> str:
@@ -323,16 +323,16 @@ Grid: TypeAlias = list[Parameters]
 
 
 class Ranker(RankingEstimator):
-    """Base of all rankers and solvers but MOFSRank, which tunes its backend inside `fit`.
+    """Base of all rankers and solvers except MOFSRank, which tunes its backend inside `fit`.
 
-    A subclass implements what `RankingEstimator` asks for and, if it has parameters to choose, `default_grid`. Where
-    one fit of a large size (rounds of boosting, features selected) contains those of all smaller sizes, it names the
+    A subclass implements what `RankingEstimator` asks for and, if it has parameters to choose, `default_grid`. If one
+    fit of a large size (rounds of boosting, features selected) contains the fits of all smaller sizes, it names the
     parameter in `_size` and implements `_scores_by_size`.
     """
 
     _size: ClassVar[str | None] = None
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
-    """Parameters, apart from the size, in which entries that are trained together may differ; None for all."""
+    """Parameters, besides the size, that may differ between entries that are trained together; None for all."""
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the published grid of hyper-parameters for these training data, the simplest ranker first."""
@@ -354,10 +354,10 @@ class Ranker(RankingEstimator):
         grid : list of parameter dictionaries, optional
             Default: the published grid.
         metric : Metric or its name, default MAP()
-            Ties go to the earlier entry of the grid. Scores that are all equal come last: what they rank by is the
-            order of the rows.
+            Ties go to the earlier entry of the grid. Entries whose scores are all equal come last, because they rank
+            by the order of the rows.
         progress : callable, optional
-            Called as ``progress(fraction)`` with the share of the grid that is done.
+            Called as ``progress(fraction)`` with the finished share of the grid.
         """
         measure = as_metric(metric, MAP())
         self._check_parameters()
@@ -378,7 +378,7 @@ class Ranker(RankingEstimator):
         return best
 
     def _groups(self, candidates: list[Self]) -> list[list[int]]:
-        """Return the entries of a grid that are trained together, by their numbers."""
+        """Return the numbers of the entries that are trained together, one list for each group."""
         if self._trained_together is None:
             return [list(range(len(candidates)))]
         open_ones = {self._size, *self._trained_together}
@@ -389,23 +389,23 @@ class Ranker(RankingEstimator):
         return list(groups.values())
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
-        """Return the validation scores (n_documents, n_candidates) of one group, trained on everything."""
+        """Return the validation scores (n_documents, n_candidates) of one group, trained on all pairs and features."""
         sizes = [getattr(candidate, self._size) if self._size else 1 for candidate in candidates]
         by_size = candidates[int(np.argmax(sizes))]._validation_scores(train, validation)
         return by_size[:, np.minimum(sizes, by_size.shape[1]) - 1]
 
     def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:
-        """Train, and return the validation scores (n_documents, n_sizes) at size 1, 2, … up to the own one."""
+        """Train, and return the validation scores (n_documents, n_sizes) at sizes 1, 2, … up to its own."""
         return clone(self)._learn(train, validation)._scores_by_size(train, validation.X64)
 
     def _steadied(self, values: Vector) -> Vector:
-        """Return the validation values (n_entries,) of a group of the grid as they are to be compared."""
+        """Return the values (n_entries,) by which the entries of a group of the grid are compared."""
         return values
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
-        """Return the scores (n_documents, n_sizes) of the rows of X at size 1, 2, … up to that of the fit.
+        """Return the scores (n_documents, n_sizes) of the rows of X at sizes 1, 2, … up to that of the fit.
 
-        `train` is what the ranker was fitted on.
+        `train` is the data that the ranker was fitted to.
         """
         return self._scores(X)[:, None]
 
@@ -459,14 +459,14 @@ class Backend(LinearRanker):
         ----------
         train : RankingData
         pair_mask : ndarray of bool, shape (n_individuals, n_units) or (n_units,), optional
-            The units that each individual trains on; one row without the first axis is shared by all.
+            The units that each individual trains on; all individuals share a mask of one axis.
         feature_mask : ndarray of bool, shape (n_individuals, n_features) or (n_features,), optional
             The features that each individual may use, at least one.
         start : ndarray, shape (n_individuals, n_features), optional
-            Where an iterative backend starts instead of at its own guess.
+            Weights from which an iterative backend starts, in place of its own guess.
         unit : {"pair", "document", "query"}, default "pair"
-            What a column of `pair_mask` stands for. A document keeps the pairs with other documents that are kept, and
-            a query keeps all of its pairs; these are counted, and no list of pairs is made.
+            What a column of `pair_mask` stands for. A document keeps its pairs with other kept documents, and a query
+            keeps all of its pairs; they are counted, not listed.
 
         Returns
         -------
@@ -477,7 +477,7 @@ class Backend(LinearRanker):
         ------
         ValueError
             For wrong parameters or masks, a row that keeps no preference pair, and weights of queries or documents
-            that the training does not take.
+            that the training does not use.
         """
         self._check_parameters()
         refuse_weights(train, self)
@@ -494,11 +494,11 @@ class Backend(LinearRanker):
         return linear_scores(validation.X, self._fit_candidates(train, candidates))
 
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
-        """Train each entry of a grid on everything: W (n_candidates, n_features)."""
+        """Train each entry of a grid on all pairs and features, and return W (n_candidates, n_features)."""
         return np.concatenate([candidate.fit_population(train) for candidate in candidates])
 
     def _solved(self, loss: PairLoss, C: float, pairs: Pairs, masks: Masks, start: Matrix | None) -> Matrix:
-        """Return the minima of a loss to the parameter `tol`."""
+        """Return the minima of a loss, with the relative error `tol`."""
         W, converged = solve_pairs(loss, pairs, masks, C, tolerance=self.tol, start=start)
         if not converged.all():
             # Always the same text, so that a search of many generations shows it once.
@@ -512,5 +512,5 @@ class Backend(LinearRanker):
 
 
 def quality_of(scores: Matrix, validation: RankingData, metric: Metric) -> Vector:
-    """Return the metric of each column of scores (n_documents, n_rankers), −1 for those that are all equal."""
+    """Return the metric of each column of scores (n_documents, n_rankers), −1 for a column of equal scores."""
     return np.where(np.ptp(scores, axis=0) > 0, metric.score(validation, scores), -1.0)

@@ -21,15 +21,15 @@ from moerank.rankers.base import Grid, LinearRanker, Ranker
 from moerank.rankers.model import Forest
 
 REACH = 10
-"""Neighbours on each side that count; fewer where there are less than ten times as many values."""
+"""Neighbours on each side that count, but at most a tenth of all values."""
 
 
 def steadied(values: Vector) -> Vector:
     """Return the mean of each value and its neighbours, up to ten on each side and a tenth of all, shape (n_sizes,).
 
-    The metric of a boosted ranker on few queries jumps from round to round, often highest in the first ones, where a
-    single round moves many documents at once. Near the ends only the neighbours that there are count, so that an end
-    weighs no more than any other value.
+    On few queries the metric of a boosted ranker jumps from round to round. It is often highest in the first rounds,
+    because one of them moves many documents at once. Near the ends only existing neighbours count, so that an end value
+    has no more weight than any other.
 
     >>> values = np.array([0.9, 0.1, 0.1, 0.5, 0.6, 0.5, 0.1, 0.1, 0.1, 0.1])
     >>> int(values.argmax()), int(steadied(values).argmax())
@@ -44,8 +44,8 @@ def steadied(values: Vector) -> Vector:
 class TrailingMean:
     """The mean of a metric over the last 21 rounds, as many as `steadied` looks at.
 
-    A training that it ends goes past the spikes of single rounds. The first 20 values are negative and grow, so that
-    nothing ends there.
+    A training that stops by it ignores the spikes of single rounds. The first 20 values are negative and rise, so that
+    no training stops there.
     """
 
     def __init__(self, metric: Metric) -> None:
@@ -53,7 +53,7 @@ class TrailingMean:
         self._last: deque[float] = deque(maxlen=2 * REACH + 1)
 
     def __call__(self, data: RankingData, scores: Vector) -> float:
-        """Return the mean with the value of these scores for the documents of `data`."""
+        """Add the metric of these scores for the documents of `data`, and return the mean."""
         self._last.append(float(self._metric.score(data, scores)))
         missing = 2 * REACH + 1 - len(self._last)
         return -float(missing) if missing else float(np.mean(self._last))
@@ -80,9 +80,9 @@ class StumpBoosting(Ranker):
     _fidelity: ClassVar[bool]
 
     def default_grid(self, train: RankingData) -> Grid:
-        """Return every number of rounds up to `n_rounds`: validation data choose it, as for LETOR.
+        """Return every number of rounds up to `n_rounds`: validation data choose among them, as in LETOR.
 
-        `tune` compares the means of ten rounds on each side, not single rounds; see `steadied`.
+        `tune` compares means over ten rounds on each side, not single rounds; see `steadied`.
         """
         return [{"n_rounds": size} for size in range(1, self.n_rounds + 1)]
 
@@ -90,14 +90,14 @@ class StumpBoosting(Ranker):
         return steadied(values)
 
     def _step(self, right: float, wrong: float, least: float) -> float:
-        """Return α of a stump that orders these shares of the weight rightly and wrongly.
+        """Return α of a stump that orders the shares `right` and `wrong` of the weight rightly and wrongly.
 
-        `least` is the average share of one pair; an empty set counts as much, so that α is finite.
+        `least`, the average share of one pair, is the smallest share that counts, so that α is finite.
         """
         raise TypeError(f"{type(self).__name__} does not implement _step")
 
     def _importance(self, train: RankingData) -> Matrix:
-        """Return what the weights of the pairs of each better document (n_documents,) are multiplied by."""
+        """Return the factors (n_documents,) for the weights of the pairs of each better document."""
         return np.ones(train.n_documents)
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
@@ -154,8 +154,8 @@ def _bins(train: RankingData, n_thresholds: int | None) -> tuple[NDArray[np.int3
     """Return bins (n_features, n_documents), numbers of thresholds, and thresholds of the features; remembered.
 
     A bin is the number of thresholds below a value. `n_thresholds` thresholds divide the range of a feature into as
-    many equal parts, from its minimum on; None takes its distinct values but for the largest. Rows of fewer thresholds
-    are filled up with infinity.
+    many equal parts, from its minimum on; None takes all distinct values except the largest. Shorter rows are padded
+    with infinity.
     """
 
     def compute() -> tuple[NDArray[np.int32], Integers, Vector]:
@@ -203,17 +203,17 @@ class RankBoost(StumpBoosting):
     right_, wrong_ : ndarray, shape (n_rounds_,)
         Weight of the pairs that the stump orders rightly and wrongly; r is the difference.
     n_rounds_ : int
-        Rounds there were: fewer than asked for if no stump has a positive r.
+        Number of rounds: fewer than `n_rounds` if no stump has a positive r.
     support_ : ndarray of bool, shape (n_features,)
         Features that some stump looks at.
 
     Notes
     -----
-    O(n_pairs + n_documents · n_features) per round. A threshold below the minimum of a feature makes a constant stump,
-    with r = 0: it only serves missing values, which are refused here. 1 − r counts as at least 1 / n_pairs, so
-    that α is finite. Equal stumps: the first feature, then the lowest threshold. `tune` takes the number of rounds
-    with the best mean validation value over it and up to ten numbers on each side: a single round that happens to be
-    good on the few validation queries, often the first, decides nothing.
+    O(n_pairs + n_documents · n_features) per round. There is no threshold below the minimum of a feature: its
+    stump is constant, and only helps with missing values, which are refused here. 1 − r counts as at least 1 / n_pairs,
+    so that α is finite. Ties go to the first feature, then to the lowest threshold. `tune` averages the validation
+    values over up to ten numbers of rounds on each side, and takes the best: a single round that happens to be good on
+    few validation queries, often the first, decides nothing.
 
     References
     ----------
@@ -247,7 +247,7 @@ class FRank(StumpBoosting):
 
         J = Σ_q 1/|P_q| Σ 1 − √(1 / (1 + e^−o)).
 
-    A pair counts for at most 1, however far it is in the wrong order, and every query for the same. Round t weighs the
+    A pair costs at most 1, however wrong its order is, and all queries have the same weight. Round t weighs the
     pairs by W = e^−o / (1 + e^−o)^(3/2) / |P_q|, twice the slope of J, takes the stump h(x) = [x_f > θ] with the
     largest Σ W (h(xᵢ) − h(xⱼ)) = W₊ − W₋, and adds α h to the score:
 
@@ -265,15 +265,15 @@ class FRank(StumpBoosting):
     right_, wrong_ : ndarray, shape (n_rounds_,)
         W₊ and W₋ of each stump, as shares of the weight of all pairs.
     n_rounds_ : int
-        Rounds there were: fewer than asked for if no stump has W₊ > W₋.
+        Number of rounds: fewer than `n_rounds` if no stump has W₊ > W₋.
 
     Notes
     -----
     O(n_pairs + n_documents · n_features) per round. J never grows: ln W has a slope between −1 and ½ in o, so the
     weights behind W₊ fall no faster than e^−a as α grows from 0 to a, those behind W₋ rise no faster than e^a, and a
     round takes at least ½ (√W₊ − √W₋)² off J. An empty W₋ counts as one pair of average weight, so that α is finite.
-    The paper compares stumps by J after their step, which would take W₊ and W₋ of every stump, O(n_pairs ·
-    n_features) a round; the largest W₊ − W₋ is the steepest descent. Equal stumps: the first feature, then the lowest
+    The paper compares stumps by J after their step, which needs W₊ and W₋ of every stump, O(n_pairs ·
+    n_features) a round; the largest W₊ − W₋ is the steepest descent. Ties go to the first feature, then to the lowest
     threshold.
 
     References
@@ -303,7 +303,7 @@ class FRank(StumpBoosting):
 
 MEASURES = {"map": MAP(), "ndcg": NDCG(10, convention="letor", short_queries="own_length")}
 Reweighting = Literal["combined", "cumulative", "weak"]
-# Σ P (1 − E) counts as at least this: α of a feature that ranks every query perfectly would be infinite.
+# Σ P (1 − E) counts as at least this, or α of a feature that ranks every query perfectly would be infinite.
 LEAST_ERROR = 1e-10
 
 
@@ -329,14 +329,14 @@ class AdaRank(LinearRanker):
     Parameters
     ----------
     measure : {"map", "ndcg"}, Metric or its name, default "map"
-        E: average precision, or NDCG@10 with LETOR's discount, for shorter queries at their own length; "NDCG@10" is
-        LETOR's throughout.
+        E: "map" is average precision; "ndcg" is NDCG@10 with LETOR's discount, and in shorter queries NDCG at their
+        own length. "NDCG@10" follows LETOR throughout.
     n_rounds : int, default 500
         Largest number of rounds, at least 1.
     reweighting : {"combined", "cumulative", "weak"}, default "combined"
-        P as above, which is the paper's; or one of two that remember earlier rounds, and so come to more different
-        features: P_{t+1}(q) ∝ P_t(q) exp(−α_t E(q, f_t)), RankLib's, and P_{t+1}(q) ∝ P_t(q) exp(−α_t E(q, h_t)),
-        AdaBoost's, which looks at the feature of the round alone.
+        "combined" is P as above, by the paper. The others remember earlier rounds, and so use more features:
+        "cumulative" is RankLib's P_{t+1}(q) ∝ P_t(q) exp(−α_t E(q, f_t)), and "weak" is AdaBoost's
+        P_{t+1}(q) ∝ P_t(q) exp(−α_t E(q, h_t)), which depends on the feature of the round only.
 
     Attributes
     ----------
@@ -351,8 +351,8 @@ class AdaRank(LinearRanker):
     coef_ : ndarray, shape (n_features,)
         The ranker after the last round: the sum of α of each feature.
     n_rounds_ : int
-        Rounds there were. Fewer than asked for where no feature ranks anything right, or where the only feature so far
-        is taken again by the weights that it led to: no further round could change the ranking then.
+        Number of rounds: fewer than `n_rounds` if no feature has a positive value of E, or if "combined" would take the
+        only feature so far again, because no further round could then change the ranking.
     support_ : ndarray of bool, shape (n_features,)
 
     Notes

@@ -43,12 +43,12 @@ class FSMRank(LargestWeightsPath, Backend):
     lambda1 : float, default 1e-3
         Weight of the similarity of features chosen together, ≥ 0.
     lambda2 : float, default 1e-3
-        Weight of the number of features, of which the less important ones cost more, ≥ 0. From about 1 on none is left.
+        Weight of the cost of features, ≥ 0; less important features cost more. From about 1 on no feature is left.
     max_iter : int, default 400
         Largest number of steps.
     tol : float, default 1e-4
-        Ends when the objective changes by at most this fraction in a step: the paper's rule, which leaves a gap to
-        the minimum.
+        Training ends when the objective changes by at most this fraction in a step. This is the paper's rule; it leaves
+        a gap to the minimum.
     importance : str, Metric, array-like of shape (n_features,) or callable, default "pearson"
         s: "pearson", "spearman" or "kendall" correlation with the label, "ones", a metric or its name, the numbers,
         or a function of the training data that returns them; see `feature_importance`.
@@ -56,7 +56,7 @@ class FSMRank(LargestWeightsPath, Backend):
         A: "pearson", "spearman" or "kendall" correlation, "identity", the numbers, or a function; see
         `feature_similarity`.
     convex : bool, default True
-        Whether A is replaced by the nearest positive semidefinite matrix, with which the problem is convex. False is
+        Whether A is replaced by the nearest positive semidefinite matrix, which makes the problem convex. False keeps
         the paper's A.
 
     Attributes
@@ -116,7 +116,7 @@ class FSMRank(LargestWeightsPath, Backend):
 
     @property
     def _remedy(self) -> str:
-        return "a smaller lambda2 keeps more features, and scales of features that are comparable help"
+        return "a smaller lambda2 keeps more features, and comparable scales of the features help"
 
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
         return weights_of(self._minimise(train, masks, start)[0])
@@ -124,8 +124,8 @@ class FSMRank(LargestWeightsPath, Backend):
     def objective(self, train: RankingData, variables: ArrayLike) -> float:
         """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,), not negative.
 
-        The weights of any linear ranker are such a point, too: ``np.concatenate([w.clip(0), (-w).clip(0)])``. A
-        weight on a feature of importance 0 costs infinitely much.
+        The weights w of any linear ranker are the point ``np.concatenate([w.clip(0), (-w).clip(0)])``. A weight on a
+        feature of importance 0 has an infinite cost.
         """
         u, v = np.split(np.asarray(variables, dtype=float), 2)
         problem = ListedPairs.of(train)
@@ -142,7 +142,7 @@ class FSMRank(LargestWeightsPath, Backend):
         return [{"lambda1": lambda1, "lambda2": lambda2} for lambda2, lambda1 in product(powers, powers)]
 
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
-        """Train all entries of a grid as one population, if lambda1 and lambda2 are all they differ in."""
+        """Train all entries of a grid as one population, if they differ only in lambda1 and lambda2."""
         fixed = {(c.max_iter, c.tol, key_of(c.importance), key_of(c.similarity), c.convex) for c in candidates}
         if len(fixed) > 1:
             return super()._fit_candidates(train, candidates)
@@ -171,6 +171,6 @@ class FSMRank(LargestWeightsPath, Backend):
 
 
 def weights_of(variables: Matrix) -> Matrix:
-    """W (n_individuals, n_features) = u − v of the variables [u; v]."""
+    """Return the weights u − v (n_individuals, n_features) of the variables [u; v]."""
     u, v = np.hsplit(variables, 2)
     return u - v

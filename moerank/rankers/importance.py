@@ -1,4 +1,4 @@
-"""The importance and the similarity of features: measures with a name, arrays, and functions of the data."""
+"""The importance and the similarity of features: named measures, arrays, or functions of the data."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from moerank.data.describe import feature_correlations, label_correlations
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import Metric, as_metric
 
-# An importance below this is the rounding error of none.
+# An importance below this is a rounding error of 0.
 NONE = 1e-12
 
 AT_ONCE = 256
-"""Features that are measured at a time: the table of their weights is square."""
+"""Number of features that are measured at a time, because the table of their weights is square."""
 
 
 FeatureImportance: TypeAlias = str | Metric | Array | Sequence[float] | Callable[[RankingData], Array]
@@ -40,9 +40,9 @@ def feature_importance(data: RankingData, importance: FeatureImportance = "pears
 
     "pearson", "spearman" and "kendall" are the absolute correlation of a feature with the relevance label over all
     documents, whatever their query, and 0 for a constant feature; Kendall's is τ-b. "ones" is 1. A metric or its name,
-    such as "NDCG@10", is its value of ranking by the feature alone, in the better direction. Or the numbers themselves,
-    or a function of the data that returns them. O(n_documents · n_features), for ranks and metrics times log
-    n_documents.
+    such as "NDCG@10", is measured on the ranking by the feature alone, in the better direction. You can also give an
+    array, or a function of the data that returns one. O(n_documents · n_features), times log n_documents for ranks and
+    metrics.
 
     >>> data = RankingData([[0.0, 5.0], [1.0, 5.0], [3.0, 5.0]], y=[2, 1, 0])
     >>> feature_importance(data, "kendall").tolist(), feature_importance(data, "ones").tolist()
@@ -62,12 +62,12 @@ def feature_importance(data: RankingData, importance: FeatureImportance = "pears
 
 
 def feature_similarity(data: RankingData, similarity: FeatureSimilarity = "pearson", *, convex: bool = True) -> Matrix:
-    """Return the similarity of each two features, shape (n_features, n_features), remembered with the data.
+    """Return the similarity of each pair of features, shape (n_features, n_features), remembered with the data.
 
-    "pearson", "spearman" and "kendall" are as for `feature_importance`. "identity" is 1 for a feature with itself and
-    otherwise 0. Or the symmetric matrix itself, 0 or more, or a function of the data that returns it. With `convex`
-    negative eigenvalues are set to 0, as absolute correlations need not be positive semidefinite. O(n_documents ·
-    n_features² + n_features³), for "kendall" times log n_documents.
+    "pearson", "spearman" and "kendall" are as in `feature_importance`. "identity" is 1 for a feature with itself and
+    otherwise 0. You can also give a symmetric matrix of values ≥ 0, or a function of the data that returns one. With
+    `convex` negative eigenvalues are set to 0, because absolute correlations need not be positive semidefinite.
+    O(n_documents · n_features² + n_features³), times log n_documents for "kendall".
     """
 
     def compute() -> Matrix:
@@ -91,14 +91,14 @@ def key_of(measure: object) -> object:
 
 
 def _given(data: RankingData, measure: object, name: str, shape: tuple[int, ...]) -> Array:
-    """Return the numbers of an array or a function of the data; refuse those that are no importance or similarity."""
+    """Return the numbers of an array or a function of the data; a ValueError if their shape or values are wrong."""
     try:
         values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a name, numbers or a function, not {measure!r:.80}") from None
     if values.shape != shape:
         raise ValueError(
-            f"{name} has the shape {values.shape}; give it {shape}, as {data.name} has {data.n_features} features"
+            f"{name} has the shape {values.shape}; give it {shape}, because {data.name} has {data.n_features} features"
         )
     if not (np.isfinite(values).all() and (values >= 0).all() and np.array_equal(values, values.T)):
         raise ValueError(f"{name} must be finite, 0 or more{' and symmetric' * (len(shape) - 1)}")

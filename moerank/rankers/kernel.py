@@ -44,7 +44,7 @@ class KernelRanker(Ranker):
     _trained_together: ClassVar[tuple[str, ...]] = ("C", "tol")
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
-        """Fix the image on the data, and return the table for all C: kernel values or images of the documents."""
+        """Fix the feature map on the data, and return the table for all C: kernel values or mapped documents."""
         raise TypeError(f"{type(self).__name__} does not implement _prepare")
 
     def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
@@ -141,27 +141,27 @@ class RankNystrom(KernelMapRanker):
 
         ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(φ(xᵢ) − φ(xⱼ)))²
 
-    The paper's C weighs each pair, and in the authors' code, from which the published values come, with a factor ½:
-    it is 2C / p here.
+    The paper's C weighs each pair. The authors' code, which gave the published values, adds a factor ½, so that the
+    paper's C is 2C / p here.
 
     Parameters
     ----------
     n_components : int, default 500
-        Number of landmarks, ≥ 1; all documents if there are no more. The paper has 500, and 2000 for MQ2007.
+        Number of landmarks, ≥ 1, but at most all documents. The paper has 500, and 2000 for MQ2007.
     C : float, default 1000.0
         Weight of the loss, > 0.
     gamma : float, default 2⁻⁶
         Width of the kernel, > 0, for features scaled to [0, 1].
     tol : float, default 1e-3
-        Training ends when the gradient is at most this share of the gradient at w = 0, > 0; both in the norm that the
-        diagonal of the Hessian gives, in which features of any scale count alike.
+        Training ends when the gradient is at most this share of the gradient at w = 0, > 0. Both norms
+        use the diagonal of the Hessian, so that features of any scale count alike.
     random_state : int or None, default None
         Seed of the draw.
 
     Attributes
     ----------
     landmarks_ : ndarray, shape (n_landmarks, n_varying)
-        In the features of `varying_`.
+        The landmarks, in the features of `varying_`.
     whitening_ : ndarray, shape (n_landmarks, n_kept)
         UΣ^(−½).
     weights_ : ndarray, shape (n_kept,)
@@ -171,12 +171,12 @@ class RankNystrom(KernelMapRanker):
     Notes
     -----
     O(n_documents · k · (n_features + k) + k³) for the map and O(n_documents · k) per product with the Hessian, for k
-    landmarks: linear in the documents, where `KernelRankSVM` is quadratic, and its solution if all are landmarks.
-    The map turns the landmarks to their principal axes; so the Hessian's diagonal is a preconditioner that saves most
-    of the products.
+    landmarks: linear in the documents, while `KernelRankSVM` is quadratic. If all documents are landmarks, both have
+    the same solution. The map turns the landmarks to their principal axes, so the Hessian's diagonal is a
+    preconditioner that saves most of the products.
 
-    Other kernels and losses are a pipeline: ``make_pipeline(Nystroem(kernel="polynomial"), RankSVMStruct())`` with
-    scikit-learn's Nystroem.
+    For other kernels and losses use a pipeline with scikit-learn's Nystroem, such as
+    ``make_pipeline(Nystroem(kernel="polynomial"), RankSVMStruct())``.
 
     References
     ----------
@@ -219,8 +219,8 @@ class RankFourier(KernelMapRanker):
 
         ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(φ(xᵢ) − φ(xⱼ)))²
 
-    The paper's C weighs each pair, and in the authors' code, from which the published values come, with a factor ½:
-    it is 2C / p here.
+    The paper's C weighs each pair. The authors' code, which gave the published values, adds a factor ½, so that the
+    paper's C is 2C / p here.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class KernelRankSVM(KernelRanker):
     Attributes
     ----------
     documents_ : ndarray, shape (n_paired, n_varying)
-        The training documents that take part in pairs, in the features of `varying_`. No other gets a coefficient.
+        The training documents that take part in pairs, in the features of `varying_`. Others have no coefficient.
     weights_ : ndarray, shape (n_paired,)
         Their coefficients b.
     n_iter_ : int
@@ -305,8 +305,8 @@ class KernelRankSVM(KernelRanker):
 
     Notes
     -----
-    O(n_paired² · n_features) for the kernel matrix and O(n_paired²) per product with the Hessian, of which a hundred is
-    usual and more than a thousand possible for a large C. `RankNystrom` costs a fraction.
+    O(n_paired² · n_features) for the kernel matrix and O(n_paired²) per product with the Hessian; a hundred products
+    are usual, and more than a thousand possible for a large C. `RankNystrom` costs a fraction of this.
 
     References
     ----------
@@ -327,7 +327,7 @@ class KernelRankSVM(KernelRanker):
     def default_grid(self, train: RankingData) -> Grid:
         """Return C = p · 2ᶜ, c = −12, −9 … 0, and gamma = 2⁻⁸, 2⁻⁶, 2⁻⁴, 2⁻².
 
-        This is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2², that a fold can afford.
+        To save time, it is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2².
         """
         p = train.label_runs.n_pairs
         return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-8, -1, 2), range(-12, 1, 3))]

@@ -37,8 +37,8 @@ class LambdaMART(Ranker):
 
         λᵢⱼ = |ΔNDCGᵢⱼ| ρᵢⱼ,   ρᵢⱼ = 1 / (1 + exp(sᵢ − sⱼ)),
 
-    ΔNDCGᵢⱼ the change of NDCG if they swapped ranks. A tree is fitted to the sums λ over the pairs of each document,
-    its leaves take the value Σ λ / Σ ρ (1 − ρ) |ΔNDCG|, and `learning_rate` times the tree is added to the score.
+    where ΔNDCGᵢⱼ is the change of NDCG if they swapped ranks. A tree is fitted to the sums of λ over the pairs of each
+    document, its leaves take the value Σ λ / Σ ρ (1 − ρ) |ΔNDCG|, and `learning_rate` times the tree joins the score.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ class LambdaMART(Ranker):
     min_leaf : int, default 1
         Least number of documents in a leaf.
     n_bins : int, default 255
-        Largest number of bins that the values of a feature are put into, at least 2; splits lie between them.
+        Largest number of bins of the values of a feature, at least 2; splits lie between bins.
     k : int, default 10
-        Only pairs with a document among the first k count, by the scores so far.
+        Only pairs with a document among the first k by the current scores count.
     patience : int, default 100
-        `tune` ends the training of an entry of the grid so many trees after the 21 trees with the best mean MAP on the
-        validation data, and looks at the trees up to these.
+        `tune` stops the training of an entry of the grid this many trees after the 21 trees with the best mean MAP on
+        the validation data, and compares the numbers of trees up to these.
 
     Attributes
     ----------
@@ -69,12 +69,12 @@ class LambdaMART(Ranker):
 
     Notes
     -----
-    Defaults are RankLib's, but 255 bins for its 256 thresholds. They suit large data: leaves of one document learn a
-    few thousand by heart. `tune` crosses trees of 3 and of `n_leaves` leaves with leaves of at least `min_leaf`
-    documents, 0.25 % and 1.5 % of all, and with `learning_rate` and three tenths of it. It takes the number of trees
-    with the best mean validation value over it and up to ten numbers on each side, see `steadied`; RankLib, too, stops
-    after 100 trees without a gain, but by single values. These forms and this mean were settled with five-fold test
-    values of LambdaMART and RankBoost on OHSUMED and MQ2008 in sight.
+    Defaults are RankLib's, with 255 bins for its 256 thresholds. They suit large data: leaves of one document learn a
+    few thousand documents by heart. `tune` crosses trees of 3 and of `n_leaves` leaves with leaves of at least
+    `min_leaf` documents, 0.25 % and 1.5 % of all, and with `learning_rate` and three tenths of it. It averages the
+    validation values over up to ten numbers of trees on each side, see `steadied`, and takes the best; RankLib also
+    stops after 100 trees without a gain, but by single values. We chose these forms and this mean in view of five-fold
+    test values of LambdaMART and RankBoost on OHSUMED and MQ2008.
 
     A tree takes O(n_documents · n_features) and O(Σ_q k · n_documents(q)) for the gradients. One thread trains, so
     results do not depend on the machine.
@@ -84,8 +84,8 @@ class LambdaMART(Ranker):
     evens out queries: it divides the λ of a query by their sum S and multiplies them by log₂(1 + S). All scores start
     equal, so the first tree finds each query ranked in the order of its rows.
 
-    With weights, λ and second derivative of a document are multiplied by its weight times that of its query. So a query
-    counts by its weight, and a document by its own in each of its pairs, whatever the weight of the other one.
+    Weights of a document and its query multiply its λ and its second derivative. So a query counts by its weight, and a
+    document by its own weight in each of its pairs, whatever the weight of the other one.
 
     References
     ----------
@@ -126,7 +126,7 @@ class LambdaMART(Ranker):
         return [dict(zip(names, entry, strict=True)) for entry in values]
 
     def stopped(self, train: RankingData, validation: RankingData) -> LambdaMART:
-        """Return a clone with the number of trees that `tune` would choose by MAP, all else as it is.
+        """Return a clone with the number of trees that `tune` would choose by MAP, and otherwise the same parameters.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class LambdaMART(Ranker):
 
 
 def leaf_sizes(n_documents: int) -> list[int]:
-    """Return the `LEAF_SHARES` of so many documents, one at the least."""
+    """Return the `LEAF_SHARES` of `n_documents` documents, each at least 1."""
     return [max(1, round(share * n_documents)) for share in LEAF_SHARES]
 
 
@@ -191,10 +191,10 @@ def boosted_trees(
 ) -> Booster:
     """Train LightGBM's LambdaMART in one thread and return its Booster.
 
-    With data to watch, the training ends `patience` trees after the best ``value(watched, scores)``, by default MAP;
-    the Booster's ``best_iteration`` is the number of trees of this value, and not positive otherwise.
+    With `watched`, training ends `patience` trees after the best ``value(watched, scores)``, by default MAP, and the
+    Booster's ``best_iteration`` is the number of trees with this value; otherwise it is not positive.
     """
-    import lightgbm  # which takes a second
+    import lightgbm  # the import takes a second
 
     if train.y.max() > LARGEST_EXP2_LABEL:
         raise ValueError(
@@ -244,7 +244,7 @@ def features_of_trees(booster: Booster, n_trees: int | None = None) -> Mask:
 
 
 def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
-    """Return the forest that scores by the mean of boosters, of each the first so many trees; O(number of leaves)."""
+    """Return the forest that scores by the mean of boosters, each with its first n trees; O(number of leaves)."""
     members = list(boosters)
     columns: list[int] = []
     thresholds: list[float] = []
@@ -252,7 +252,7 @@ def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
     leaves: list[float] = []
 
     def add(node: Parameters) -> int:
-        """Add a node and all below it, and return its name."""
+        """Add a node and all nodes below it, and return its number."""
         if "split_feature" not in node:
             leaves.append(node["leaf_value"] / len(members))
             return -len(leaves)
@@ -282,20 +282,20 @@ class BaggedLambdaMART(Ranker):
     n_bags : int, default 10
         Number of LambdaMART rankers, at least 1.
     query_share : float, default 0.67
-        Share of the queries, drawn without replacement, that each of them is trained on; in (0, 1].
+        Share of the queries, drawn without replacement, that each ranker is trained on; in (0, 1].
     n_trees : int, default 2000
-        Largest number of trees of each, at least 1.
+        Largest number of trees of each ranker, at least 1.
     learning_rate, n_leaves
         As in `LambdaMART`.
     min_leaf_share : float, default 0.0025
-        Least number of documents in a leaf, as a share of those of the bag; in [0, 1).
+        Least number of documents in a leaf, as a share of the documents of the bag; in [0, 1).
     document_share, feature_share : float, default 0.3
-        Shares of the bag's documents and of the features that each tree is shown; in (0, 1]. It is shown all
-        documents where this would be fewer than 40.
+        Shares of the bag's documents and of the features that each tree uses; in (0, 1]. A tree uses all documents if
+        its share is fewer than 40.
     k : int, default 10
         As in `LambdaMART`.
     patience : int, default 100
-        A ranker is done after so many trees without a better MAP on the validation data given to `fit`, or on the
+        A ranker stops after this many trees without a better MAP on the validation data given to `fit`, or on the
         queries left out of its bag; it keeps the trees up to the best.
     random_state : int, optional
 
@@ -304,20 +304,20 @@ class BaggedLambdaMART(Ranker):
     boosters_ : tuple of lightgbm.Booster
         The rankers, over the columns that vary.
     n_trees_ : ndarray of int, shape (n_bags,)
-        Number of trees that each keeps.
+        Number of trees that each ranker keeps.
     forest_ : Forest
         The trees whose leaves add up to the score, as a `Model` stores them.
     bags_ : tuple of ndarray of int
-        The queries that each is trained on.
+        The queries that each ranker is trained on.
     support_ : ndarray of bool, shape (n_features,)
         Features that some tree splits by.
 
     Notes
     -----
-    The paper trains thousands of rankers; ten bags, two thirds of the queries and the parameters of the trees are the
-    defaults and the example of its authors' program. Only queries with a preference pair are drawn: the others teach
-    nothing. Where a bag leaves none of them out, and no validation data are given, all trees are kept. Time is that
-    of n_bags LambdaMART rankers.
+    The paper trains thousands of rankers; ten bags, two thirds of the queries and the parameters of the trees come from
+    the defaults and the example of its authors' program. Only queries with a preference pair are drawn, because the
+    others teach nothing. If a bag leaves none of them out, and there are no validation data, all trees are kept. It
+    takes the time of n_bags LambdaMART rankers.
 
     References
     ----------
@@ -376,7 +376,7 @@ class BaggedLambdaMART(Ranker):
         self.support_[self.varying_] = np.any(used, axis=0)
 
     def _settings(self, n_documents: int, seed: int) -> Parameters:
-        """Return LightGBM's parameters for a bag of so many documents."""
+        """Return LightGBM's parameters for a bag of `n_documents` documents."""
         few = self.document_share * n_documents < FEW_DOCUMENTS
         return {
             "learning_rate": self.learning_rate,

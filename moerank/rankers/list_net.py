@@ -30,8 +30,8 @@ class ListNet(LinearRanker):
     n_epochs : int, default 300
         Number of epochs, ≥ 1; with validation data, `tune` chooses it.
     learning_rate : float, default 1e-3
-        Length of a step, > 0. Where it is small, only its product with the number of epochs matters; from about 0.03
-        on the last queries pull the weights to and fro.
+        Length of a step, > 0. If it is small, only its product with the number of epochs matters; from about 0.03 on,
+        single queries make the weights swing.
 
     Attributes
     ----------
@@ -41,10 +41,10 @@ class ListNet(LinearRanker):
 
     Notes
     -----
-    O(n_documents · n_features) per epoch. The paper chooses rate and epochs by validation but does not say among
-    which; the grid is this package's: the epochs 1 … 1000 at the one rate given. Queries whose labels are all equal
-    are left out: they have no order to learn, and their uniform target only draws w back to 0. The paper does not speak
-    of them; more than a quarter of MQ2008's are such, and the validation MAP of each of its folds is higher without.
+    O(n_documents · n_features) per epoch. The paper chooses rate and epochs by validation but does not name the
+    candidates; the grid is ours: 1 … 1000 epochs at the given rate. Queries whose labels are all equal are left out:
+    they have no order to learn, and their uniform target only draws w back to 0. The paper does not mention them. They
+    are more than a quarter of MQ2008's queries, and without them the validation MAP of each of its folds is higher.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""A trained ranker as it is stored, shown and exported: features by name, weights or trees."""
+"""A trained ranker in the form that is stored, printed and exported: named features with weights or trees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["PROVENANCE", "Forest", "Integer", "Model", "Number", "check_entries"
 
 Integer: TypeAlias = Annotated[int, Strict()]
 Number: TypeAlias = Annotated[float, Strict()]
-"""Strict, because pydantic would otherwise take "1" and true for numbers where these are read from JSON."""
+"""Strict, because pydantic would otherwise read "1" and true in JSON as numbers."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Forest:
     Attributes
     ----------
     columns : tuple of int, one per split
-        The column of the table whose values it compares, from 0.
+        The column of the table, from 0, whose values the split compares.
     thresholds : tuple of float, one per split
         A value that is at most the threshold goes left, a larger one right.
     left, right : tuple of int, one per split
-        The splits or leaves below it; a split comes before those below it.
+        The splits or leaves below each split; a split comes before those below it.
     leaves : tuple of float
         What each leaf adds to the score.
     roots : tuple of int, one per tree
@@ -75,18 +75,18 @@ class Forest:
         check_entries(n_splits, "split", thresholds=self.thresholds, left=self.left, right=self.right)
         check_entries(n_leaves, "leaf", leaves=self.leaves)
         if n_splits and min(self.columns) < 0:
-            raise ValueError(f"columns count from 0, and {min(self.columns)} is none")
+            raise ValueError(f"{min(self.columns)} is not a column: they count from 0")
         for name in ("left", "right", "roots"):
             for node, child in enumerate(getattr(self, name)):
                 if not -n_leaves <= child < n_splits:
-                    raise ValueError(f"{name}[{node}] is {child}, which is no split and no leaf")
+                    raise ValueError(f"{name}[{node}] is {child}, which is neither a split nor a leaf")
                 if name != "roots" and 0 <= child <= node:
                     raise ValueError(f"{name}[{node}] is {child}, but a split must come before those below it")
         reached = Counter(self.left + self.right + self.roots)
         for child in range(-n_leaves, n_splits):
             if reached[child] != 1:
                 what = f"split {child}" if child >= 0 else f"leaf {-1 - child}"
-                raise ValueError(f"left, right and roots lead {reached[child]} times to {what}, and must do so once")
+                raise ValueError(f"left, right and roots must lead to {what} once, not {reached[child]} times")
 
     def scores(self, X: Matrix) -> Matrix:
         """Return the scores (n_documents,) of the rows of a finite table; O(n_documents · n_trees · depth).
@@ -124,11 +124,11 @@ def check_entries(length: int, thing: str, **lists: Sequence[object]) -> None:
             raise ValueError(f"{name} must have one entry per {thing}, {length} in all, not {len(values)}")
         for position, value in enumerate(values):
             if isinstance(value, float) and not isfinite(value):
-                raise ValueError(f"{name}[{position}] is {value}, and must be finite")
+                raise ValueError(f"{name}[{position}] is {value}, but must be finite")
 
 
 PROVENANCE = ("problem", "fold", "solver")
-"""Keys of model.json that say where a model comes from, and are no part of it."""
+"""Keys of model.json that say where a model comes from, and are not part of it."""
 
 LINEAR_SENTENCE = "the sum of weight times value of the feature; the largest ranks first"
 TREES_SENTENCE = (
@@ -148,21 +148,21 @@ class Model(BaseModel):
     weights : tuple of float, optional
         One per feature: the score is the sum of weight times value.
     trees : Forest, optional
-        The score is the sum of leaves. Without weights and trees the ranker cannot be stored: `parameters` say what to
-        train again.
+        The score is the sum of leaves. Without weights and trees the ranker cannot be stored: `parameters` say how to
+        train it again.
     scaling : Scaling, default UNSCALED
-        How its features were scaled before the ranker saw them; fitted values are those of these features alone.
+        How its features were scaled in training; a fitted scaling has the values of these features only.
     missing : float, "query-min", "query-mean", "query-worst" or None
         The rule for missing values that the training data followed; None if they had none.
     negative : tuple of str
-        Those of its features that had raw values below 0 in training.
+        Its features with raw values below 0 in training.
     parameters : mapping
-        Arguments of the estimator that trained it: numbers, switches and texts.
+        Arguments of the estimator that trained it: numbers, booleans and strings.
 
     Raises
     ------
     ValueError
-        If these do not fit together; the message names what is wrong.
+        If these do not fit together; the message names the mistake.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class Model(BaseModel):
     def _check(self) -> Self:
         check_entries(len(self.columns), "column", names=self.names)
         if repeated := [name for name, count in Counter(self.names).items() if count > 1]:
-            raise ValueError(f"names must be distinct, but {repeated[0]!r} is there more than once")
+            raise ValueError(f"names must be distinct, but {repeated[0]!r} occurs more than once")
         for position, (before, column) in enumerate(zip((-1, *self.columns), self.columns, strict=False)):
             if column <= before:
                 raise ValueError(f"columns[{position}] is {column}, but columns count from 0 and ascend")
@@ -200,7 +200,7 @@ class Model(BaseModel):
             if self.trees is not None:
                 raise ValueError("a model has weights or trees, not both")
         if self.trees is not None and (strange := set(self.trees.columns) - set(self.columns)):
-            raise ValueError(f"trees split by column {min(strange)}, which is none of the features")
+            raise ValueError(f"trees split by column {min(strange)}, which is not one of the features")
         if isinstance(self.scaling, FittedScaling):
             check_entries(len(self.columns), "column", offset=self.scaling.offset, scale=self.scaling.scale)
         if self.missing is not None:
@@ -219,8 +219,8 @@ class Model(BaseModel):
         Parameters
         ----------
         ranker : estimator
-            With ``support_``. A ranker that can be stored has ``coef_`` (n_features,), its weights, or ``forest_``, its
-            `Forest` over the columns of the training table.
+            It has ``support_``. A ranker that can be stored has its weights in ``coef_`` (n_features,), or in
+            ``forest_`` its `Forest` over the columns of the training table.
         feature_names : sequence of str
             The names of all columns of the training table.
         scaling : Scaling, optional
@@ -252,8 +252,8 @@ class Model(BaseModel):
         Parameters
         ----------
         X : array-like, shape (n_documents, n_columns)
-            Features in their columns of the training table; the model looks only at its own. A fitted scaling is
-            applied to them; where the training data were scaled per query, these have to be, too.
+            Features in their columns of the training table; the model reads only its own. A fitted scaling is applied
+            to them; if the training data were scaled per query, X must be, too.
 
         Raises
         ------
@@ -261,28 +261,28 @@ class Model(BaseModel):
             If the model has neither weights nor trees, or X lacks a feature or a value.
         """
         if self.weights is None and self.trees is None:
-            raise ValueError("this model has neither weights nor trees: it says only what to train again")
+            raise ValueError("this model has neither weights nor trees: it only says how to train one again")
         table = self._table(X)
         if self.trees is not None:
             return self.trees.scores(np.asarray(table, np.float64))
         return linear_scores(table, self.coef(table.shape[1])[None])[:, 0]
 
     def predict(self, X: ArrayLike | RankingData) -> Matrix:
-        """Return the scores (n_documents,) of documents whose features are found by their names.
+        """Return the scores (n_documents,) of documents, with features matched by name.
 
         Parameters
         ----------
         X : RankingData, DataFrame or array-like
-            Columns in any order, and further ones; an array without names has the columns of the training table.
+            Columns in any order, others included; an array without names has the columns of the training table.
 
         Raises
         ------
         ValueError
-            If a feature is not there; see also `scores`.
+            If a feature is missing; see also `scores`.
         """
         if isinstance(X, RankingData):
             if isinstance(self.scaling, FittedScaling) and isinstance(X.scaling, FittedScaling):
-                raise ValueError(f"{X.name} is scaled, and raw values are scaled here: give raw values")
+                raise ValueError(f"{X.name} is scaled already, and the model scales its input: give raw values")
             given, table = X.feature_names, X.X
         elif (names := column_names(X)) is not None:
             given, table = names, as_table(X)
@@ -301,7 +301,7 @@ class Model(BaseModel):
         return coef
 
     def _table(self, X: ArrayLike) -> Matrix:
-        """Check X, and return it as the ranker saw its table: its own columns complete and scaled."""
+        """Check X, and return it with the columns of the model completed and scaled, as in training."""
         given = column_names(X)
         table = as_table(X)
         least = self.columns[-1] + 1 if self.columns else 0
@@ -328,7 +328,7 @@ class Model(BaseModel):
         return completed
 
     def to_json(self, **provenance: object) -> str:
-        """Return the text of a model.json: the model below the explanation of its score and, if given, its origin."""
+        """Return the text of a model.json: its origin, if given, how the score is computed, and the model."""
         content = {**provenance, "score": self.score, **self.model_dump(mode="json")}
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -345,7 +345,7 @@ class Model(BaseModel):
         try:
             values = read_json(text)
             if not isinstance(values, dict):
-                raise ValueError("a table of keys and values is needed")
+                raise ValueError("it must be an object of keys and values")
             score = values.pop("score", None)
             own = {name: value for name, value in values.items() if name not in PROVENANCE}
             model = cls.model_validate_json(json.dumps(own))

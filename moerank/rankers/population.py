@@ -1,4 +1,4 @@
-"""A population of trained rankers, with weights or without, and the backends that train one."""
+"""Populations of trained rankers, with or without weights, and the backends that train them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Population(Scorer, Protocol):
         """Return the number of individuals."""
 
     def take(self, rows: Integers, /) -> Population:
-        """Return the individuals of these numbers.
+        """Return the individuals with these numbers.
 
         −1 stands for a ranker without features, which scores every document 0.
         """
@@ -54,7 +54,7 @@ class Population(Scorer, Protocol):
 
 @runtime_checkable
 class FitnessBackend(Protocol):
-    """A ranker that can train a whole population at once: what the search asks of it."""
+    """A ranker that can train a whole population at once, which is all that the search needs."""
 
     def fit_population(
         self,
@@ -66,24 +66,24 @@ class FitnessBackend(Protocol):
     ) -> Matrix | Scorer:
         """Train one ranker for each row of the masks and return their weights W (n_individuals, n_features).
 
-        A backend whose rankers have no weights returns an object with a method ``scores(X)`` instead; nothing else is
-        asked of it.
+        A backend whose rankers have no weights returns an object with a method ``scores(X)`` instead; it needs no other
+        method.
 
         Parameters
         ----------
         train : RankingData
         pair_mask : ndarray of bool, shape (n_individuals, n_pairs) or (n_pairs,), optional
-            The preference pairs each individual trains on; one row without the first axis is shared by all.
+            The preference pairs that each individual trains on; all individuals share a mask of one axis.
         feature_mask : ndarray of bool, shape (n_individuals, n_features) or (n_features,), optional
-            The features each individual may use, at least one.
+            The features that each individual may use, at least one.
         start : ndarray, shape (n_individuals, n_features), optional
-            Where an iterative backend starts instead of at its own guess.
+            Weights from which an iterative backend starts, in place of its own guess.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class LinearPopulation:
-    """Linear rankers, by their weights (n_individuals, n_features)."""
+    """Linear rankers, held as their weights (n_individuals, n_features)."""
 
     coefs: Matrix
 
@@ -120,7 +120,7 @@ class BatchMember:
 
 @dataclass(frozen=True, eq=False)
 class FittedPopulation:
-    """Fitted rankers without weights, each of which is given the columns in its row of `feature_mask`.
+    """Fitted rankers without weights, each of which reads the columns in its row of `feature_mask`.
 
     An individual without columns, whose ranker may be None, scores 0.
     """
@@ -154,14 +154,14 @@ class FittedPopulation:
         return FittedPopulation(tuple(self.rankers[row] if row >= 0 else None for row in rows), feature_mask)
 
     def forest(self, individual: int) -> Forest:
-        """Return the trees of an individual, over all columns of the training table; an AttributeError without."""
+        """Return the trees of an individual, over all columns of the training table; an AttributeError if none."""
         ranker: Any = self.rankers[individual]
         forest: Forest = ranker.forest_
         return forest.over(np.flatnonzero(self.feature_mask[individual]))
 
 
 def batch_of(batch: Scorer, size: int, n_features: int) -> FittedPopulation:
-    """Return the population of the first `size` rankers of a batch, which look at all columns."""
+    """Return the population of the first `size` rankers of a batch, which read all columns."""
     return FittedPopulation(tuple(BatchMember(batch, i) for i in range(size)), np.ones((size, n_features), np.bool_))
 
 
@@ -207,7 +207,7 @@ def _as_fitted(population: Population) -> FittedPopulation:
 
 
 def on_all_columns(population: Population, column_mask: Mask) -> Population:
-    """Return rankers of the columns in `column_mask` (n_features,) as rankers of all columns, which look at no other.
+    """Return rankers of the columns in `column_mask` (n_features,) as rankers of all columns that ignore the others.
 
     >>> on_all_columns(LinearPopulation(np.array([[0.5, 2.0]])), np.array([True, False, True])).coefs.tolist()
     [[0.5, 0.0, 2.0]]
@@ -234,8 +234,8 @@ def train_population(
 ) -> Population:
     """Let a backend train one ranker for each row of the masks; arguments as in `Backend.fit_population`.
 
-    For a backend whose ``fit_population`` has no argument `unit`, the pairs among the documents, or of the queries, are
-    listed; a ValueError refuses too many.
+    If ``fit_population`` of the backend has no argument `unit`, the pairs among the documents, or of the queries, are
+    listed; if they are too many, this is a ValueError.
 
     Raises a ValueError if the backend returns neither weights of the right shape nor an object with ``scores``.
     """
@@ -266,7 +266,7 @@ def train_population(
 def _pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
     """Return the pairs that each row of documents or queries keeps, shape (…, n_pairs)."""
     n_pairs, n_strings = train.n_pairs, len(np.atleast_2d(mask))
-    check_room(f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings,", n_pairs * (n_strings + 8))
+    check_room(f"{n_pairs:,} preference pairs, listed for each of {n_strings} individuals,", n_pairs * (n_strings + 8))
     better, worse = (pairs := train.pairs).better, pairs.worse
     if unit == "document":
         return mask[..., better] & mask[..., worse]
@@ -279,7 +279,7 @@ def require_weights(population: Population, backend: object) -> Matrix:
     if population.coefs is None:
         name = type(getattr(backend, "ranker", backend)).__name__
         raise ValueError(
-            f"{name} has no weights (coef_): it serves feature selection, but the ensemble stage adds up weights; "
-            "use ensemble=False, or a linear backend"
+            f"{name} has no weights (coef_), and the ensemble stage adds up weights; use ensemble=False, or a linear "
+            "backend"
         )
     return population.coefs

@@ -39,16 +39,16 @@ class RankRLS(Backend):
         Σ_Q 1/(2|Q|) Σ_{i,j ∈ Q} ((yᵢ − yⱼ) − wᵀ(xᵢ − xⱼ))² + alpha ‖w‖².
 
     The second is the paper's; it equals ridge regression after centring X and y in every query. With weights v of
-    queries and u of documents a pair has the weight ω = v_q uᵢ uⱼ: the first sum is Σ ω (…)² / Σ ω, and in the second
-    query Q has the factor v_Q, uᵢ uⱼ stand before the squares, and Σ u for |Q|.
+    queries and u of documents, a pair has the weight ω = v_q uᵢ uⱼ. The first sum becomes Σ ω (…)² / Σ ω; in the
+    second, query Q has the factor v_Q, each square has the factor uᵢ uⱼ, and Σ u replaces |Q|.
 
     Parameters
     ----------
     alpha : float, default 1.0
-        Regularisation, > 0. For the pair loss it compares with tr(G) / n_features, G the mean of (xᵢ−xⱼ)(xᵢ−xⱼ)ᵀ.
+        Regularisation, > 0. For the pair loss, compare it with tr(G) / n_features, G the mean of (xᵢ−xⱼ)(xᵢ−xⱼ)ᵀ.
     loss : {"pair", "query"}, default "pair"
     target : {"unit", "difference"}, default "unit"
-        What the pair loss regresses on; the query loss always uses the difference.
+        The target t of the pair loss; the query loss always uses the difference.
     tol : float, default 1e-7
         Relative error of the objective allowed where each individual has its own pairs, ≥ 0. Everything else is exact.
 
@@ -58,16 +58,16 @@ class RankRLS(Backend):
 
     Notes
     -----
-    A population on shared pairs costs one Gram matrix, O(n_documents · n_features²) for all pairs, which are counted,
-    and O(n_pairs · n_features) for a subset of them, then a Cholesky factor per subset of the features, O(k³ / 3) for k
-    features. With own pairs it is solved by conjugate gradients that the Gram matrix of all pairs preconditions. The
-    query loss has no pairs to choose from: it takes subsets of queries, and refuses those of pairs and documents. Own
-    pairs, or documents, refuse weights.
+    If individuals share their pairs, a population costs one Gram matrix, O(n_documents · n_features²) for all pairs,
+    which are counted, or O(n_pairs · n_features) for a subset of them, and a Cholesky factor for each feature subset,
+    O(k³ / 3) for k features. If they have their own pairs, it is solved by conjugate gradients, with the Gram matrix of
+    all pairs as preconditioner. The query loss accepts subsets of queries, but not of pairs or documents. Weights are
+    refused with subsets of pairs, and if individuals have their own documents.
 
-    Subsets of documents cost one Gram matrix where all individuals share them, else conjugate gradients of a few passes
-    over the documents, each O(k · n_documents). Subsets of queries take the sum of one matrix per query,
-    O(n_queries · n_features²) per individual; where these n_queries · n_features² / 2 numbers exceed the limit on
-    memory, they cost what those of documents do, and the query loss is refused.
+    Subsets of documents cost one Gram matrix if all individuals share them, otherwise conjugate gradients with a few
+    passes over the documents, each O(k · n_documents). Subsets of queries add up one matrix per query,
+    O(n_queries · n_features²) per individual. If these n_queries · n_features² / 2 numbers exceed the memory limit,
+    they cost as much as subsets of documents, and the query loss is refused.
 
     References
     ----------
@@ -132,8 +132,8 @@ class RankRLS(Backend):
     ) -> Matrix:
         """Return the score (n_documents,) that each document gets from the ranker trained without its query.
 
-        The sums of the normal equations are formed once and each query's share is taken out again, so nothing is
-        retrained: O(n_documents · n_features² + n_queries · n_features³). Arguments as in `fit`.
+        The sums of the normal equations are computed once and each query's share is subtracted, so nothing is
+        trained again: O(n_documents · n_features² + n_queries · n_features³). Arguments as in `fit`.
 
         Raises
         ------
@@ -188,7 +188,7 @@ def _shared_moments(train: RankingData, masks: Masks, target: Target) -> tuple[M
 
 
 def _query_loss_system(data: RankingData) -> tuple[Matrix, Matrix]:
-    """X̃ᵀX̃ and X̃ᵀỹ with ~ centring in every query, remembered with the data."""
+    """Return X̃ᵀX̃ and X̃ᵀỹ, where ~ centres in every query; remembered with the data."""
 
     def compute() -> tuple[Matrix, Matrix]:
         check_square(data.n_features)
@@ -225,12 +225,12 @@ class CombinedRegressionRanking(LinearRanker):
     Notes
     -----
     The paper descends this objective by stochastic gradients, on a random document with probability alpha and a
-    random pair otherwise; here it is solved to rounding: one linear system, from Gram matrices that all of a grid
-    share, O(m · n_features²) once. The paper's logistic loss is not here.
+    random pair otherwise; here it is solved to rounding: one linear system, from Gram matrices that all entries of a
+    grid share, O(m · n_features²) once. The paper's logistic loss is not implemented.
 
-    The paper speaks of no intercept. Without one the regression would have to spend weights on the mean label; it is
-    not regularised, and cancels in the pairs. A feature that is constant in every query could only tell queries
-    apart, and has no weight. Without a published grid, that of alpha and ridge is this package's.
+    The paper mentions no intercept. Without one the regression would have to spend weights on the mean label; the
+    intercept is not regularised, and cancels in the pairs. A feature that is constant in every query could only tell
+    queries apart, and has no weight. No grid is published; the grid of alpha and ridge is ours.
 
     References
     ----------
@@ -263,7 +263,7 @@ class CombinedRegressionRanking(LinearRanker):
 
 
 def _document_moments(train: RankingData) -> tuple[Matrix, Matrix]:
-    """Covariance of the features, and of the features with the label, over all documents; remembered."""
+    """Return the covariances of the features, and with the label, over all documents; remembered."""
 
     def compute() -> tuple[Matrix, Matrix]:
         X = train.X64 - train.X64.mean(axis=0)

@@ -19,7 +19,7 @@ from moerank.training.pairs import EXACT_STEPS, LONGEST_LIST, CountedPairs, pair
 from moerank.training.sorted import PairedDocuments, no_convergence, solve_with_features
 
 SHORT_LIST = 16
-"""Pairs per document up to which they are listed for a population: in short queries documents fill no vector."""
+"""Pairs per document up to which a population lists them: the documents of short queries do not fill a vector."""
 
 
 @dataclass(eq=False, repr=False)
@@ -37,7 +37,7 @@ class RankSVM(Backend):
     C : float, default 1.0
         Weight of the loss, > 0. LETOR's grid is ½ · 10ᵏ, k = −2 … 2.
     tol : float, default 1e-7
-        Relative error of the objective allowed to the members of a population, ≥ 0. `fit` is exact to rounding.
+        Relative error of the objective allowed for individuals of a population, ≥ 0. `fit` is exact to rounding.
 
     Attributes
     ----------
@@ -45,10 +45,10 @@ class RankSVM(Backend):
 
     Notes
     -----
-    Newton steps without a Hessian, by conjugate gradients. `fit` starts at the solution for the squared loss, a
-    population at the minimum of a quadratic model of the problem with all pairs (or, with a shared pair subset, all
-    features): about four passes over the data and the pairs. Pairs are listed where individuals choose among them, or
-    where they are few for each document.
+    Conjugate gradients solve the Newton steps without forming a Hessian. `fit` starts at the solution for the squared
+    loss. A population starts at the minimum of a quadratic model of the problem with all pairs (or, with a shared pair
+    subset, all features), and takes about four passes over the data and the pairs. Pairs are listed if individuals
+    choose among them, or if there are few per document.
 
     References
     ----------
@@ -121,8 +121,8 @@ class RankSVMTRON(LinearRanker):
     Notes
     -----
     O(n_documents · (n_features + log n_labels)) per product with the Hessian and O(n_documents log n_documents) per
-    step besides, with n_labels the different labels of a query: the number of pairs does not enter, nor does memory for
-    them. Where few queries hold very many documents this is the solver to take.
+    step besides, with n_labels different labels in a query. Neither time nor memory depends on the number of pairs:
+    take this solver if few queries hold very many documents.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What leaving features out costs: a selection is compared with the ranker that uses all of them."""
+"""Selections of features, their paths over all sizes, and how they compare with rankers on all features."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from moerank.verdict import MARGIN, Verdict, judge
 
 
 class Selection(Ranker):
-    """Base of the rankers that leave features out, and can be judged for it.
+    """Base of the rankers that select features, and can be compared with a ranker on all of them.
 
     A subclass implements `without_selection`.
     """
 
     def without_selection(self) -> Any:
-        """Return the ranker that one would use instead, with all features: an estimator that is not fitted."""
+        """Return the ranker on all features that you would use instead, not fitted yet."""
         raise TypeError(f"{type(self).__name__} does not implement without_selection")
 
     def verdict(
@@ -38,22 +38,22 @@ class Selection(Ranker):
         metric: Metric | str | None = None,
         margin: float = MARGIN,
     ) -> Verdict:
-        """Return how the selection stands against the ranker of `without_selection`, on queries held out.
+        """Compare the selection with the ranker of `without_selection` on held-out queries.
 
         That ranker is trained here, on all features and pairs.
 
         Parameters
         ----------
         test : RankingData
-            No query of these was trained on or chose anything.
+            Queries that were not used for training or for any choice.
         train : RankingData
-            What the selection was fitted on.
+            The data that the selection was fitted to.
         validation : RankingData, optional
-            Chooses the parameters of the other ranker, as in its `tune`; without these data they stay as they are.
-            Give them where they chose those of the selection: one is not compared with a ranker that is badly set.
+            Data to tune the other ranker with; without them its parameters stay as they are. Give them if they chose
+            the parameters of the selection, so that the comparison is fair.
         metric : Metric or its name, default NDCG(10)
         margin : float, default 0.005
-            Differences of the metric below it do not matter.
+            Smaller differences of the metric do not matter.
 
         Returns
         -------
@@ -63,7 +63,7 @@ class Selection(Ranker):
         Raises
         ------
         ValueError
-            If the data are malformed, of other features, or `train` and `validation` are not scaled as in `fit`.
+            If the data are malformed or have other features, or if `train` and `validation` are not scaled as in `fit`.
 
         Examples
         --------
@@ -79,8 +79,8 @@ class Selection(Ranker):
         for data in (train, validation):
             if data is not None and (data.n_features, data.scaling) != (self.n_features_in_, self.scaling_):
                 raise ValueError(
-                    f"{data.name} has other features, or another scaling, than what {type(self).__name__} was fitted "
-                    "on; give the data of the fit"
+                    f"{data.name} has other features, or another scaling, than the data that {type(self).__name__} was "
+                    "fitted to; give those data"
                 )
         ranker = self.without_selection()
         if validation is not None and hasattr(ranker, "tune"):
@@ -103,13 +103,13 @@ class Selection(Ranker):
 
 @dataclass(frozen=True, eq=False)
 class SelectionPath:
-    """For each k = 1 … n_features what a solver chooses with at most k features.
+    """The choice of a solver with at most k features, for each k = 1 … n_features.
 
     Attributes
     ----------
     feature_mask : ndarray of bool, shape (n_features, n_features)
-        Row k − 1 has at most k features. Where a solver has no more to offer the rows repeat; a row without features
-        stands where it found nothing that small, and its ranker scores every document alike.
+        Row k − 1 has at most k features. Rows repeat where a solver offers no larger set. A row is empty where it
+        offers no set that small, and its ranker scores every document alike.
     rankers : Population, of n_features individuals
         The ranker of each row; its weights are ``rankers.coefs``, if there are any.
     """
@@ -138,7 +138,7 @@ def best_of_each_size(feature_mask: Mask, rankers: Population, means: Vector) ->
 class LargestWeightsPath(Selection, LinearRanker):
     """Base of the rankers whose sparse weights minimise the squared hinge loss of preference pairs and a penalty.
 
-    Their path are the k largest weights, as they are.
+    Row k of their path keeps the k largest weights, unchanged.
     """
 
     def path(self, train: RankingData) -> SelectionPath:
@@ -147,7 +147,7 @@ class LargestWeightsPath(Selection, LinearRanker):
         Parameters
         ----------
         train : RankingData
-            What the ranker was fitted on; nothing is asked of it.
+            The data that the ranker was fitted to; they are not used.
         """
         check_is_fitted(self, "coef_")
         order = np.argsort(-np.abs(self.coef_), kind="stable")[: np.count_nonzero(self.coef_)]

@@ -23,17 +23,17 @@ Separation: TypeAlias = Callable[[Matrix], tuple[Matrix, float]]
 
 # The slack of a plane is the difference of numbers up to the largest b, summed over documents.
 SLACK_ROUNDING = 1e-12
-# Failures of the planes' weights to settle, in a row, after which rounding is held to be the reason.
+# Failures in a row of the planes' weights to settle, after which we blame rounding.
 UNSETTLED_TRIES = 10
-# Keeps a step finite where all planes have the same slope, as with features that are next to 0.
+# Keeps a step finite if all planes have the same slope, for example with features close to 0.
 LEAST_RIDGE = 1e-200
 
 
 class CuttingPlanes:
     """Minimises ½ ‖w‖² + C R(w) for a convex risk R(w) = max over constraints (a, b) of b − aᵀw, never negative.
 
-    This is the structural support vector machine with one slack variable: ξ = R(w) at the minimum. The planes found
-    stay for the next C, as they bound the same risk. `separate` takes w (n_features,) and returns the most violated
+    This is the structural support vector machine with one slack variable: ξ = R(w) at the minimum. The planes are kept
+    for the next C, because they bound the same risk. `separate` takes w (n_features,) and returns the most violated
     constraint: a (n_features,) and b with R(w) = b − aᵀw. After `minimise`, `gap_` bounds the distance of the objective
     from the minimum, `n_iter_` counts the separations, and `converged_` says whether the tolerance was reached.
 
@@ -136,7 +136,7 @@ class CuttingPlaneRanker(LinearRanker):
     _trained_together = None
 
     def _separation(self, train: RankingData) -> Separation:
-        """Return what finds the most violated constraint; see `CuttingPlanes`."""
+        """Return the function that finds the most violated constraint; see `CuttingPlanes`."""
         raise TypeError(f"{type(self).__name__} does not implement _separation")
 
     def _weights(self, train: RankingData) -> Matrix:
@@ -152,7 +152,7 @@ class CuttingPlaneRanker(LinearRanker):
             reason = (
                 f"max_iter={self.max_iter} cutting planes; raise max_iter or eps, or lower C"
                 if self.n_iter_ == self.max_iter
-                else f"{self.n_iter_} cutting planes, as rounding allows no better with features of such scales; "
+                else f"{self.n_iter_} cutting planes, because rounding allows no better with features of such scales; "
                 "scale them, for instance by query_level_norm, or lower C"
             )
             yield f"stopped within {self.gap_:.3g} of the minimum after {reason}"
@@ -179,14 +179,15 @@ class RankSVMStruct(CuttingPlaneRanker):
         ½ ‖w‖² + (C / Q) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))
 
     This is the objective of SVM-rank with its ``-c`` for C: a pair costs C / Q, where Q counts the queries without
-    pairs, too. With p pairs, the C of a mean over pairs, as `RankSVM` has it, is p / Q times this C.
+    pairs, too. With p pairs, the C of `RankSVM`, whose loss is a mean over pairs, is p / Q times this C.
 
     Parameters
     ----------
     C : float, default 0.01
         Weight of the loss, > 0. The default is that of SVM-rank.
     eps : float, default 1e-3
-        Ends when no constraint is violated by more than that; the objective then is within C · eps of its minimum.
+        Training ends when no constraint is violated by more than this; the objective is then within C · eps of its
+        minimum.
     max_iter : int, default 5000
         Largest number of cutting planes.
 
@@ -196,11 +197,11 @@ class RankSVMStruct(CuttingPlaneRanker):
     gap_ : float
         How much the objective exceeds that of the dual: at most C · eps, unless `fit` warns of an early end.
     n_iter_ : int
-        Cutting planes.
+        Number of cutting planes.
 
     Notes
     -----
-    The most violated constraint takes the pairs with wᵀ(xᵢ − xⱼ) < 1, counted by sorting:
+    The most violated constraint consists of the pairs with wᵀ(xᵢ − xⱼ) < 1, counted by sorting:
     O(m log m + m · n_features) for m documents, whatever the number of pairs. O(1 / (C eps)) planes at worst; about
     40 for OHSUMED at the default.
 
@@ -250,8 +251,8 @@ class SVMMAP(CuttingPlaneRanker):
     C : float, default 10.0
         Weight of the loss, > 0.
     eps : float, default 1e-3
-        Ends when no constraint, in units of average precision, is violated by more than that; the objective then is
-        within C · eps of its minimum.
+        Training ends when no constraint, in units of average precision, is violated by more than this; the objective is
+        then within C · eps of its minimum.
     max_iter : int, default 5000
         Largest number of cutting planes.
 

@@ -103,7 +103,7 @@ def test_single_precision_sums_keep_to_double(data, monkeypatch):
 
 def test_pairs_that_do_not_fit_are_refused_by_number(data, monkeypatch):
     monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
-    with pytest.raises(ValueError, match=r"preference pairs, listed for each of 2 strings.*MOERANK_MEMORY"):
+    with pytest.raises(ValueError, match=r"preference pairs, listed for each of 2 individuals.*MOERANK_MEMORY"):
         masks = np.ones((2, data.n_queries), bool)
         train_population(mr.RankerAdapter(mr.ListNet()), data, pair_mask=masks, unit="query")
 

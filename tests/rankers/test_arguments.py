@@ -87,7 +87,7 @@ def test_missing_values_follow_the_rule_of_the_training_data():
     found = as_validation_data((X, test.y, test.qid), train)
     np.testing.assert_array_equal(found.X, test.X)
     with pytest.raises(
-        ValueError, match=r"missing in set 1 follows the rule missing='query-min', .* missing=0\.5; follow"
+        ValueError, match=r"missing values of set 1 follow the rule missing='query-min', .* missing=0\.5; use"
     ):
         ranker.predict(raw(1, missing="query-min", share=0.2))
     assert len(ranker.predict(raw(1, missing="query-min"))) == 40, "nothing was missing"
@@ -99,11 +99,11 @@ def test_a_rule_that_looks_at_queries_needs_them():
     test = raw(1, missing="query-worst", share=0.2)
     X = np.where(test.is_missing, np.nan, test.X)
     row, column = np.argwhere(np.isnan(X))[0]
-    message = rf"X\[{row}, {column}\] is NaN .* missing='query-worst' looks at the whole query; give a RankingData"
+    message = rf"X\[{row}, {column}\] is NaN .* missing='query-worst' needs the whole query; give a RankingData"
     with pytest.raises(ValueError, match=message):
         ranker.predict(X)
     assert len(ranker.predict(test.X)) == 40
-    with pytest.raises(ValueError, match=r"is NaN .*no rule is known; give a RankingData with a number, 'query-min'"):
+    with pytest.raises(ValueError, match=r"is NaN .*there is no rule; give a RankingData with a number, 'query-min'"):
         RankRLS().fit(raw()).predict(X)
 
 

@@ -54,7 +54,7 @@ def test_raw_test_data_are_scaled_as_in_training(parts):
     solver = SingleFeatures(2).fit(scaled)
     assert solver.verdict(test, scaled) == solver.verdict(scaling.apply(test), scaled)
     for wrong in ((test, train), (test, scaled, test), (test, scaled.with_features(scaled.X[0] == scaled.X[0, 0]))):
-        with pytest.raises(ValueError, match="SingleFeatures was fitted on; give the data"):
+        with pytest.raises(ValueError, match="SingleFeatures was fitted to; give those data"):
             solver.verdict(*wrong)
     with pytest.raises(ValueError, match=r"^margin must"):
         solver.verdict(test, scaled, margin=0.0)

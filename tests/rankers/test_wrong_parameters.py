@@ -27,7 +27,7 @@ def test_values_just_beyond_a_bound_are_refused(noisy_data, ranker, message):
         ("similarity", {"a": 1}, "similarity must be a name, numbers or a function, not {'a': 1}"),
         ("similarity", np.triu(np.ones((12, 12))), "similarity must be finite, 0 or more and symmetric"),
         ("importance", "losses", "importance must be a Metric or the name of one: unknown metric 'losses'"),
-        ("importance", np.ones(3), r"importance has the shape \(3,\); give it \(12,\), as data has 12 features"),
+        ("importance", np.ones(3), r"importance has the shape \(3,\); give it \(12,\), because data has 12 features"),
         ("importance", [-1.0] * 12, "importance must be finite, 0 or more"),
     ],
 )

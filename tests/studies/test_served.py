@@ -151,5 +151,5 @@ def test_a_model_finds_features_by_their_names(tiny_result, tmp_path):
     np.testing.assert_array_equal(replace(GUIDE, columns=(1, 4, 7)).predict(table), right)
     with pytest.raises(ValueError, match="X has no feature 'age', which the model needs"):
         GUIDE.predict(table[["bm25", "price"]])
-    with pytest.raises(ValueError, match="raw values are scaled here: give raw values"):
+    with pytest.raises(ValueError, match="the model scales its input: give raw values"):
         GUIDE.predict(fit_scaling(data, "standard").apply(data))
