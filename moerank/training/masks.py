@@ -17,7 +17,7 @@ Unit: TypeAlias = Literal["pair", "document", "query"]
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """The features of each individual, and the units that all share or that each has of its own."""
+    """The features of each individual, and its training units, which all share or each has of its own."""
 
     features: Mask  # (n_individuals, n_features)
     unit: Unit = "pair"
@@ -30,7 +30,7 @@ class Masks:
         return self.shared is not None or self.own is not None
 
     def of_unit(self, unit: Unit) -> Mask | None:
-        """Return the units of this kind, in a row for each individual or in one for all; None where others count."""
+        """Return the mask of these units, one row per individual or one for all; None if it chooses no such units."""
         if unit != self.unit:
             return None
         return self.own if self.shared is None else self.shared[None]
@@ -55,7 +55,7 @@ def read_masks(
     if features.ndim == 1:
         features = np.tile(features, (1 if own is None else len(own), 1))
     if own is not None and len(own) != len(features):
-        raise ValueError(f"pair_mask has {len(own)} rows but feature_mask has {len(features)}; give one each")
+        raise ValueError(f"pair_mask has {len(own)} rows but feature_mask has {len(features)}; give both as many rows")
     return Masks(features, "pair" if shared is own is None else unit, shared, own)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from moerank.arrays import Matrix, Vector
 
-# Relative error of the objective, as the Newton decrement bounds it, where a problem is solved exactly.
+# Relative error of the objective, bounded by the Newton decrement, of a problem that is solved exactly.
 EXACT_TOLERANCE = 1e-13
 
 
@@ -58,9 +58,9 @@ class PairModel:
 
 
 class Penalties(NamedTuple):
-    """What `moerank.kernels.proximal` adds to the loss of each individual, in arrays of n_individuals rows."""
+    """Penalties that `moerank.kernels.proximal` adds to the loss of each of n_individuals individuals."""
 
-    similarity: Matrix  # (n_features, n_features), A, the same for all; without numbers where λ₁ is 0
+    similarity: Matrix  # (n_features, n_features), A, the same for all; empty if every λ₁ is 0
     costs: Matrix  # (n_individuals, n_features), finite where the individual uses the feature
     lambda1: Vector
     lambda2: Vector

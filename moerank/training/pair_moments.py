@@ -23,10 +23,10 @@ from moerank.kernels.threads import one_blas_thread
 from moerank.training.pair_loss import Target
 
 MOMENT_BLOCK = 2048
-"""Documents, about, of a block: large enough for the product to take most of the time."""
+"""Approximate number of documents in a block, so large that the product takes most of the time."""
 
 DOUBLE_ROOM = 2**29
-"""Bytes up to which the matrices of single queries are kept in double precision."""
+"""Largest size in bytes of the matrices of all queries in double precision; beyond it they are single."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class PairMoments:
     def of(cls, data: RankingData, document_mask: Mask | None = None) -> PairMoments:
         """Return the moments of the pairs among the documents in `document_mask`, or of all pairs, remembered.
 
-        O(n_documents · n_features²) once, in double precision; beyond the features only a block of them is held.
+        O(n_documents · n_features²) once, in double precision; besides the features only one block is in memory.
         """
         subset = None if document_mask is None else np.packbits(document_mask).tobytes()
 
@@ -62,11 +62,11 @@ class PairMoments:
 class QueryMoments:
     """Sums over the preference pairs of each query, which add up to the sums of any subset of the queries.
 
-    With `every_pair` they are sums over all document pairs of a query, equal labels included, of which each counts
-    1 / (2 |Q|), and a query counts as one pair: for features and labels centred in the query X̃ᵀX̃, 0 and X̃ᵀỹ.
+    With `every_pair` they are sums over all document pairs of a query, equal labels included. Each pair counts
+    1 / (2 |Q|), and a query counts as one pair, so the sums are X̃ᵀX̃, 0 and X̃ᵀỹ of features and labels centred in it.
 
-    `packed` is in double precision, or in single if that takes more than `DOUBLE_ROOM` bytes. Then an entry is exact to
-    single precision of the query's largest, so that features must be of comparable scales.
+    `packed` is in double precision, or in single if that takes more than `DOUBLE_ROOM` bytes. The error of an entry is
+    then relative to the largest entry of the query, so features must have comparable scales.
     """
 
     packed: Floats  # (n_queries, n_features · (n_features + 1) / 2), lower triangles of Σ (xᵢ − xⱼ)(xᵢ − xⱼ)ᵀ, by rows
@@ -78,7 +78,7 @@ class QueryMoments:
     def of(cls, data: RankingData, *, every_pair: bool = False) -> QueryMoments:
         """Return the sums of a data set, remembered with it; O(n_documents · n_features²) once.
 
-        More memory than the limit is a ValueError.
+        Raises a ValueError if they take more memory than the limit.
         """
         return data.remember(("query moments", every_pair), lambda: _query_moments(data, every_pair))
 
@@ -165,10 +165,10 @@ def _stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Mat
     """Return the factors of the moments of the queries `begin` to `end`.
 
     The product of `stack` (n_features, n_documents + n_runs) with its transpose is the sum of squares. The sums of x
-    over each run (n_features, n_runs) are multiplied by two vectors (n_runs,): for Σ (xᵢ − xⱼ) by the worse documents
-    of each document less the better ones, and for Σ (yᵢ − yⱼ)(xᵢ − xⱼ) = Σ n_q yᵢ xᵢ − (Σ y)(Σ x), in which Σ x is 0,
-    by n_q y. With weights, numbers of documents are sums of their weights u, x is centred by these, and the factors of
-    a query get the root of its weight.
+    over each run (n_features, n_runs) are multiplied by two vectors (n_runs,): for Σ (xᵢ − xⱼ) by the number of
+    worse minus better documents, and for Σ (yᵢ − yⱼ)(xᵢ − xⱼ) = Σ n_q yᵢ xᵢ − (Σ y)(Σ x), in which Σ x is 0, by n_q y.
+    With weights, sums of weights u replace numbers of documents, also in the centring, and the factors of a query are
+    multiplied by the square root of its weight.
     """
     if data.is_weighted:
         return _weighted_stack(data, begin, end)
@@ -219,7 +219,7 @@ def _weighted_stack(data: RankingData, begin: int, end: int) -> tuple[Matrix, Ma
 
 
 def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vector, Vector]:
-    """Return features centred by weights, the weights of the documents, and the roots of those of the queries."""
+    """Return features less their weighted means, the document weights, and the square roots of the query weights."""
     rows, offsets = slice(data.offsets[begin], data.offsets[end]), data.offsets[begin : end + 1] - data.offsets[begin]
     u = _ones_without(data.document_weights, data.n_documents)[rows]
     X = data.X[rows].astype(np.float64)
@@ -229,7 +229,7 @@ def _weighted_rows(data: RankingData, begin: int, end: int) -> tuple[Matrix, Vec
 
 
 def centred(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """Return the factors of the moments of all document pairs of the queries `begin` to `end`, as for labelled pairs.
+    """Return the factors of the moments of all document pairs of the queries `begin` to `end`, as in `_stack`.
 
     A query Q counts as Σ_Q v / (2 Σu) Σ uᵢ uⱼ (…), which is v Σ uᵢ (…) of centred documents.
     """
@@ -246,8 +246,8 @@ def centred(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Ma
 def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
     """Return x (n,) with A x = b for a positive definite matrix A (n, n), however different the scales of its rows.
 
-    Where rounding makes A singular, as features of very different scales do, it is solved with its diagonal scaled to
-    1, in the least squares sense: of several solutions the one of least norm in that scale.
+    If rounding makes A singular, for example with features of very different scales, its diagonal is scaled to 1, and x
+    is the least-squares solution, of several the one with the smallest norm in that scale.
 
     >>> solve_positive_definite(np.array([[1e18, 1e18], [1e18, 1e18]]), np.array([1e9, 1e9])).round(20).tolist()
     [5e-10, 5e-10]
@@ -255,7 +255,7 @@ def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
     every = np.ones((1, len(b)), np.bool_)
     factor = factorise(np.ascontiguousarray(A), every)[0]
     square = np.diagonal(A)
-    least = max(len(b) * np.finfo(float).eps, 2.0 * LEAST_PIVOT)  # of a pivot that is not lost in rounding
+    least = max(len(b) * np.finfo(float).eps, 2.0 * LEAST_PIVOT)  # the share of a pivot that rounding leaves intact
     if (np.diagonal(factor) ** 2 > least * square).all():
         x = np.empty(len(b))
         solve(factor, every[0], np.array(b), x)
@@ -282,7 +282,7 @@ def backward_path(A: Matrix, b: Matrix) -> Integers:
     """Return the features in reverse order of their removal, starting from all features.
 
     Each step removes the feature without which min_w wᵀA w − 2 bᵀw rises the least, so that the first k of the result
-    are the last k that are left. Ties go to the first feature. O(n_features³) time.
+    are the last k that remain. Ties go to the first feature. O(n_features³) time.
 
     >>> backward_path(np.diag([1.0, 1.0, 4.0]), np.array([1.0, 3.0, 4.0])).tolist()
     [1, 2, 0]
@@ -298,8 +298,8 @@ def backward_path(A: Matrix, b: Matrix) -> Integers:
 def _pivots(A: Matrix, b: Matrix, n_steps: int, sign: float) -> Integers:
     """Return the features in order of ``sign · bⱼ² / Aⱼⱼ``, largest first, each eliminated before the next is chosen.
 
-    With A and b the change of the minimum by entering features, with their inverse and solution by those that leave.
-    Elementwise: the bits are always the same.
+    With A and b it is the change of the minimum when a feature enters; with the inverse of A and the solution, the
+    change when it leaves. All operations are elementwise, so the bits are always the same.
     """
     A, b, left = A.copy(), b.copy(), np.ones(len(b), np.bool_)
     order = np.empty(n_steps, np.int64)

@@ -1,7 +1,7 @@
-"""The preference pairs that a population trains on: listed or counted as the data ask for, and solved.
+"""The preference pairs that a population trains on, listed or counted, and the solvers for them.
 
-Listed pairs are trained by groups of individuals, one a lane of a vector; counted pairs by passes over the documents.
-No individual depends on its company.
+Listed pairs train groups of individuals, each in a lane of a vector; counted pairs use passes over the documents. The
+result of an individual does not depend on the others.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ MAX_HALVINGS, EXACT_STEPS = 29, 500
 Element = TypeVar("Element", bound=np.generic)
 
 LONGEST_LIST = 2_000_000
-"""Number of pairs up to which they are listed unless individuals choose among them."""
+"""Largest number of pairs that are listed if individuals do not choose among them."""
 
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
 PASS_ROUNDING: dict[FloatType, float] = {np.float32: 1e-5, np.float64: 1e-13}
-"""Relative rounding of an objective that a pass of the precision sums."""
+"""Relative rounding error of an objective that a pass in this precision sums up."""
 
 
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
@@ -69,7 +69,7 @@ class Expanded(NamedTuple):
 def dense_newton(expand: Callable[[Matrix], Expanded], start: Matrix, tolerance: float) -> tuple[Matrix, Expanded]:
     """Minimise a smooth convex function by Newton steps, each halved until the function falls.
 
-    `expand` returns the function at a point (n,), which `dense_newton` returns with the last point. It ends when the
+    `expand` returns the function at a point (n,). Returns the last point and the function there. It ends when the
     squared Newton decrement gᵀH⁻¹g, twice the decrease that the quadratic model promises, is at most the share
     `tolerance` of the value, which is positive; when no step lowers the value; or after 500 steps. O(n³) per step.
 
@@ -139,8 +139,9 @@ class ListedPairs:
     def model(self, loss: PairLoss, C: float) -> PairModel:
         """Return the model of the objective at its minimum with all features, remembered.
 
-        With the squared loss the problem is its own model: normal equations, O(n_features³) beside the Gram matrix.
-        From their solution about eight Newton steps lead to that of the squared hinge loss, to rounding.
+        With the squared loss the problem is its own model: normal equations, O(n_features³) besides the Gram
+        matrix. From their solution, about eight Newton steps lead to the solution for the squared hinge loss, exact to
+        rounding.
         """
         if (loss, C) not in self._models:
             self._models[loss, C] = self._model(loss, C)
@@ -279,11 +280,11 @@ def _pass_order(data: RankingData) -> tuple[Integers, NDArray[np.int32], Integer
 
 
 class CountedPairs:
-    """All preference pairs of a data set, of which individuals may choose those among some documents or queries.
+    """All preference pairs of a data set; individuals may choose the pairs among some documents or queries.
 
-    Features of any precision are neither copied nor converted: beyond them a block is held, and their mean in each
-    query. A pass takes O(k · n_documents) for an individual with k features, and O(Σ_q n_q²) at worst for the pairs of
-    queries with n_q documents.
+    Features of any precision are neither copied nor converted: besides them, memory holds a block, and their means in
+    each query. A pass takes O(k · n_documents) for an individual with k features, and O(Σ_q n_q²) at worst for the
+    pairs of queries with n_q documents.
     """
 
     everything = True
@@ -299,7 +300,7 @@ class CountedPairs:
         return data.remember(("counted pairs", target), lambda: cls(data, target))
 
     def minima(self, loss: PairLoss, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
-        """Return the minima (n_Cs, n_features) for some C on all features, and whether each was reached; remembered."""
+        """Return the minima (n_Cs, n_features) for each C on all features, and whether each was reached; remembered."""
         new = [C for C in dict.fromkeys(Cs) if (loss, C) not in self._minima]
         if new:
             minima = zip(*self._minimise(loss, new), strict=True)
@@ -321,8 +322,8 @@ class CountedPairs:
     def model(self, loss: PairLoss, C: float) -> PairModel:
         """Return the model of the objective at its minimum for all features; remembered.
 
-        It takes a product with the second derivative for each feature, in single precision, as neighbouring problems
-        only start from the model and are preconditioned with it.
+        It takes a product with the second derivative for each feature. Single precision is enough, because similar
+        problems only start from the model and are preconditioned with it.
         """
         if (loss, C) not in self._models:
             w = self.minima(loss, [C])[0][0]
@@ -387,8 +388,8 @@ class CountedPairs:
     ) -> tuple[Matrix, Integers, Matrix]:
         """Minimise as `ListedPairs.minimise_penalised` does, by a pass for each sum of FSMRank's Algorithm 1.
 
-        A step takes a pass for the gradient, and one for each trial of the line search. An individual that has ended
-        takes none, and no individual depends on its company.
+        A step takes a pass for the gradient, and one for each trial of the line search. A finished individual takes
+        none, and no individual depends on the others.
         """
         n = len(masks.features)
         similarity, costs, *lambdas = (np.ascontiguousarray(array) for array in penalties)
@@ -442,7 +443,7 @@ Pairs: TypeAlias = ListedPairs | CountedPairs
 def pairs_for(train: RankingData, masks: Masks, target: Target = UNIT, longest_list: int = LONGEST_LIST) -> Pairs:
     """Return the pairs of a data set that individuals share, or choose from.
 
-    They are listed where individuals choose single pairs, or there are at most `longest_list`, and counted otherwise.
+    They are listed if individuals choose single pairs, or if there are at most `longest_list`, and counted otherwise.
     """
     if masks.unit == "pair" and (masks.choose_units or train.n_pairs <= longest_list):
         return ListedPairs.of(train, masks.shared, target)
@@ -452,11 +453,12 @@ def pairs_for(train: RankingData, masks: Masks, target: Target = UNIT, longest_l
 def solve_pairs(
     loss: PairLoss, pairs: Pairs, masks: Masks, C: float, *, tolerance: float, start: Matrix | None = None
 ) -> tuple[Matrix, Mask]:
-    """Minimise ½ ‖w‖² + (C / p) Σ ℓ for the features and pairs of each individual; say where it is reached.
+    """Minimise ½ ‖w‖² + (C / p) Σ ℓ for the features and pairs of each individual, and return whether it is reached.
 
     Shapes (n_individuals, n_features) and (n_individuals,). `tolerance` bounds the relative error of each objective.
     Every individual begins at the minimum of a quadratic model for all features and the pairs that all share, unless
-    `start` is given. The squared loss is its own model; that of the hinge is found by counting, but for listed subsets.
+    `start` is given. The squared loss is its own model; the model of the hinge is found by counting, except for listed
+    subsets.
     """
     counted = loss.one_sided and pairs.everything
     model = (CountedPairs.of(pairs.data, pairs.target) if counted else pairs).model(loss, C)

@@ -1,4 +1,4 @@
-"""Ranking problems on sorted documents in preference pairs, solved in a trust region with features or with a kernel."""
+"""Squared-hinge problems on sorted documents, solved by trust-region Newton steps with features or with a kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from moerank.kernels.threads import one_blas_thread
 
 Inner: TypeAlias = Callable[[Vector, Vector], float]
 
-# Shares of the decrease that the quadratic model promises, from which a step is taken, and from which it is good.
+# Shares of the decrease that the quadratic model promises: a step is taken from the first on, good from the last on.
 SUFFICIENT, FAIR, GOOD = 1e-4, 0.25, 0.75
 # Multiples of the radius, or of the length of the step, that become the next radius.
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
@@ -43,9 +43,9 @@ class Minimum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PairedDocuments:
-    """The documents that take part in preference pairs, as only they affect a ranker that is trained on pairs.
+    """The documents that take part in preference pairs; only they affect a ranker that is trained on pairs.
 
-    `rows` (n_documents,) says whether a document's query has different labels; `pairs` numbers these documents anew.
+    `rows` (n_documents,) marks documents whose query has different labels; `pairs` numbers these documents anew.
     """
 
     rows: Mask
@@ -68,8 +68,8 @@ def solve_with_features(X: Matrix, pairs: LabelledPairs, C: float, tol: float, m
     """Minimise ½ ‖w‖² + (C / p) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² over w (n_features,).
 
     The pairs are those of the documents in the rows of X. It ends when the gradient is at most `tol` times that at
-    w = 0. `metric` (n_features,) has positive weights d of the inner product Σ dₖ aₖ bₖ for steps and gradient, the
-    plain product by default; the diagonal of a nearly diagonal Hessian saves products with it. O(n_documents ·
+    w = 0. `metric` (n_features,) has positive weights d of the inner product Σ dₖ aₖ bₖ for steps and gradient, by
+    default 1. If the Hessian is nearly diagonal, its diagonal saves products with the Hessian. O(n_documents ·
     n_features + n_documents log n_documents) per product with the Hessian and per step.
     """
     metric, scale = np.ones(X.shape[1]) if metric is None else metric, C / pairs.n_pairs
@@ -89,7 +89,7 @@ def solve_with_features(X: Matrix, pairs: LabelledPairs, C: float, tol: float, m
 def hessian_diagonal(X: Matrix, pairs: LabelledPairs, C: float) -> Vector:
     """Estimate the diagonal of the Hessian at w = 0, 1 + 2 (C / p) Σ (xᵢ − xⱼ)², for features X (n_documents, n).
 
-    The sum is that of independent documents in each pair. O(n_documents · n).
+    The estimate treats the documents of a pair as independent. O(n_documents · n).
     """
     degree = (pairs.n_better + pairs.n_worse).astype(np.float64)
     square = np.einsum("i,ij,ij->j", degree, X, X) - product(X.T, degree) ** 2 / degree.sum()
@@ -97,17 +97,17 @@ def hessian_diagonal(X: Matrix, pairs: LabelledPairs, C: float) -> Vector:
 
 
 def no_convergence(tol: float, n_iter: int) -> str:
-    """Return the message, after the name of a ranker, that its solver stopped at the bound of its steps."""
-    return f"reached no convergence to tol={tol} in {n_iter} steps; a larger tol or a smaller C is easier"
+    """Return the warning, which continues the name of a ranker, that its solver reached its limit of steps."""
+    return f"did not converge to tol={tol} in {n_iter} steps; raise tol, or lower C"
 
 
 def solve_with_kernel(K: Matrix, pairs: LabelledPairs, C: float, tol: float) -> Minimum:
     """Minimise ½ bᵀKb + (C / p) Σ max(0, 1 − (Kb)ᵢ + (Kb)ⱼ)² over b (n_documents,).
 
     A point is the array [b; Kb] (2, n_documents) and the inner product that of the functions Σ bᵢ k(xᵢ, ·), aᵀKb.
-    So the steps are those of `solve_with_features` on any exact feature map of the kernel: the condition of the
-    problem is that of K, where plain coefficients would square it, and a product with the Hessian or a gradient needs
-    one product with K, a value none.
+    So the steps are those of `solve_with_features` on any exact feature map of the kernel. The problem is conditioned
+    like K, not like K² as with plain coefficients. A product with the Hessian or a gradient needs one product with K, a
+    value none.
 
     Only the lower triangle of K (n_documents, n_documents), C-contiguous, is read. It ends when the gradient is at most
     `tol` times that at b = 0. O(n_documents²) per product with the Hessian and per step.
@@ -119,7 +119,7 @@ def solve_with_kernel(K: Matrix, pairs: LabelledPairs, C: float, tol: float) -> 
 
     def add(s: Vector, coefficients: Vector) -> Vector:
         coefficients = scale * coefficients
-        # The time is that of reading K, and a symmetric product reads half of it.
+        # Reading K takes most of the time, and a symmetric product reads half of it.
         return np.asarray(s + np.stack([coefficients, dsymv(1.0, K.T, coefficients)]))
 
     def expand(point: Vector) -> HingeExpansion:
@@ -132,8 +132,8 @@ def solve_with_kernel(K: Matrix, pairs: LabelledPairs, C: float, tol: float) -> 
 class HingeExpansion:
     """An objective ½ ‖x‖² + scale · loss of the scores z, at a point x of squared norm `square`.
 
-    `scores` returns those of a step, and `add` adds to a step what coefficients of the documents pull. Gradient and
-    products by the Hessian are those of the inner product of the minimisation.
+    `scores` returns the scores of a step, and `add` adds the pull of coefficients of the documents to a step. The
+    gradient and products with the Hessian refer to the inner product of the minimisation.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class HingeExpansion:
 
     @cached_property
     def gradient(self) -> Vector:
-        """The gradient, of the shape of the point, computed where it is asked for."""
+        """The gradient, in the shape of the point, computed when it is first needed."""
         return self._add(self._point, self._near.gradient)
 
     def product(self, s: Vector) -> Vector:
@@ -169,8 +169,8 @@ def trust_region_newton(
     at ‖∇f + ∇²f s‖ ≤ 0.1 ‖∇f‖ or at the edge; the radius Δ depends on how well the model predicts the function.
 
     `expand` returns the function at a point. The minimisation ends when ‖∇f‖ is at most `tol` times its value at the
-    start, or when rounding allows no decrease. Gradient, Hessian and norms are those of the inner product `inner`; a
-    function of coefficients in a kernel expansion has one of its own.
+    start, or when rounding allows no decrease. Gradient, Hessian and norms refer to the inner product `inner`, which
+    differs for coefficients of a kernel expansion.
 
     C.-J. Lin, J. J. Moré: Newton's method for large bound-constrained optimization problems. SIAM Journal on
     Optimization 9, 1999. C.-J. Lin, R. C. Weng, S. S. Keerthi: Trust region Newton method for large-scale logistic

@@ -137,7 +137,7 @@ def test_no_convergence_is_told_of_the_fit_and_not_of_the_tuning(noisy_data, kin
         patch.setattr(sorted_problems, "MAX_TRIED", 1)
         ranker.tune(noisy_data, noisy_data, [{"C": 10.0}, {"C": 20.0}])
         assert not recwarn.list
-        with pytest.warns(ConvergenceWarning, match=f"^{kind.__name__} reached no convergence to tol=1e-09 in 1 steps"):
+        with pytest.warns(ConvergenceWarning, match=f"^{kind.__name__} did not converge to tol=1e-09 in 1 steps"):
             ranker.fit(noisy_data)
     recwarn.clear()
     ranker.fit(noisy_data)
