@@ -22,16 +22,16 @@ from moerank.rankers.base import Grid
 from moerank.training.pair_moments import PairMoments
 
 NODES_AT_ONCE = 1_000_000
-"""Nodes after which the search looks at the clock, times the square of the number of features: about .05 seconds.
+"""Nodes after which the search looks at the clock, times the square of the number of features: about 0.05 seconds.
 
-That is less than a command waits after Ctrl-C before it ends without the result.
+After Ctrl-C a command waits longer than that for the result.
 """
 
 LOSS_TOLERANCE = 1e-6
 """Share by which a loss from the tree may differ from that of the system itself."""
 
 WORK = 24_000_000_000
-"""Nodes that are looked at by default, times the square of the number of features."""
+"""Default limit on the nodes that are searched, times the square of the number of features."""
 
 
 @dataclass(eq=False, repr=False)
@@ -39,9 +39,9 @@ class BestSubset(Selection, LinearRanker):
     """Find the subset of every size with the least loss of RankRLS, and prove it.
 
     The loss of a subset S is min_w (1 / p) Σ (1 − wᵀ(xᵢ − xⱼ))² + alpha ‖w‖² over the p preference pairs (i, j) of the
-    training data, with w = 0 off S. No other subset of its size that keeps the limits has a smaller loss, as far as
-    `bounds_` equals `losses_`. Otherwise the smallest possible loss lies between the two. This says nothing about a
-    metric of rankings, nor about other queries.
+    training data, with w = 0 off S. Where `bounds_` equals `losses_`, no other subset of that size within the
+    limits has a smaller loss. Elsewhere the smallest possible loss lies between the two. This says nothing about
+    ranking metrics or other queries.
 
     Parameters
     ----------
@@ -55,31 +55,31 @@ class BestSubset(Selection, LinearRanker):
     max_cost : float, optional
         Largest cost of all features of a subset; the data must have costs. A shared cost of a group counts once.
     include, exclude : sequence of int or str, default ()
-        Columns, from 0, or names of features that every subset has, or none. Features that are constant in every query
-        are in none unless they are included.
+        Columns, from 0, or names of the features that every subset must have, or must not have. Features that are
+        constant in every query are left out unless they are included.
     by_group : bool, default False
-        Groups of features are chosen as a whole. The best subset is then that of every number of groups and of features
-        without a group.
+        Whether groups of features are chosen as a whole. Each group, and each feature without a group, then counts as
+        one, and there is a best subset for every number of them.
     max_nodes : int, optional
         Nodes of the search tree after which the search ends without a proof for the larger sizes. By default they are
         2.4 · 10¹⁰ / n² for n features, which take up to half a minute.
     time_limit : float, optional
-        Seconds after which it ends. Ctrl-C ends it, too. The best subsets that are known then remain.
+        Seconds after which the search ends. Ctrl-C ends it, too. The best subsets so far remain.
     progress : callable, optional
-        Called as ``progress(stage, fraction, size, n_nodes)``, with the largest size that is searched at the moment.
+        Called as ``progress(stage, fraction, size, n_nodes)``, with the largest size in the present part of the search.
 
     Attributes
     ----------
     masks_ : ndarray of bool, shape (n_subsets, n_features)
         The best subset known of each size, by size. Sizes that the limits rule out are left out.
     losses_, bounds_ : ndarray, shape (n_subsets,)
-        Its loss, and a lower bound of the loss of every subset of this size.
+        The loss of each, and a lower bound of the loss of every subset of its size.
     path_coefs_ : ndarray, shape (n_subsets, n_features)
-        Its weights.
+        The weights of each.
     alpha_ : float
         The regularisation.
     n_nodes_ : int
-        Nodes that were looked at.
+        Nodes that were searched.
     coef_ : ndarray, shape (n_features,)
     support_ : ndarray of bool, shape (n_features,)
 
@@ -88,9 +88,9 @@ class BestSubset(Selection, LinearRanker):
     Exponential time in the worst case, O(n_features³) memory. The sizes 1, 2–3, 4–7 … are searched one after the other.
     A subset counts as proved if no other has a loss smaller by more than 10⁻⁹ of it.
 
-    Without the features R the loss of a node rises by wᵣᵀ D_R wᵣ at least, if A − D is positive semidefinite, with A
-    the matrix of the normal equations. This bound, which the paper does not have, is strong where `alpha` is large. D
-    is a multiple of I, of the diagonal of A, or of that of (A⁻¹)⁻¹, whichever has the largest Σ D w².
+    If A − D is positive semidefinite, with A the matrix of the normal equations, the loss of a node rises by at least
+    wᵣᵀ D_R wᵣ without the features R. This bound is not in the paper, and is strong if `alpha` is large. D is a
+    multiple of I, of the diagonal of A, or of the inverse of the diagonal of A⁻¹, whichever has the largest Σ D w².
 
     References
     ----------
@@ -124,7 +124,7 @@ class BestSubset(Selection, LinearRanker):
         return self.losses_ / self.bounds_ - 1.0
 
     def path(self, train: RankingData) -> SelectionPath:
-        """Return the ranker of the best subset of at most 1, 2, … features; nothing is asked of `train`."""
+        """Return the ranker of the best subset of at most 1, 2, … features; `train` is not used."""
         check_is_fitted(self, "coef_")
         return best_of_each_size(self.masks_, LinearPopulation(self.path_coefs_), -self.losses_)
 
@@ -183,8 +183,8 @@ class BestSubset(Selection, LinearRanker):
             raise ValueError(f"exclude leaves none of the features of {train.name} that vary")
         A = moments.gram + self.alpha_ * np.eye(train.n_features)
         lost = ValueError(
-            f"alpha={self.alpha_:g} vanishes beside the squares of the features of {train.name}, so that losses are "
-            "lost in rounding; take a larger alpha, or scale the features, for instance by query_level_norm"
+            f"alpha={self.alpha_:g} is too small next to the squares of the features of {train.name}: the losses "
+            "are lost in rounding; take a larger alpha, or scale the features, for instance by query_level_norm"
         )
         order, units = self._units(train, allowed)
         try:
@@ -254,9 +254,9 @@ class BestSubset(Selection, LinearRanker):
 
 
 def _planted(A: Matrix, b: Vector, units: Units, included: Mask) -> tuple[Tree, Units, Incumbents]:
-    """Return the tree with its root, all features, the units with a diagonal `share`, and what is known.
+    """Return the tree with all features at its root, the units with a diagonal `share`, and the best subsets so far.
 
-    Units with an included feature stay. The subsets of backward elimination are the first ones that are known. `share`
+    Units with an included feature are never removed. The first best subsets are those of backward elimination. `share`
     is a diagonal D that makes Σ D w² large, w the solution on all features, and A − D positive semidefinite.
     """
     inverse = np.linalg.inv(A)

@@ -37,7 +37,7 @@ class CEGB(Selection, LambdaMART):
         Weight of the costs, ≥ 0, in the unit of LightGBM's gain, which grows with the data. With 0 the trees are those
         of `LambdaMART`.
     split_penalty : float, default 0.0
-        Cost of a split for each document of its node, ≥ 0. It makes trees smaller, and so faster to score by.
+        Cost of a split for each document of its node, ≥ 0. It makes trees smaller, so that they score faster.
     n_trees : int, default 300
         Largest number of trees, at least 1.
     learning_rate, n_leaves, min_leaf, n_bins, k, patience
@@ -50,14 +50,14 @@ class CEGB(Selection, LambdaMART):
 
     Notes
     -----
-    The time is that of `LambdaMART`. Costs are those of the training data; without them every feature costs 1. LightGBM
-    knows no groups, so each feature of a group pays an equal part of the shared cost. The mean is over the features
-    that vary.
+    It takes as long as `LambdaMART`. The costs come from the training data; without them every feature costs 1.
+    LightGBM knows no groups, so each feature of a group pays an equal part of the shared cost. The mean is over the
+    features that vary.
 
     The grid is ours: `tradeoff` from 1000 down to 0.1, a factor of √10 apart, and 0, with each number of trees. The
-    path trains these ten, and the own `tradeoff`. Its member of at most k features is the one with the most features.
-    Of members with equally many it is the one with the smallest `tradeoff`. This says nothing about how near the
-    members are to the best subsets.
+    path trains these ten, and its own `tradeoff`. Its member of at most k features is the one with the most features.
+    Of members with equally many features it is the one with the smallest `tradeoff`. This says nothing about how near
+    the members are to the best subsets.
 
     References
     ----------
@@ -78,7 +78,7 @@ class CEGB(Selection, LambdaMART):
     n_trees: Count = 300
 
     def without_selection(self) -> LambdaMART:
-        """Return LambdaMART with the same arguments, which pays for nothing."""
+        """Return LambdaMART with the same arguments, without costs."""
         return LambdaMART(**{name: getattr(self, name) for name in LambdaMART._get_param_names()})
 
     def default_grid(self, train: RankingData) -> Grid:
@@ -88,10 +88,10 @@ class CEGB(Selection, LambdaMART):
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers with at most 1, 2, … features among those of a sweep of `tradeoff`.
 
-        `train` are the data that the solver was fitted on.
+        `train` is the data that the solver was fitted to.
         """
         check_is_fitted(self, "support_")
-        values = sorted({*TRADEOFFS, self.tradeoff})  # of equally many features the smaller tradeoff counts
+        values = sorted({*TRADEOFFS, self.tradeoff})  # with equally many features the smaller tradeoff counts
         members = [clone(self).set_params(tradeoff=value)._learn(train) for value in values]
         masks = np.array([member.support_ for member in members])
         rankers = FittedPopulation(tuple(members), np.ones(masks.shape, bool))

@@ -33,14 +33,14 @@ Order = Integers
 
 @dataclass(eq=False, repr=False)
 class Filter(Selection):
-    """Base of the selectors that order the features, whatever the ranker, and train it on the first ones.
+    """Base of the selectors that order the features, and then train any ranker on the first ones.
 
     A subclass implements `_order`; if it has parameters of its own to choose, `_own_grid`.
 
     Parameters
     ----------
     n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
+        Number of features to select; fewer if fewer vary.
     ranker : estimator, optional
         Trained on the selected features: a ranker of the package or any with ``fit(X, y)`` and ``predict(X)``, such
         as LightGBM's ``LGBMRanker``. Default: ``RankSVM()``.
@@ -84,19 +84,19 @@ class Filter(Selection):
         Parameters
         ----------
         train : RankingData
-            What the selector was fitted on.
+            The data that the selector was fitted to.
         """
         check_is_fitted(self, "support_")
         return SelectionPath(*self._train_first(train, np.arange(1, train.n_features + 1)))
 
     def without_selection(self) -> Any:
-        """Return the ranker that the filter ends in."""
+        """Return the ranker that the filter trains on the first features, not fitted yet."""
         return clone(self._chosen_ranker())
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of features with the grids of the filter and of its ranker.
 
-        A ranker that has a size of its own to choose, such as rounds of boosting, keeps the largest of its grid.
+        If the ranker has a size of its own to choose, such as rounds of boosting, it keeps the largest of its grid.
         """
         sizes = [{"n_features_to_select": size} for size in self._grid_sizes(train)]
         rankers = self._ranker_grid(train)
@@ -119,7 +119,7 @@ class Filter(Selection):
         raise TypeError(f"{type(self).__name__} does not implement _order")
 
     def _own_grid(self, train: RankingData) -> Grid:
-        """Return the grid of what the order depends on."""
+        """Return the grid of the parameters that the order depends on."""
         return [{}]
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
@@ -139,7 +139,7 @@ class Filter(Selection):
         self.order_ = self._once(train, validation, compute)
 
     def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
-        """Train a ranker on the first ``sizes[k]`` features for each k; return their features, too."""
+        """Train a ranker on the first ``sizes[k]`` features for each k; return the features and the rankers."""
         masks = self._first_features(sizes)
         return masks, train_on_subsets(self._chosen_ranker(), train, masks)
 
@@ -149,7 +149,7 @@ class Filter(Selection):
         return nested_masks(self.order_, n_features, sizes.clip(max=n_features))
 
     def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], Made]) -> Made:
-        """Return what depends on all parameters but size and ranker, remembered: a grid asks for it again and again."""
+        """Return the result of `make`, remembered for all parameters except size and ranker: a grid needs it often."""
         own = self.get_params(deep=False)
         del own["n_features_to_select"], own["ranker"]
         # A weak reference, so that the memory of the training data does not keep validation data of earlier fits.
@@ -171,9 +171,8 @@ class Filter(Selection):
 class SingleFeatures(Filter):
     """Select the features that rank the training queries best, each on its own.
 
-    The importance of a feature f is max(metric(f), metric(−f)), its values taken for scores, so small values may
-    be good as well as large ones. Features with nearly the same values are selected together: nothing is asked about
-    similarity.
+    The importance of a feature f is max(metric(f), metric(−f)), with its values as scores, so small values can be as
+    good as large ones. Similarity does not count: features with nearly the same values are selected together.
 
     Parameters
     ----------
@@ -194,7 +193,7 @@ class SingleFeatures(Filter):
 
     References
     ----------
-    X. Geng, T.-Y. Liu, T. Qin, H. Li: Feature selection for ranking. SIGIR 2007, the importance alone.
+    X. Geng, T.-Y. Liu, T. Qin, H. Li: Feature selection for ranking. SIGIR 2007; only the importance.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""FS-BFS: features joined into few new ones, by best-first search and coordinate ascent (Dang and Croft, 2010)."""
+"""FS-BFS: features combined into few new ones, by best-first search and coordinate ascent (Dang and Croft, 2010)."""
 
 from __future__ import annotations
 
@@ -97,17 +97,17 @@ class FSBFS(Filter):
     Parameters
     ----------
     n_features_to_select : int, default 10
-        New features to use, in the order in which they were found; fewer if there are not as many.
+        Number of new features to use, in the order in which they were found; fewer if there are fewer.
     ranker : estimator, optional
         Trained on the new features, such as ``RankBoost()`` or ``LambdaMART()``. Default: ``RankSVM()``.
     metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
     max_size : int, default 4
-        Most members of a subset, ≥ 1.
+        Largest number of members of a subset, ≥ 1.
     patience : int, default 5
         Subsets looked at in a row without an improvement before the search ends, ≥ 1.
     restarts : int, default 5
-        Of coordinate ascent, ≥ 1; it has no more than a subset has features. 1 takes a third of the time.
+        Restarts of coordinate ascent, ≥ 1, at most one for each feature of a subset. 1 takes a third of the time.
     tolerance : float, default 0.001
         Least improvement that counts, in both searches, ≥ 0.
 
@@ -128,12 +128,12 @@ class FSBFS(Filter):
 
     Notes
     -----
-    About n_features · max_size · patience / 2 evaluations of a subset for each new feature, each of some dozens of
-    line searches with the metric of 51 individuals; a value is computed once for all searches. With more than a few
-    hundred features this takes hours: lower `max_size`, `patience` and `restarts`, or begin with fewer. Where the
-    papers are silent: a search begins with the best single feature that is left, max_size and patience are defaults
-    of ours, the tolerance and the rule to count `patience` are those of R. Kohavi, G. H. John: Wrappers for feature
-    subset selection. Artificial Intelligence 97, 1997.
+    About n_features · max_size · patience / 2 evaluations of a subset for each new feature, each of some dozens of line
+    searches with the metric of 51 individuals; a value is computed once for all searches. With more than a few hundred
+    features this takes hours: lower `max_size`, `patience` and `restarts`, or begin with fewer. The papers leave some
+    points open: here a search begins with the best single feature that is left, the defaults of max_size and patience
+    are ours, and the tolerance and the rule to count `patience` are those of R. Kohavi, G. H. John: Wrappers for
+    feature subset selection. Artificial Intelligence 97, 1997.
 
     References
     ----------
@@ -154,12 +154,12 @@ class FSBFS(Filter):
     tolerance: NotNegative = 0.001
 
     def path(self, train: RankingData) -> SelectionPath:
-        """Return the rankers of as many new features as have at most 1, 2, … members together.
+        """Return the rankers of the first new features that have at most 1, 2, … members together.
 
         Parameters
         ----------
         train : RankingData
-            What the selector was fitted on.
+            The data that the selector was fitted to.
         """
         check_is_fitted(self, "combinations_")
         n_members = np.cumsum((self.combinations_ != 0).sum(axis=1))
@@ -208,7 +208,7 @@ class FSBFS(Filter):
 
 @dataclass(frozen=True, eq=False)
 class _OnCombinations:
-    """Rankers of new features, which score by the original ones."""
+    """Rankers of new features that score documents by the original ones."""
 
     population: Population
     combinations: Matrix
@@ -243,8 +243,8 @@ def best_first(
 ) -> Subset:
     """Return the best subset that best-first search comes across.
 
-    The most valuable subset not looked at yet is looked at next, and its neighbours with one feature more or less are
-    put on the list; of equal values the smaller subset and then the earlier features come first. The search ends
+    The most valuable subset not visited yet is visited next, and its neighbours with one feature more or less join the
+    list; of equal values the smaller subset and then the earlier features come first. The search ends
     with an empty list, or when `patience` subsets in a row did not raise the best value by more than `tolerance`.
     """
 

@@ -18,9 +18,9 @@ from moerank.rankers.structural_svm import RankSVMStruct
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
 FLOOR = 1e-12
-"""Smallest probability of a point: the logarithm of less would be noise."""
+"""Smallest probability of a point: the logarithm of a smaller one would be noise."""
 LEAST_QUARTILE_SHARE = 1e-100
-"""Quartiles closer than this share of the deviation coincide but for rounding."""
+"""Quartiles that are closer than this share of the deviation differ only by rounding."""
 
 
 @dataclass(eq=False, repr=False)
@@ -54,10 +54,10 @@ class FSED(Filter):
 
     Notes
     -----
-    O((n_documents + n_validation) · n_features) and a sort of each feature. Where the paper is silent: the bandwidth
-    is h = 0.9 min(σ, IQR / 1.34) M^(−1/5) over M documents, with σ alone where the quartiles coincide; densities are
-    scaled to sum 1 over the points, no less than 1e-12 each; the logarithm is natural; JS is 0 with a label that has
-    fewer than two documents or a single value. `fit` and `tune` need validation data.
+    O((n_documents + n_validation) · n_features) and a sort of each feature. Our choices where the paper is silent: the
+    bandwidth is h = 0.9 min(σ, IQR / 1.34) M^(−1/5) over M documents, with σ alone where the quartiles coincide;
+    densities are scaled to sum 1 over the points, no less than 1e-12 each; the logarithm is natural; JS is 0 with a
+    label that has fewer than two documents or a single value. `fit` and `tune` need validation data.
 
     References
     ----------
@@ -107,13 +107,13 @@ def expected_divergence(train: RankingData, points: Matrix) -> Matrix:
 
 
 def divergence(p: Matrix, q: Matrix) -> float:
-    """Return the Jensen–Shannon divergence of two distributions over the same points, none of which is impossible."""
+    """Return the Jensen–Shannon divergence of two distributions over the same points, all of positive probability."""
     middle = 0.5 * (p + q)
     return float(0.5 * np.sum(p * np.log(p / middle) + q * np.log(q / middle)))
 
 
 def _density(sample: Matrix, points: Matrix) -> Matrix | None:
-    """Return the density of a sample as a distribution over the points, None where it has no width."""
+    """Return the density of a sample as a distribution over the points; None if all its values are equal."""
     extent = np.ptp(sample)
     if extent == 0:
         return None

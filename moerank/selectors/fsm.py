@@ -33,7 +33,7 @@ class FSMRankSubgradient(LargestWeightsPath):
 
         w ← max(0, w − η₀ / √t · ∇F(w))   for t = 1 … max_iter
 
-    The steps do not descend each time; the best of all points counts.
+    A step may raise F; the best of all points counts.
 
     Parameters
     ----------
@@ -51,15 +51,15 @@ class FSMRankSubgradient(LargestWeightsPath):
     variables_ : ndarray, shape (2 * n_features,)
         The best point [u; v].
     n_iter_ : int
-        Steps that were taken: `max_iter`.
+        Number of steps, `max_iter`.
     objectives_ : ndarray, shape (max_iter + 1,)
         The objective at the start and after each step.
 
     Notes
     -----
-    O(p + n_documents · n_features + n_features²) per step for p pairs, O(1 / √max_iter) error where FSMRank's is
-    O(1 / max_iter²). The paper says neither how long its steps are nor how many; the entries of a grid are solved
-    together.
+    O(p + n_documents · n_features + n_features²) per step for p pairs. The error is O(1 / √max_iter), while
+    FSMRank's is O(1 / max_iter²). The paper gives neither the length nor the number of its steps. The entries of a grid
+    are solved together.
 
     References
     ----------
@@ -87,7 +87,7 @@ class FSMRankSubgradient(LargestWeightsPath):
     def default_grid(self, train: RankingData) -> Grid:
         """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³: 196 entries.
 
-        Whole powers of ten, where FSMRank's grid has halves as well: there is one more parameter to choose.
+        FSMRank's grid also has half powers of ten; here there is one more parameter to choose.
         """
         powers = [10.0**k for k in range(0, -7, -1)]
         entries = product(powers, powers, powers[:4])
@@ -104,11 +104,11 @@ class FSMRankSubgradient(LargestWeightsPath):
 
     @property
     def _remedy(self) -> str:
-        return "no step came below the objective of no features: lower eta0 or lambda2, or scale the features"
+        return "no step has a lower objective than no features: lower eta0 or lambda2, or scale the features"
 
 
 def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tuple[Matrix, Matrix]:
-    """Train rankers that differ in lambda1, lambda2 and eta0 alone.
+    """Train rankers that differ only in lambda1, lambda2 and eta0.
 
     Returns their variables (n_rankers, 2 n_features) and histories (max_iter + 1, n_rankers).
     """
@@ -149,8 +149,8 @@ class FSMSVM(Filter):
     n_features_to_select, ranker
         As in `moerank.selectors.filter.Filter`.
     lambda1, lambda2 : float, optional
-        Those of `FSMRank`, ≥ 0. None is chosen by `tune`: both first, as FSMRank itself would choose them on the
-        validation data, then the number of features and the ranker. Without `tune` None is FSMRank's default.
+        As in `FSMRank`, ≥ 0. `tune` first chooses those that are None, as FSMRank itself would on the validation data,
+        then the number of features and the ranker. Without `tune`, None means FSMRank's default.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class FSMSVM(Filter):
 
     Notes
     -----
-    The cost is that of one FSMRank and one ranker. Features without a weight follow those with one, by importance.
+    It trains one FSMRank and one ranker. Features without a weight follow those with one, by importance.
 
     References
     ----------

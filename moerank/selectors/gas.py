@@ -43,10 +43,10 @@ class GAS(Filter):
     c : float, default 0.01
         Weight of the similarity, ≥ 0; with 0 the features are ordered by importance.
     importance : {"loss", "measure"}, default "loss"
-        The share of the preference pairs that the feature alone orders as the labels do, a tie counting half (one
-        minus the pairwise ranking loss), or the metric of ranking by the feature alone.
+        "loss" is the share of the preference pairs that the feature alone orders as the labels do, where a tie counts
+        half (one minus the pairwise ranking loss). "measure" is the metric of ranking by the feature alone.
     metric : Metric or its name, default NDCG(10)
-        For the importance "measure".
+        The metric of the importance "measure".
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ class GAS(Filter):
     [0, 1], so that c means the same on all data: the measures of single features often differ by a few hundredths only.
 
     The grid of c is ours: the paper gives none, and 0.01 is a customary value. With importance "measure" c stays as
-    it is, since GAS-E was published with the choice of t alone.
+    it is, because GAS-E was published with a choice of t only.
 
     O(n_features² · Σ_q m log m) for the similarities, m the number of documents of a query, and O(n_features²) for
     the search; ties go to the earlier column. The first t features of a greedy search are its choice for t. They are
     the maximum for t = 1, for t = n_features and for c = 0, and otherwise at most c t (t − 1) below it: in step k one
-    of the k most important features is left, and similarity takes at most 2 c (k − 1) from it.
+    of the k most important features is still free, and similarity takes at most 2 c (k − 1) from it.
 
     References
     ----------
@@ -84,7 +84,7 @@ class GAS(Filter):
     metric: MetricOrNone = None
 
     def _own_grid(self, train: RankingData) -> Grid:
-        """Return c = 10⁻³ … 10⁰ by half powers; for GAS-E nothing, whose authors chose the number of features alone."""
+        """Return c = 10⁻³ … 10⁰ by half powers; nothing for GAS-E, whose authors chose only the number of features."""
         return [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
@@ -112,7 +112,7 @@ def greedy_order(importance: Matrix, similarity: Matrix, c: float) -> Order:
 
 
 def pair_order_values(data: RankingData) -> Matrix:
-    """Return the share of preference pairs that each feature orders right, read up or down, shape (2, n_features).
+    """Return the share of pairs that each feature orders right, larger or smaller values first, (2, n_features).
 
     A tie counts half. O(n_pairs · n_features) time, O(n_pairs) memory; remembered.
     """
@@ -142,7 +142,7 @@ def mean_absolute(X: Matrix, offsets: Integers, correlation: Callable[[Matrix], 
 def concordance(X: Matrix) -> Matrix:
     """Return the share of the document pairs that two features order alike, shape (n_features, n_features).
 
-    A pair tied in both is ordered alike; one tied in one of them counts half. O(n_features² · m²), m documents.
+    A pair tied in both is ordered alike; one tied in one of them counts half. O(n_features² · m²) for m documents.
     """
     n_pairs = len(X) * (len(X) - 1) / 2
     alike = np.full((X.shape[1], X.shape[1]), n_pairs)
@@ -159,7 +159,7 @@ def kendall(X: Matrix) -> Matrix:
     return 2.0 * concordance(X) - 1.0
 
 
-# Correlations of short queries are often equal, and rounding, by the order of the documents, must not part them.
+# Correlations of short queries are often equal; rounding, which depends on the order of documents, must not part them.
 CORRELATION_DIGITS = 12
 
 
@@ -183,8 +183,8 @@ class RelevanceFilter(Filter):
 def absolute_correlations(data: RankingData, similarity: Similarity, over: Over = "queries") -> Matrix:
     """Return |ρ| or |τ| of all pairs of features, (n_features, n_features), remembered.
 
-    The mean over the queries, or of all documents as one list. Rounded to 12 digits. O(n_features² · Σ_q m log m), m
-    the number of documents of a query.
+    The mean over the queries, or the value for all documents as one list. Rounded to 12 digits. O(n_features² · Σ_q m
+    log m), m the number of documents of a query.
     """
     offsets = data.offsets if over == "queries" else np.array([0, data.n_documents])
     correlation = spearman if similarity == "spearman" else kendall
@@ -210,8 +210,8 @@ class NGAS(RelevanceFilter):
     over : {"queries", "documents"}, default "queries"
         The mean over the queries, or one value for all documents, which the authors' program takes.
     metric : Metric or its name, default NDCG(10)
-        Of the relevance: the metric on the training queries of ranking by the feature alone, in the direction in which
-        it ranks better.
+        The relevance of a feature is this metric on the training queries, ranked by the feature alone in the direction
+        in which it ranks better.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class NGAS(RelevanceFilter):
     -----
     O(n_features² · Σ_q m log m) for the similarities, m the number of documents of a query, and
     O(n_features² log n_features) for the search. Ties of similarity go to the earlier column, ties of relevance to v.
-    The paper ranks by LambdaMART on the chosen features; that is an argument here.
+    The paper ranks by LambdaMART on the chosen features; here `ranker` is an argument.
 
     References
     ----------
@@ -242,7 +242,7 @@ class NGAS(RelevanceFilter):
 def unlike_order(relevance: Matrix, similarity: Matrix, n_neighbours: Callable[[int], int]) -> Order:
     """Return all features in the order of the search; shapes (n_features,) and (n_features, n_features).
 
-    `n_neighbours` says how many of so many other features are compared with v: those most similar to it.
+    `n_neighbours` maps the number of other features to the number of those that are compared with v, the most similar.
     """
     order = [int(np.argmax(relevance))]
     left = [f for f in range(len(relevance)) if f != order[0]]
@@ -269,8 +269,8 @@ class XGAS(RelevanceFilter):
     n_features_to_select, ranker, similarity, over, metric
         As in `NGAS`.
     p : float, default 0.05
-        The share of the other remaining features that v is compared with, in (0, 1]: rounded, and one at the least,
-        with which XGAS is NGAS. With 1 the features are ordered by relevance.
+        The share of the other remaining features that v is compared with, in (0, 1], rounded to at least one feature.
+        With one feature XGAS is NGAS; with p = 1 the features are ordered by relevance.
 
     Attributes
     ----------
@@ -279,8 +279,8 @@ class XGAS(RelevanceFilter):
 
     Notes
     -----
-    Time and ties as in `NGAS`. The grid of p is ours: 0.05, 0.1, 0.25 and 0.5, of which those stay that compare
-    another number of features in the first step.
+    Time and ties as in `NGAS`. The grid of p is ours: 0.05, 0.1, 0.25 and 0.5, without those that compare the
+    same number of features in the first step.
 
     References
     ----------
@@ -330,7 +330,7 @@ class HCAS(RelevanceFilter):
 
     Notes
     -----
-    The choices for 1, 2, … features are nested, and so are an order: undoing a step parts a cluster in two, one with
+    The choices for 1, 2, … features are nested, so they form an order: undoing a step splits a cluster in two, one with
     the feature that was chosen for both, the other with the feature that comes next. Ties of relevance go to the
     earlier column, those of distances as scipy breaks them.
 

@@ -21,13 +21,13 @@ class GreedyRankRLS(Selection, LinearRanker):
     """Select features one by one, each time the one with the least leave-query-out error of RankRLS.
 
     The criterion of a feature set S is Σ_Q ‖ỹ_Q − X̃_Q w₋Q‖², with ~ centring in every query and w₋Q the minimum of
-    ‖ỹ − X̃_S w‖² + alpha ‖w‖² over all queries but Q. It is half the squared error over all document pairs of the
+    ‖ỹ − X̃_S w‖² + alpha ‖w‖² over all queries except Q. It is half the squared error over all document pairs of the
     query, divided by the query's length.
 
     Parameters
     ----------
     n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
+        Number of features to select; fewer if fewer vary.
     alpha : float, default 1.0
         Regularisation, > 0.
 
@@ -68,9 +68,9 @@ class GreedyRankRLS(Selection, LinearRanker):
     _size = "n_features_to_select"
 
     def path(self, train: RankingData) -> SelectionPath:
-        """Return the rankers with 1, 2, … features; the selection goes on from where `n_features_to_select` ended it.
+        """Return the rankers with 1, 2, … features; the selection goes on beyond `n_features_to_select`.
 
-        `train` is what the solver was fitted on.
+        `train` is the data that the solver was fitted to.
         """
         check_is_fitted(self, "coef_")
         order, _, coefs = self._select(train, train.n_features)
@@ -78,11 +78,11 @@ class GreedyRankRLS(Selection, LinearRanker):
         return SelectionPath(nested_masks(order, train.n_features), LinearPopulation(coefs[last]))
 
     def without_selection(self) -> RankRLS:
-        """Return RankRLS with the loss that the selection looks at."""
+        """Return RankRLS with the loss of the selection."""
         return RankRLS(self.alpha, loss="query")
 
     def default_grid(self, train: RankingData) -> Grid:
-        """Return alpha = 2⁸, 2⁶, 2² and 2⁻⁷, as the paper's curves, with every number of features."""
+        """Return alpha = 2⁸, 2⁶, 2² and 2⁻⁷, as in the paper's curves, with every number of features."""
         sizes = range(1, train.n_features + 1)
         return [{"n_features_to_select": size, "alpha": 2.0**power} for size in sizes for power in (8, 6, 2, -7)]
 
@@ -108,8 +108,8 @@ class GreedyRankRLS(Selection, LinearRanker):
             errors = np.array([np.inf])
         if not np.isfinite(errors).all():
             raise ValueError(
-                f"alpha={self.alpha:g} vanishes beside the squares of the features, up to {np.abs(train.X).max():g} in "
-                f"{train.name}, so that the errors without a query are lost in rounding; take a larger alpha, or scale "
+                f"alpha={self.alpha:g} is too small next to the squares of features up to {np.abs(train.X).max():g} in "
+                f"{train.name}: the errors without a query are lost in rounding; take a larger alpha, or scale "
                 "the features, for instance by query_level_norm"
             )
         return np.flatnonzero(self.varying_)[order], errors, self._everywhere(coefs)

@@ -35,14 +35,14 @@ class FenchelRank(LargestWeightsPath):
         F(w) = (1 / p) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))²   subject to ‖w‖₁ ≤ r
 
     from w = 0. A step goes from w towards the vertex v of the ball where the gradient falls most, ± r in one
-    coordinate, by the exact minimiser on the segment. So at most one feature joins a step.
+    coordinate, by the exact minimiser on the segment. So at most one feature joins in a step.
 
     Parameters
     ----------
     r : float, default 1.0
-        Radius of the ball, > 0. The larger, the more features.
+        Radius of the ball, > 0. A larger radius keeps more features.
     tol : float, default 1e-3
-        Ends when the duality gap ∇F(w)ᵀ(w − v) ≤ tol, ≥ 0. The gap bounds F(w) − min F; F(0) is 1.
+        Training ends when the duality gap ∇F(w)ᵀ(w − v) is at most this, ≥ 0. The gap bounds F(w) − min F; F(0) is 1.
     max_iter : int, default 1000
         Largest number of steps.
 
@@ -131,8 +131,8 @@ class NonconvexRanker(LargestWeightsPath):
 
         Σ h(|wₖ|) + (C / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))²
 
-    by majorisation: h is concave, so h(|wₖ|) ≤ h(|vₖ|) + h′(|vₖ|) (|wₖ| − |vₖ|). A solution v is followed by that of
-    the ℓ₁ problem with costs h′(|vₖ|), which is convex; the first has cost lam for every feature. The penalties are
+    by majorisation: h is concave, so h(|wₖ|) ≤ h(|vₖ|) + h′(|vₖ|) (|wₖ| − |vₖ|). Each solution v gives the
+    costs h′(|vₖ|) of the next ℓ₁ problem, which is convex; in the first every feature costs lam. The penalties are
 
     * ``"lp"``: h(u) = lam ((u + eps)ᵖ − epsᵖ), a pseudo-norm, smoothed at 0
     * ``"log"``: h(u) = lam log(1 + u / eps)
@@ -142,19 +142,19 @@ class NonconvexRanker(LargestWeightsPath):
     ----------
     penalty : {"lp", "log", "mcp"}, default "lp"
     lam : float, default 1e-2
-        Weight of the penalty, ≥ 0. The larger, the fewer features.
+        Weight of the penalty, ≥ 0. A larger one keeps fewer features.
     C : float, default 1.0
         Weight of the loss, > 0.
     p : float, default 0.5
         Exponent of "lp", in (0, 1].
     gamma : float, default 2.0
-        How far "mcp" bends, > 0.
+        "mcp" is constant for weights above gamma · lam, > 0.
     eps : float, default 1e-2
-        Where "lp" and "log" stop being steep, > 0.
+        Size of a weight up to which "lp" and "log" are steep, > 0.
     max_iter : int, default 20
         Largest number of weighted ℓ₁ problems.
     tol : float, default 1e-4
-        Ends when no weight changes by more than this from one of them to the next.
+        Training ends when no weight changes by more than this from one problem to the next.
 
     Attributes
     ----------
@@ -168,9 +168,9 @@ class NonconvexRanker(LargestWeightsPath):
 
     Notes
     -----
-    Each ℓ₁ problem starts from the solution before and takes accelerated forward–backward steps, those of FSMRank
-    without its similarity term, O(n_pairs + n_documents · n_features) each, at most 2,000 of them. Up to eight entries
-    of a grid are solved together.
+    Each ℓ₁ problem starts from the solution of the one before and takes accelerated forward–backward steps, those of
+    FSMRank without its similarity term, O(n_pairs + n_documents · n_features) each, at most 2,000 of them. Up to eight
+    entries of a grid are solved together.
 
     References
     ----------
@@ -236,14 +236,14 @@ class NonconvexRanker(LargestWeightsPath):
 
     @property
     def _remedy(self) -> str:
-        return "a smaller lam or a larger C keeps more features, and scales of features that are comparable help"
+        return "a smaller lam or a larger C keeps more features, and comparable scales of the features help"
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         return linear_scores(validation.X, _solve(train, candidates)[0])
 
 
 def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[list[float]], Vector]:
-    """Train rankers that may differ in all their parameters, each until its own end.
+    """Train rankers that may differ in all their parameters; each ends by its own rules.
 
     Returns their weights, the objectives after each ℓ₁ problem, and the largest change of a weight in the last one.
     """

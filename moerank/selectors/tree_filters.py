@@ -37,7 +37,7 @@ class LambdaMARTFilter(Filter):
     _size = None
 
     def without_selection(self) -> Any:
-        """Return the ranker that the filter ends in; its number of trees is to be chosen anew for all features."""
+        """Return the ranker that the filter trains, unfitted; choose its number of trees anew for all features."""
         return self._trees() if self.ranker is None else clone(self.ranker)
 
     def _grid_sizes(self, train: RankingData) -> list[int]:
@@ -45,7 +45,7 @@ class LambdaMARTFilter(Filter):
         return sizes_by_dropping(n_that_vary(train), DROPPED_SHARE)
 
     def _own_grid(self, train: RankingData) -> Grid:
-        """Return trees of 3 leaves with 0.25 % of the documents at least, and the trees as they are."""
+        """Return trees of 3 leaves with at least 0.25 % of the documents each, and the trees of the parameters."""
         return [
             {"n_leaves": FEW_LEAVES, "min_leaf": leaf_sizes(train.n_documents)[0]},
             {"n_leaves": self.n_leaves, "min_leaf": self.min_leaf},
@@ -77,12 +77,12 @@ class LambdaMARTFilter(Filter):
 
 
 def n_that_vary(train: RankingData) -> int:
-    """Return the number of features that are not constant in all documents, 1 at the least."""
+    """Return the number of features that are not constant in all documents, but at least 1."""
     return max(1, int(np.count_nonzero(np.ptp(train.X, axis=0) > 0)))
 
 
 def sizes_by_dropping(n_features: int, drop: float) -> list[int]:
-    """Return the sizes, smallest first, that are left where `drop` of the features, one at least, go at a time."""
+    """Return the subset sizes, ascending, of an elimination that drops this share each time, at least one feature."""
     sizes = [n_features]
     while sizes[-1] > 1:
         sizes.append(sizes[-1] - max(1, int(drop * sizes[-1])))
@@ -97,12 +97,12 @@ class LambdaMARTGain(LambdaMARTFilter):
     Parameters
     ----------
     n_features_to_select : int, default 10
-        Features to select; fewer if there are not as many that vary.
+        Number of features to select; fewer if fewer vary.
     ranker : estimator, optional
         Trained on the selected features. Default: a LambdaMART with the arguments below.
     n_trees : int, default 300
-        Largest number of trees of each LambdaMART, at least 1. With validation data in `fit` each has the number that
-        these choose, see `LambdaMART.stopped`; without them it has all.
+        Largest number of trees of each LambdaMART, at least 1. With validation data in `fit`, they choose
+        the number, see `LambdaMART.stopped`; without them each LambdaMART has all trees.
     learning_rate : float, default 0.1
         Share of a tree that is added to the score, > 0.
     n_leaves : int, default 10
@@ -115,7 +115,7 @@ class LambdaMARTGain(LambdaMARTFilter):
     order_, support_, population_, coef_, forest_
         As in `moerank.selectors.filter.Filter`.
     n_trees_ : int
-        Number of trees of the LambdaMART that is served, and of those of the path; only without another `ranker`.
+        Number of trees of the final LambdaMART, and of those of the path; only if `ranker` is None.
 
     Notes
     -----
@@ -123,8 +123,8 @@ class LambdaMARTGain(LambdaMARTFilter):
     splits by, go to the earlier column. Features of many values are overrated, since they offer more splits; of two
     features with the same values one takes all the gain.
 
-    The grid is ours: sizes a fifth apart, and with each of them the trees as they are and trees of 3 leaves, with
-    0.25 % of the documents at least. The rankers of the path have as many trees as the one that is served.
+    The grid is ours: sizes a fifth apart, and with each of them the trees of the parameters and trees of 3 leaves with
+    at least 0.25 % of the documents each. The rankers of the path have as many trees as the final one.
 
     References
     ----------
@@ -153,26 +153,26 @@ class LambdaMARTRFE(LambdaMARTFilter):
     Parameters
     ----------
     n_features_to_select : int, default 10
-        The largest number of features to select: the elimination passes some sizes only, and the largest of them up to
-        this number counts.
+        Largest number of features to select: the elimination visits only some sizes, and the largest of them up to this
+        number counts.
     drop : float, default 0.2
-        Share of the remaining features that each round drops, in (0, 1): rounded down, and one at the least.
+        Share of the remaining features that each round drops, in (0, 1), rounded down to at least one feature.
     ranker, n_trees, learning_rate, n_leaves, min_leaf
         As in `LambdaMARTGain`.
 
     Attributes
     ----------
     order_ : ndarray of int, shape (n_varying,)
-        The features, those that were left longest first; those dropped together by their last gain.
+        The features, last dropped first; features that were dropped together are ordered by their last gain.
     support_, population_, coef_, forest_, n_trees_
         As in `LambdaMARTGain`.
 
     Notes
     -----
     About ln(n_features) / drop trainings of LambdaMART, twice as many with validation data. Of equal gains the later
-    column is dropped first. The path has a ranker for each size that the elimination passes, and repeats it up to the
-    next one. The grid is ours: these sizes, with each of them the trees as they are and trees of 3 leaves, with 0.25 %
-    of the documents at least. The rankers of the path have as many trees as the one that is served.
+    column is dropped first. The path has a ranker for each size that the elimination visits, and repeats it up to the
+    next one. The grid is ours: these sizes, with each of them the trees of the parameters and trees of 3 leaves with
+    at least 0.25 % of the documents each. The rankers of the path have as many trees as the final one.
 
     References
     ----------
@@ -211,15 +211,15 @@ class LambdaMARTRFE(LambdaMARTFilter):
 
 
 ENTRIES = 1 << 22
-"""Shapley values of so many documents times features are held at once."""
+"""Largest number of Shapley values, documents times features, that are held at once."""
 
 
 class LambdaMARTSHAP(LambdaMARTFilter):
     """Order the features by their mean |Shapley value| in a LambdaMART on all features, and train it on the first.
 
-    The score of a document is parted among the features by the game in which a set of them plays for the expected
-    score given their values. In a tree this expectation follows the splits by features of the set, and takes both ways
-    of the others, weighed by the training documents that went there.
+    Shapley values divide the score of a document among the features, where a set of features is worth the expected
+    score given their values. In a tree this expectation follows the splits by features of the set, and averages both
+    branches of other splits, weighted by the training documents that went there.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
     Notes
     -----
     The means are over all training documents, O(n_documents · n_trees · n_leaves · depth²) in blocks of bounded
-    memory, beside the trainings, two or with validation data four. Equal means go to the earlier column.
+    memory. LambdaMART is trained twice, or four times with validation data. Equal means go to the earlier column.
     The grid and the path are those of `LambdaMARTGain`.
 
     References

@@ -133,7 +133,7 @@ REFUSALS = {
     "values of 1e155": _TOO_LARGE,
     "values of 1e300": _TOO_LARGE,
     "labels up to 63": _TOO_MANY_GRADES,
-    "one query of large numbers": "alpha=1 vanishes beside the squares of the features.* larger alpha, or scale",
+    "one query of large numbers": "alpha=1 is too small next to the squares of features.* larger alpha, or scale",
     "denormal numbers": _TOO_SMALL,
     "duplicate documents with different labels": "no feature.*ensemble=False",
 }
