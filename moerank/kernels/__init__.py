@@ -1,1 +1,1 @@
-"""Numba kernels on plain arrays: the loops that everything else waits for."""
+"""Numba kernels on plain arrays: the loops that take most of the time."""

@@ -16,13 +16,13 @@ PRODUCT_LANES = lanes(np.float64)
 """Features of a vector, which are multiplied, or centred, side by side."""
 
 PRODUCT_ROWS = 64
-"""Documents that stay in the second level of the cache."""
+"""Documents of a block that stays in the second level of the cache."""
 
 ENTRIES_ABREAST, QUERY_BLOCK = 256, 512
-"""A block of as many entries of as many queries stays in the second level of the cache."""
+"""Entries and queries of a block that stays in the second level of the cache."""
 
 LEAST_PIVOT = 1e-15
-"""Share of a diagonal entry that replaces a pivot lost in rounding, as with two equal features of large scale."""
+"""Share of a diagonal entry that replaces a pivot lost in rounding, such as that of two equal features."""
 
 
 def product(A: Matrix, x: Matrix) -> Matrix:

@@ -1,4 +1,4 @@
-"""Compiler of the kernels, whose machine code numba's cache keeps on disk, when they are called or before.
+"""Compiler of the kernels, at their first call or before; numba's cache keeps the machine code on disk.
 
 Four behaviours of that cache do not suit code that several processes share. So here
 
@@ -6,8 +6,8 @@ Four behaviours of that cache do not suit code that several processes share. So 
   1: code of two processes could have one name for different functions, of which the linker would take the first;
 * a folder has a digest of all kernels' sources in its name. numba looks only at the file of a function to see whether
   its code is stale, but the code contains the functions that it calls, too;
-* only folders in which nobody else can write are believed, as the files are pickles. numba wants folders that it can
-  write in itself, but those that root has filled serve everybody;
+* only folders in which nobody else can write are trusted, because the files are pickles. numba uses only folders that
+  it can write to itself, but here everybody can use folders that root has filled;
 * one process writes at a time. numba names a file by the next free number of an index, which two may read at once.
 
 ``signatures.json`` records which kernels runs call, and how: "front" up to the verdict, "baselines" after it, "others"
@@ -80,7 +80,7 @@ def kernel(function: F) -> F:
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]
-    """A compiled function that Ctrl-C ends with KeyboardInterrupt, of which numba makes a SystemError."""
+    """A compiled function that Ctrl-C ends with KeyboardInterrupt, which numba turns into a SystemError."""
 
     def __call__(self, *arguments: object) -> Any:
         """Call the compiled function."""
@@ -96,7 +96,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
 
 
 class KernelCache(NullCache):  # type: ignore[misc]
-    """numba's caches of a kernel in several folders: any gives code, the first that can be written to keeps it."""
+    """numba's caches of a kernel in several folders: code is loaded from any, and saved in the first writable one."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         self.under_way: list[Callable[[], object]] = []  # wait for other processes that compile it
@@ -124,7 +124,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
 
 
 class _Folder:
-    """Tells numba where to keep code, and by which stamp it is stale."""
+    """Tells numba where to keep code, and the stamp by which code is stale."""
 
     def __init__(self, path: Path) -> None:
         self.get_cache_path = path.__str__
@@ -133,7 +133,7 @@ class _Folder:
         self.ensure_cache_path = bool  # numba would ask whether it can write
 
     def from_function(self, *function: object) -> _Folder:
-        """Return the same for every function."""
+        """Return this folder for every function."""
         return self
 
 
@@ -188,7 +188,7 @@ def compiled_ahead(
     """Compile the kernels of `groups` that are not on disk; inside the context those of `later` are compiled, too.
 
     Both are some of `GROUPS`. `progress` returns a context manager, which is entered only if there is work on `groups`;
-    what it gives is called with the share that is done. The slowest kernel begins first. A kernel that is called while
+    its value is called with the finished share. The slowest kernel begins first. A kernel that is called while
     another process compiles it waits for that process.
     """
     first, second = missing(groups), missing(later)

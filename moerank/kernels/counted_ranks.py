@@ -7,7 +7,7 @@ to the last bit, whatever else is in the batch.
 
 Most documents need not be counted. Deal the documents of a query into `depth` groups: `depth` documents, the best of
 each group, reach the smallest of the groups' best scores. Documents below this floor for all individuals of the block
-are left out. `ndcg` says in plain numpy what `normalised_gain` computes.
+are left out. `ndcg` defines in plain numpy what `normalised_gain` computes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LANES = 16
 """Individuals per block. Loops over them have this constant length, which the compiler turns into vectors."""
 
 Room: TypeAlias = tuple[Matrix, Vector, Matrix]
-"""Room for a query: scores and gains of the documents that may count, and the gains by rank."""
+"""Buffers for a query: scores and gains of the documents that may count, and the gains by rank."""
 
 
 def ndcg(y: Integers, offsets: Integers, scores: Matrix, k: int) -> Matrix:
@@ -141,16 +141,16 @@ def mean_over_queries(values: Matrix) -> Matrix:
 
 @kernel
 def _room(offsets: Integers, query: Integers) -> Room:
-    """Return room for the longest query."""
+    """Return buffers for the longest query."""
     longest = longest_query(offsets, query)
     return np.empty((longest, LANES)), np.empty(longest), np.empty((longest, LANES))
 
 
 @kernel
 def _at_least_one_block(scores: Vector) -> Matrix:
-    """Fill up a narrow table with copies of its last individual, which need no further documents.
+    """Pad a narrow table with copies of its last individual, which add no candidates.
 
-    A wide table needs no filling: its last block reaches back to individuals that the block before it has, too.
+    A wide table needs no padding: its last block overlaps the block before it.
     """
     n_documents, n_individuals = scores.shape
     if n_individuals >= LANES:
@@ -205,10 +205,10 @@ def _copy_candidates(table: Matrix, column: int, begin: int, end: int, gain: Vec
     return n_candidates
 
 
-# Not cached: its signature names the function `stands` by an address, which no other process has. Callers are.
+# Not cached: its signature has the address of the function `stands`, which differs between processes. Callers are.
 @njit(nogil=True)
 def _count(rows: Vector, stands: Any, score: Vector, count: Integers) -> None:
-    """Count in each lane the rows for which ``stands(row, score)``, by fours to keep the counts in registers."""
+    """Count in each lane the rows with ``stands(row, score)``, four at a time to keep the counts in registers."""
     n_full = len(rows) // 4 * 4
     for j in range(0, n_full, 4):
         for lane in range(LANES):

@@ -10,18 +10,18 @@ from moerank.arrays import Integers, Vector
 from moerank.kernels.compiled import kernel
 
 TERMS = 22
-"""Of the expansion about the middle of a cell one bandwidth wide: the rest is below 1e-15 of a sample's peak."""
+"""Terms of the expansion around the middle of a cell one bandwidth wide: the rest is below 1e-15 of a sample's peak."""
 
 BANDWIDTHS_REACHED = 10.0
-"""Bandwidths beyond which a cell is not looked at: exp(−9.5² / 2) is below 1e-19."""
+"""Bandwidths beyond which a cell is ignored: exp(−9.5² / 2) is below 1e-19."""
 
 
 class LabelledPairs:
     """All preference pairs of labelled queries: (i, j) of one query with yᵢ > yⱼ.
 
-    The relevance labels y (n_documents,) may have any number of values; `offsets` (n_queries + 1,) are the begins of
-    the queries. `n_better` and `n_worse` (n_documents,) count the better and worse documents in each document's query.
-    O(m log m) for m documents.
+    The relevance labels y (n_documents,) may have any number of values; `offsets` (n_queries + 1,) say where the
+    queries begin. `n_better` and `n_worse` (n_documents,) count the better and worse documents in each document's
+    query. O(m log m) for m documents.
 
     >>> pairs = LabelledPairs(np.array([2, 0, 1, 1]), np.array([0, 4]))
     >>> pairs.n_pairs, pairs.n_worse.tolist()
@@ -72,7 +72,7 @@ class MarginPairs:
         return -2.0 * self._slack
 
     def product(self, s: Vector) -> Vector:
-        """Return the Hessian of `loss` in z, where these stay the pairs within the margin, times s (n_documents,).
+        """Return the Hessian of `loss` in z, with the same pairs within the margin, times s (n_documents,).
 
         It is twice the graph Laplacian of the pairs: (Hs)ᵢ = 2 Σ (sᵢ − sⱼ) over the pairs of document i.
         """
@@ -123,7 +123,7 @@ def _sort_by_score(z: Vector, offsets: Integers) -> tuple[Integers, Integers, Ve
         order[begin:end] = begin + np.argsort(z[begin:end])
         middle = z[order[(begin + end) // 2]]
         low = high = begin
-        # Both ends ask the same difference, so that a pair counts for both of its documents or for neither.
+        # Both ends test the same difference, so that a pair counts for both of its documents or for neither.
         for p in range(begin, end):
             score = z[order[p]]
             while score - z[order[low]] >= 1.0:

@@ -19,10 +19,10 @@ from moerank.kernels.lanes import lanes, load, spread, store
 GROUP_SIZE = lanes(np.float64)
 
 ByFeature: TypeAlias = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
-"""C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and what `_changes` wrote, each (n_blocks, lanes)."""
+"""C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and the result of `_changes`, each (n_blocks, lanes)."""
 
 ByDocument: TypeAlias = tuple[Vector, Vector, Vector, Vector]
-"""a, p, and C and U of the feature selected last, as they were before."""
+"""a, p, and C and U of the feature selected last, before its selection."""
 
 ByQuery: TypeAlias = tuple[Integers, Vector, Vector]
 """Where the queries begin, and two numbers for each that follow from the feature selected last."""
@@ -35,11 +35,11 @@ def greedy_rank_rls(
     ridge: float,
     n_steps: int,
 ) -> tuple[Integers, Vector, Matrix]:
-    """Select `n_steps` features, each the one with the least leave-query-out error beside those before it.
+    """Select `n_steps` features, each the one with the least leave-query-out error together with those before.
 
     With S the selected features and G = (X_Sᵀ X_S + ridge · I)⁻¹ over documents, the recursion holds a = G y, C = G Xᵀ,
     and for each query Q the leave-query-out residuals p_Q = (G_QQ)⁻¹ a_Q and U_Q = (G_QQ)⁻¹ C_Q. A new feature
-    changes G by a matrix of rank one, so that neither its error nor the update needs a system to be solved.
+    changes G by a matrix of rank one, so neither its error nor the update solves a linear system.
 
     O(n_steps · n_documents · n_features) time, O(n_documents · n_features) memory. Ties go to the first feature.
 
@@ -68,7 +68,7 @@ def greedy_rank_rls(
 
 @kernel
 def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery) -> None:
-    """Bring all but C and U up to the selection of the feature `best`."""
+    """Update everything except C and U after the selection of the feature `best`."""
     C, U, power, target, change = by_feature
     a, p, column, scaled = by_document
     offsets, through, g = by_query
@@ -100,7 +100,7 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
 
 @kernel
 def _weights(X: Matrix, a: Vector, left: Mask, w: Vector) -> None:
-    """Write the weights of the features that are not left."""
+    """Write the weights of the selected features."""
     for j in range(len(w)):
         if not left[j]:
             w[j] = dot(X[j], a)
@@ -110,7 +110,7 @@ def _weights(X: Matrix, a: Vector, left: Mask, w: Vector) -> None:
 def _begin(X: Matrix, y: Vector, ridge: float) -> ByFeature:
     """Return C = X / ridge, U = X, xᵀC and Cᵀy, and no changes.
 
-    The last block is filled up with features that are 0.
+    The last block is padded with features that are 0.
     """
     n_features, n_documents = X.shape
     n_blocks = (n_features + GROUP_SIZE - 1) // GROUP_SIZE
@@ -147,9 +147,9 @@ def _changes(C: Matrix, x: Vector, c: float, change: Matrix) -> None:
 
 @kernel
 def _update_and_try(by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery) -> Matrix:
-    """Bring C and U up to the selection so far, and return the error (n_blocks, lanes) that each feature would leave.
+    """Update C and U after the last selection, and return the error (n_blocks, lanes) with each further feature.
 
-    What describes the feature selected last is 0 in the first step. All but C and U is up to date.
+    In the first step the arrays of the feature selected last are 0. Everything except C and U is already updated.
     """
     C, U, power, target, change = by_feature
     a, p, column, scaled = by_document

@@ -1,4 +1,4 @@
-"""Vector types for numba, whose values hold one number of each of several individuals.
+"""Vector types for numba, whose values hold one number for each of several individuals.
 
 A kernel that treats a population gives each individual a *lane*: 16 individuals in single precision, 8 in double.
 The compiler finds such vectors by itself in simple loops only; without them a pair pass is four times slower. On
@@ -218,7 +218,7 @@ def least(typing_context: BaseContext, values: LaneType) -> Intrinsic:
 
 @intrinsic
 def prefetch(typing_context: BaseContext, numbers: types.Array, position: types.Integer) -> Intrinsic:
-    """Ask for the numbers of an array (n,) around `position` to be brought to the cache; any position is allowed."""
+    """Bring the numbers of an array (n,) around `position` into the cache; any position is allowed."""
 
     def build(builder: ir.IRBuilder, numbers: ir.Value, position: ir.Value) -> None:
         address = builder.bitcast(builder.gep(numbers, [position]), ir.IntType(8).as_pointer())
@@ -230,7 +230,7 @@ def prefetch(typing_context: BaseContext, numbers: types.Array, position: types.
 
 @intrinsic
 def sum_four(typing_context: BaseContext, a: LaneType, b: LaneType, c: LaneType, d: LaneType) -> Intrinsic:
-    """Return the sums of the numbers of four vectors, each in the lanes of its number modulo four.
+    """Return the sums of four vectors; lane l has the sum of vector l modulo four.
 
     Neighbours are added first, then the neighbours among these sums, and so on.
     """

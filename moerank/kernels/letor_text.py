@@ -1,4 +1,4 @@
-"""Strict reader of LETOR lines, which stops at the first line that is no document.
+"""Strict reader of LETOR lines, which stops at the first line that is not a document.
 
 It reads one form, ``label qid:Q 1:v … n:v # comment``, without the query id if another file has the queries.
 `moerank.data.read.letor` describes the error in any other line. A decimal of at most 2^53 divided by a power of ten
@@ -17,7 +17,7 @@ from moerank.kernels.compiled import kernel
 POWERS = np.array([float(f"1e{k}") for k in range(23)])
 EXACT = np.uint64(2**53)
 DIGITS = 19
-"""Any number of so many digits fits into 64 bits."""
+"""Any number with this many digits fits into 64 bits."""
 
 QID = np.frombuffer(b"qid:", np.uint8)
 LF, CR, TAB, SPACE, HASH, PLUS, MINUS, DOT, COLON = 10, 13, 9, 32, 35, 43, 45, 46, 58
@@ -34,9 +34,9 @@ def read_lines(
     largest: float,
     with_queries: bool,
 ) -> tuple[int, int, int, int]:
-    """Read whole lines into rows of numbers, up to the end or a line that is no document.
+    """Read whole lines into rows of numbers, up to the end or a line that is not a document.
 
-    Returns the index of the next byte, which is the end or the begin of the line that is refused; the number of
+    Returns the index of the next byte, which is the end or the start of the refused line; the number of
     documents; the largest feature number; and the number of values that the caller has to convert.
 
     text : (at least end,), lines; the last before `end` is complete, with its line feed after a carriage return
@@ -44,16 +44,16 @@ def read_lines(
         Zeros, with a row for each line. A value is the correctly rounded double, or that double rounded to single.
         Features beyond the width are checked and left out: read again with the largest feature number for the width.
     rows : (n_rows, 4)
-        The label, the begin of the query id, −1 if it is that of the row before, its end, and the index of the comment,
-        −1 for none.
+        The label; the start of the query id, −1 if the row before has the same id; its end; and the index of the
+        comment, −1 if there is none.
     hard : (at least end / 4 + 1, 4)
-        Begin and end of a value that the caller has to convert, its row and its column.
+        Start and end of a value that the caller has to convert, its row and its column.
     limit : the largest feature number that is allowed
     largest : the caller has to convert values beyond it
     with_queries : whether every line has a query id
 
-    O(end). The caller has to convert what is not digits with a sign and a point, of at most 19 digits after leading
-    zeros, 53 bits and 22 decimals.
+    O(end). The caller has to convert all values except digits, with a sign and a point, that have at most 19 digits
+    after leading zeros, 53 bits and 22 decimals.
     """
     at = begin = row = widest = n_hard = before = id_begin = id_end = 0
     while at < end:
@@ -93,7 +93,7 @@ def read_lines(
 
 @kernel
 def _label_and_query(text: NDArray[np.uint8], at: int, with_queries: bool) -> tuple[int, int, int, int]:
-    """Return label, begin and end of the query id, and the index of what follows, −1 if the line is no document."""
+    """Return label, start and end of the query id, and the index of what follows, −1 if the line is not a document."""
     label, at = _integer(text, at)
     if label >= 0 and text[at] == DOT:
         at += 1
@@ -114,7 +114,7 @@ def _label_and_query(text: NDArray[np.uint8], at: int, with_queries: bool) -> tu
 
 @kernel
 def _integer(text: NDArray[np.uint8], at: int) -> tuple[int, int]:
-    """Return an integer of one to nine digits, −1 for another, and the index of what follows."""
+    """Return an integer of one to nine digits, −1 if there is none, and the index of what follows."""
     number, first = 0, at
     while 48 <= text[at] <= 57:
         number = 10 * number + (text[at] - 48)

@@ -4,13 +4,13 @@ Nothing of size documents × individuals is written. A score is summed in the pr
 order, product and sum rounded one after the other: the bits of `moerank.kernels.scores.linear_scores`, for every
 document, whatever its neighbours. There are two kernels, which return the same bits:
 
-- `linear_gain` has documents as lanes. An individual pays for its own features. The features of a block of queries are
-  copied into tiles that fit the first level of the cache, and its scores fit the second.
+- `linear_gain` has documents as lanes. An individual takes time for its own features only. The features of a block of
+  queries are copied into tiles that fit the first level of the cache, and its scores fit the second.
 - `lane_gain` has individuals as lanes. It is faster where neighbouring individuals share their features, or where
   queries are short.
 
 Few documents of a query can reach the first `depth` ranks: deal the documents into 16 classes; the best documents of
-`depth` classes reach the smallest of these bests. The documents at or above this floor are ranked by counting.
+`depth` classes reach the smallest of their scores. The documents at or above this floor are ranked by counting.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
 """Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
 
 CLASSES = 16
-"""Classes that a query's documents are dealt into, and so the last rank that these kernels can count to."""
+"""Classes that a query's documents are dealt into, and so the last rank that these kernels can count."""
 
 SHORT_QUERY = 40
-"""Documents of a query all of which are ranked: to find a floor would take longer."""
+"""Size of a query up to which all its documents are ranked, because finding a floor takes longer."""
 
 SHORT_ON_AVERAGE = 64
-"""Documents per query up to which `lane_gain` is faster whatever the features."""
+"""Mean size of a query up to which `lane_gain` is faster, whatever the features."""
 
 
 def few_ranks(
     query: Integers, gain: Vector, discount: Vector, depth: Integers, ideal: Vector, ideal_first: Integers
 ) -> FewRanks | None:
-    """Return what these kernels read of the arguments of `normalised_gain`; None unless one rank, up to 16, counts."""
+    """Return the arguments of `normalised_gain` that these kernels read; None unless each query has one depth ≤ 16."""
     serve = len(ideal) == len(query) and int(depth.max(initial=0)) <= CLASSES
     return (query, gain, discount, depth, ideal) if serve else None
 
@@ -63,8 +63,8 @@ def gain_of_linear(
 ) -> Matrix:
     """Return the discounted cumulated gain over its ideal value, shape (n_queries, n_individuals).
 
-    `columns` returns X by columns; it is called if they are needed. The threads share the queries: each goes through
-    its own documents for all individuals, and no value depends on their number.
+    `columns` returns X by columns; it is called if they are needed. The threads share the queries, and no value depends
+    on the number of threads.
     """
     if individuals_share_features(X, W, offsets, few_ranks[0]):
         return lane_gain(X, W, offsets, few_ranks, workers)
@@ -80,7 +80,7 @@ def _parts(few_ranks: FewRanks, offsets: Integers, workers: int) -> list[FewRank
 
 
 def individuals_share_features(X: Floats, W: Matrix, offsets: Integers, query: Integers) -> bool:
-    """Whether `lane_gain` is likely to be faster than `linear_gain`, for arguments as there."""
+    """Whether `lane_gain` is likely to be faster than `linear_gain`, for the same arguments."""
     width = lanes(X.dtype.type)
     if len(W) < width or len(query) == 0 or not X.flags.c_contiguous:
         return False
@@ -107,7 +107,7 @@ def linear_gain(columns: Floats, W: Matrix, offsets: Integers, few_ranks: FewRan
     if len(few_ranks[0]) and len(W):
         own = own_features(W != 0.0)
         width = lanes(columns.dtype.type)
-        # Word l has the bits of the lanes behind lane l.
+        # Word l has the bits of the lanes after lane l.
         later = np.array([2**width - 2 ** (lane + 1) for lane in range(width)], word_type(width))
         weight = W[W != 0.0].astype(columns.dtype)
         flat = columns.reshape(-1)

@@ -1,7 +1,7 @@
 """Losses of single rankers: passes over the pairs, line search, decision stumps, and the cross entropy of lists.
 
-A stump is h(x) = 1 if feature f of x is above a threshold, else 0. What a weighting D of the pairs (i, j), i better,
-makes of it is
+A stump is h(x) = 1 if feature f of x is above a threshold, else 0. With weights D of the pairs (i, j), i the better
+document, its value is
 
     r = Σ D(i, j) (h(xᵢ) − h(xⱼ)) = Σ_d π(d) h(x_d),   π(d) = Σ_{d better} D − Σ_{d worse} D,
 
@@ -18,7 +18,7 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import PairGroups
 
 TIE = 1e-10
-"""Gains within this share of the total weight are equal but for rounding: the first stump is taken."""
+"""Gains that differ by at most this share of the total weight are ties, of which the first stump is taken."""
 
 STEP_ROUNDING = 1e-18
 """Share of the objective; a line search ends when the next Newton step promises less."""
@@ -31,8 +31,8 @@ def sort_by_label(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
     """Return the order of documents for a line search, and the runs of equal labels in it.
 
     The order (n_sorted,) has the documents of all queries with at least two labels, by query, then label, best first.
-    Each row of the runs (n_runs, 4) says of the documents with one label in one query where the query begins, where the
-    run begins and ends, and where the query ends.
+    Each row of the runs (n_runs, 4) stands for the documents with one label in one query: it has the start of the
+    query, the start and the end of the run, and the end of the query.
 
     >>> rows, runs = sort_by_label(np.array([0, 0, 1, 0, 2]), np.array([0, 2, 5]))
     >>> rows.tolist(), runs.tolist()
@@ -66,7 +66,7 @@ def hinge_line_search(
         φ(t) = Σ max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ))².
 
     φ′ is piecewise linear and increasing, so Newton's method ends at its zero; a bracket keeps it from cycling. The
-    breakpoints are neither computed nor sorted. O(n_pairs) a pass; two to four passes where `start` is a good guess.
+    breakpoints are neither computed nor sorted. O(n_pairs) a pass; two to four passes if `start` is a good guess.
 
     runs, scores, change : see `sort_by_label`; scores and change have shape (n_sorted,)
     start : the first step, in [0, longest]
@@ -74,7 +74,7 @@ def hinge_line_search(
     residual : (n_sorted,), receives the sums of d = max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ)) at the minimum, + d for the
         better document, − d for the worse; the loss has the gradient −2 residual in the scores
     """
-    # Separate arrays, as the compiler cannot tell that the rows of one array do not overlap.
+    # Separate arrays, because the compiler cannot tell that the rows of one array do not overlap.
     moved, above = np.empty_like(scores), np.empty_like(scores)
     below, bends = np.empty_like(scores), np.empty_like(scores)
     step, low, high = start, 0.0, longest

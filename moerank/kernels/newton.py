@@ -9,9 +9,9 @@ one problem that was solved before, on all pairs or all features. One dense quad
 ½ wᵀBw − rhsᵀw, gives each individual its start and the preconditioner of its conjugate gradients. Two Newton steps with
 one product each are usual.
 
-`advance_newton` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says
-which sums they need next. So an individual's weights do not depend on its company. `newton_lanes` drives it for listed
-pairs, `CountedPairs` of `moerank.training.pairs` for pairs that are counted.
+`advance_newton` continues individuals with the sums of a pass over their pairs, listed or counted, and says which sums
+they need next. So the weights of an individual do not depend on the others. `newton_lanes` drives it for listed pairs,
+`CountedPairs` of `moerank.training.pairs` for pairs that are counted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FORCING = 0.1
 LAST_STEP = 100.0
 """A step is the last if the Newton decrement is within this factor of the tolerance.
 
-The error by the change of the active pairs is then of second order in the decrement, and no further pass checks it.
+The error from changes of the active pairs is then of second order in the decrement, and no further pass checks it.
 """
 
 SINGLE_NOISE = 1e-5

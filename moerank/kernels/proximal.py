@@ -6,8 +6,8 @@ An individual minimises its own objective over 2 n_features non-negative variabl
 
 over its own p pairs and its own features; FSMRank has costs cᵢ = 1 / sᵢ.
 
-`advance` takes individuals on from the sums of a pass over their pairs, however the pairs are held, and says where ℓ is
-needed next. So an individual's weights do not depend on its company. `proximal_lanes` drives it for listed pairs,
+`advance` continues individuals with the sums of a pass over their pairs, listed or counted, and says where ℓ is needed
+next. So the weights of an individual do not depend on the others. `proximal_lanes` drives it for listed pairs,
 `CountedPairs` of `moerank.training.pairs` for pairs that are counted.
 """
 
@@ -27,7 +27,7 @@ GRADIENT, VALUE = 1, 2
 """Tasks of a pass for an individual that is not `IDLE`: ℓ and its gradient at the point z; ℓ at the trial step."""
 
 LOSS_ROUNDING = 1e-13
-"""Relative rounding error of ℓ, without which L would be doubled for ever close to the solution."""
+"""Relative rounding error of ℓ; if it were ignored, L would be doubled for ever close to the solution."""
 
 
 class Terms(NamedTuple):
@@ -142,7 +142,7 @@ def proximal_lanes(
 ) -> tuple[Matrix, Integers]:
     """Return each lane's variables (lanes, 2 n_features) and its number of steps (lanes,), by accelerated steps.
 
-    Lanes go from step to step together: a lane that has found its L waits for the others. As scores are linear in w,
+    Lanes go from step to step together: a lane that has found its L waits for the others. Scores are linear in w, so
     the scores of the extrapolated point z come from the scores of the last two w. So a step takes one product with X
     for w, one back from the documents for the gradient at z, and two passes over the pairs.
 

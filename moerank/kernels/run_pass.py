@@ -1,10 +1,10 @@
 """Sums over preference pairs by runs of labels, for many individuals, without a list of pairs.
 
 Sorted by label, the worse documents of a document are all documents of its query before its own run. Documents are the
-lanes: an individual pays for its own features alone, and its sums do not depend on its company. Whole queries go
-through in blocks of about 512 documents. A block's features, centred in their queries, are copied into tiles that stay
-in the cache while all individuals are scored, their scores are replaced by the sums over each document's pairs, and
-these sums are brought back to the features.
+lanes: an individual takes time for its own features only, and its sums do not depend on the others. Whole queries are
+processed in blocks of about 512 documents. A block's features, centred in their queries, are copied into tiles that
+stay in the cache while all individuals are scored, their scores are replaced by the sums over each document's pairs,
+and these sums are brought back to the features.
 
 In a query with n documents and runs of labels a pass over its pairs takes O(n²) at worst, n² / 32 vector operations in
 single precision; up to some 5,000 documents that is faster than sorting the scores.
@@ -42,7 +42,7 @@ def _add_pairs(
     """Add d to the winner and −d to the loser of every pair of a query with d > 0, and return Σ d.
 
     With `move` the difference of the moves takes the place of d. Four winners go side by side. numba compiles the two
-    cases apart, as it knows at compile time whether an argument is None.
+    cases apart, because it knows at compile time whether an argument is None.
     """
     start, first, end = runs
     width, four_sums = len(prefix), four.reshape(-1)
@@ -87,8 +87,8 @@ def _add_pairs(
 def _add_all_pairs(score: Floats, chosen: Mask, margin: float, sums: Floats, runs: tuple[Integers, int, int]) -> float:
     """Add d = margin − (sᵢ − sⱼ) to the winner and −d to the loser of every pair of a query; return Σ d.
 
-    Sums per run do: a document with w worse and b better ones gets (w − b) margin − (w + b) s and the scores of all
-    these. Pairs count where both documents are `chosen` (n,).
+    Sums per run are enough: a document with w worse and b better ones gets (w − b) margin − (w + b) s plus the scores
+    of all these. Pairs count where both documents are `chosen` (n,).
     """
     start, first, end = runs
     slack = 0.0
@@ -122,7 +122,7 @@ def rows_by_run(run: NDArray[np.int32], n_runs: int) -> tuple[NDArray[np.int32],
 
 @kernel
 def centres(columns: Floats, offsets: Integers) -> Matrix:
-    """Return the mean of each feature in each query, shape (n_features, n_queries); a constant is its exact mean."""
+    """Return the mean of each feature in each query, shape (n_features, n_queries); exact for a constant."""
     result = np.empty((len(columns), len(offsets) - 1))
     for f in range(len(columns)):
         for q in range(len(offsets) - 1):
@@ -165,8 +165,8 @@ def run_pass(
     order, own : see `RunOrder` and `OwnFeatures`
     w, v : (n_own,), weights and directions in the precision of the pass
     task : (n_individuals,)
-    chosen_units : (n_individuals, n_documents), the documents whose pairs count; one row for everybody, or none for
-        all; and (n_individuals, n_queries), the same for queries
+    chosen_units : (n_individuals, n_documents), the documents whose pairs count; one row for all individuals, or no
+        row for all documents; and (n_individuals, n_queries), the same for queries
     shift : (n_documents,), or empty for 0
     prefix : (lanes,) words; word l has the bits of the lanes before lane l
     sums : (n_own,), receives the sums of vectors, on the individual's features

@@ -1,4 +1,4 @@
-"""Scores of a population of linear rankers, the same to the last bit wherever an individual or a document stands."""
+"""Scores of a population of linear rankers, with the same bits wherever an individual or a document stands."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from moerank.kernels.threads import in_pieces
 def linear_scores(X: Floats, W: Matrix) -> Matrix:
     """Return the scores (n_documents, n_individuals) of the rankers in the rows of W (n_individuals, n_features).
 
-    X (n_documents, n_features) is C-contiguous. A score is summed in its precision, to which W is rounded, in feature
-    order. A product by a linear algebra library would give two identical documents different last bits, depending on
-    their row and on the batch, and so break ties at random. O(n_documents · n_individuals · k), k the number of
+    X (n_documents, n_features) is C-contiguous. A score is summed in the precision of X, to which W is rounded, in
+    feature order. A product by a linear algebra library may give two identical documents different last bits, depending
+    on their row and on the batch, and so break ties at random. O(n_documents · n_individuals · k), k the number of
     features that any of the neighbours in a vector uses.
     """
     scores: Matrix = _scores(X, W, lanes(X.dtype.type))

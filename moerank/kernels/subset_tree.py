@@ -4,7 +4,7 @@ Features come in units of one or more, which are removed as a whole. A node of t
 of them for ever; the others, which may still go, are ordered by the rise of the loss without each of them alone. Child
 i keeps the units before i for ever and loses unit i.
 
-M are the rows and columns of A⁻¹ that belong to removable units, w their weights. The loss rises by wᵣᵀ M_RR⁻¹ wᵣ
+M holds the rows and columns of A⁻¹ that belong to removable units, w their weights. The loss rises by wᵣᵀ M_RR⁻¹ wᵣ
 without the rows R, and with L Lᵀ = M_RR and V = L⁻¹ M_R the other rows become M − VᵀV, and w − Vᵀ L⁻¹ wᵣ, as another
 column of M. Units that a node keeps for ever need no rows, so nodes get cheaper with their depth.
 """
@@ -19,7 +19,7 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 
 TOLERANCE = 1e-9
-"""Share of a loss by which no other subset must be better to count as better."""
+"""Another subset counts as better only if its loss is lower by more than this share."""
 
 
 class Units(NamedTuple):
@@ -56,11 +56,12 @@ class Incumbents(NamedTuple):
 
 @kernel
 def grow_tree(tree: Tree, units: Units, best: Incumbents, low: int, high: int, n_nodes: int, close: bool) -> int:
-    """Look at up to `n_nodes` more nodes, depth first, and return how many they were.
+    """Search up to `n_nodes` more nodes, depth first, and return their number.
 
     The search does not go below a node if no subset of `low` to `high` units there can be better than the best one so
     far. A removal of t units raises the loss at least by the t-th smallest rise of a single one, and by the sum of the
-    t smallest Σ share · w². With `close` it goes below no node, and writes down what the rest of the tree may hold.
+    t smallest Σ share · w². With `close` it goes below no node, and records the least losses that the rest of the tree
+    may have.
 
     O(n_rows²) for a node that has children, O(n_rows · log(n_rows)) for any other.
     """

@@ -24,7 +24,7 @@ Piece = TypeVar("Piece")
 Returned = TypeVar("Returned")
 
 VECTOR = 16
-"""Individuals that a vector of the kernels holds: a piece of a batch has a multiple of it, but for the last one."""
+"""Individuals in a vector of the kernels: all pieces of a batch except the last have a multiple of it."""
 
 
 def in_pieces(
@@ -40,8 +40,9 @@ def in_pieces(
 def in_threads(work: Callable[[Piece], Returned], pieces: Sequence[Piece]) -> list[Returned]:
     """Return the result of `work` for each piece, in order; each piece but the first has a thread of its own.
 
-    The calling thread takes the first piece, then those that no thread has begun: so pieces may have pieces themselves.
-    Threads are kept: a system may leave a new one on the processor of its parent for longer than a batch takes.
+    The calling thread takes the first piece, then those that no thread has begun, so that the work on a piece may use
+    this function, too. Threads are reused, because a system may leave a new one on the processor of its parent for
+    longer than a batch takes.
     """
     waiting = [_pool().submit(work, piece) for piece in pieces[1:]]
     try:
@@ -67,7 +68,7 @@ def one_blas_thread() -> Iterator[None]:
     millisecond takes two hundred.
 
     Most libraries have one limit for the whole process. So contexts are counted, over all threads: the first to be
-    entered sets the limit, and the last to be left puts back what was there before.
+    entered sets the limit, and the last to be left restores the earlier one.
     """
     with _SHARED.lock:
         libraries = _libraries(len(sys.modules))
@@ -97,7 +98,7 @@ class _Limits:
             _set_threads(library, 1)
 
     def leave(self) -> None:
-        """Put back the limits that no context holds down any more."""
+        """Restore the limits when the last context is left."""
         self._n_inside -= 1
         while self._before and self._n_inside == 0:
             _set_threads(*self._before.popitem()[1])
@@ -109,7 +110,7 @@ class _Limits:
 
 
 class _OwnLimits(_Limits, local):
-    """Those of a thread."""
+    """The limits of one thread."""
 
 
 _SHARED, _OWN = _Limits(), _OwnLimits()
@@ -117,7 +118,7 @@ _SHARED, _OWN = _Limits(), _OwnLimits()
 
 @cache
 def _libraries(n_modules: int) -> list[LibController]:
-    """Return the linear algebra libraries, which takes milliseconds, once while no module is imported."""
+    """Return the linear algebra libraries; this takes milliseconds, so it is done again only after an import."""
     return ThreadpoolController().select(user_api="blas").lib_controllers  # type: ignore[no-any-return]
 
 

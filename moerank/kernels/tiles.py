@@ -19,14 +19,14 @@ TILE = 4
 """Vectors of a tile: as many sums run side by side, which hides the latency of an addition."""
 
 TILED_BLOCK = 512
-"""Documents of a block, about; a longer query is a block of its own."""
+"""Approximate number of documents in a block; a longer query is a block of its own."""
 
 AHEAD = 4
-"""Features between the one that is copied and the one that is asked for."""
+"""Features between the one that is copied and the one that is prefetched."""
 
 OwnFeatures: TypeAlias = tuple[Integers, Integers, Integers]
 """`used`, `begin` and `position`: individual i has the features ``used[position[k]]``, k from ``begin[i]`` to
-``begin[i + 1]``, increasing; every used feature belongs to somebody."""
+``begin[i + 1]``, increasing; every used feature belongs to some individual."""
 
 
 @kernel
@@ -42,7 +42,7 @@ def longest_query(offsets: Integers, query: Integers) -> int:
 def cut_block(offsets: Integers, query: Integers, begin: int, width: int, first_vector: Integers) -> tuple[int, int]:
     """Return the end of the block of queries that begins with number `begin` of `query`, and its vectors.
 
-    ``first_vector`` (BLOCK + 1,) receives where each query of the block begins.
+    ``first_vector`` (TILED_BLOCK + 1,) receives where each query of the block begins.
     """
     end, n_vectors = begin, 0
     while end < len(query) and end - begin < TILED_BLOCK:
@@ -74,7 +74,7 @@ def copy_to_tiles(
     line = 64 // columns.itemsize
     like = spread(tiles.dtype.type(0))
     for u in range(n_used):
-        # Each feature lies elsewhere in memory: without this the processor would wait for each one.
+        # Features are far apart in memory: without this the processor waits for each one.
         ahead = used[min(u + AHEAD, n_used - 1)] * n_documents
         for source in range(offsets[queries[0]], offsets[queries[-1] + 1], line):
             prefetch(columns, ahead + source)
@@ -100,7 +100,7 @@ def copy_to_tiles(
 def true_columns(mask: Mask) -> tuple[Integers, Integers]:
     """Return where the true columns of each row begin, shape (n_rows + 1,), and these columns, shape (n_true,).
 
-    ``values[mask]`` has the same order. Both are contiguous, or kernels would be compiled twice.
+    ``values[mask]`` has the same order. Both are contiguous, so that kernels are compiled once.
 
     >>> begin, column = true_columns(np.array([[True, False, True], [False, True, False]]))
     >>> begin.tolist(), column.tolist()
