@@ -31,17 +31,17 @@ Operators: TypeAlias = Parameters
 """Operators of pymoo by the names of the arguments of its algorithms."""
 
 Factory: TypeAlias = Callable[[int, Operators], Algorithm]
-"""Function of the size of the population and the operators of a stage that returns a pymoo algorithm."""
+"""Function that returns a pymoo algorithm for a size of the population and the operators of a stage."""
 
 Batch: TypeAlias = tuple[Array, Matrix, list[bytes]]
 """Strings, their objectives and their digests."""
 
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
-    """pymoo's NSGA-II on arrays; individuals are made for those who ask for `pop`, `off` or `opt`.
+    """pymoo's NSGA-II on arrays; individuals are made only when `pop`, `off` or `opt` is read.
 
-    `settings` are pymoo's. Crossover and mutation must be a `RowCrossover` and a `RowMutation`, duplicates are
-    eliminated by `DigestDuplicates`: all stages have such operators. With the same seed the draws are those of pymoo,
+    `settings` are pymoo's. Crossover and mutation must be a `RowCrossover` and a `RowMutation`, and `DigestDuplicates`
+    eliminates duplicates: all stages have such operators. With the same seed the draws are those of pymoo,
     bit for bit. So are the populations, except for ties in crowding distance: a stable sort orders them here, where
     pymoo's sort depends on the processor. Problems with constraints are refused.
     """
@@ -50,15 +50,15 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
     """The population, in any order; a child that survives takes the row of a string that does not."""
 
     _individuals: Any = None
-    """The population for those who asked for it."""
+    """The population as individuals, once it was read."""
 
     _memory: Array
-    """The batch. It is used again: new memory for long strings takes longer than all that is done in it."""
+    """Memory of the batch, which is used again: new memory for long strings takes longer than the work in it."""
 
     def __init__(self, pop_size: int = 100, **settings: object) -> None:
         super().__init__(pop_size, **settings)
         if not _mates_rows(self.mating.crossover, self.mating.mutation, self.eliminate_duplicates):
-            raise TypeError("NSGA2 needs operators on rows, as stages have them; take pymoo's NSGA2 for others")
+            raise TypeError("NSGA2 needs operators on rows, such as those of stages; for others use pymoo's NSGA2")
 
     def _setup(self, problem: Problem, **settings: object) -> None:
         refuse_constraints(self, problem)
@@ -96,7 +96,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         """Ignore what pymoo sets."""
 
     def _set_optimum(self) -> None:
-        """Do nothing, because `opt` is made when it is asked for."""
+        """Do nothing, because `opt` is made when it is read."""
 
     def next(self) -> None:
         """Make and evaluate a batch, and select the next population."""
@@ -151,7 +151,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         return batch[: len(digests)], digests
 
     def _mate(self, winners: Integers, memory: Array) -> Array:
-        """Return two children of each two winners, the first ones before the second ones; may make them in `memory`."""
+        """Return two children of each pair of winners, all first children before the second ones; may use `memory`."""
         parents = self._slots[winners.reshape(-1, 2).T.ravel()]
         X = self._strings.take(parents, axis=0, out=memory, mode="clip")
         X = self.mating.crossover.cross(self.problem, X, random_state=self.random_state)
@@ -161,7 +161,7 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         return np.asarray(self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self))
 
     def _select(self, X: Array, F: Matrix, digests: list[bytes], n_survive: int) -> None:
-        """Let the survivors of the population and an evaluated batch be the population."""
+        """Replace the population by the survivors of it and an evaluated batch."""
         n_old = len(self._slots)
         F, digests = np.concatenate((self.F, F)), self._digests + digests
         rows, self._rank, self._crowding = select_rows(F, min(n_survive, len(F)), self.random_state)
@@ -228,8 +228,8 @@ def select_rows(F: Matrix, n: int, random_state: np.random.Generator) -> tuple[I
 def _crowding_of_pymoo(F: Matrix, front: Integers) -> Vector:
     """Return the crowding distance of each point within its own front, all at once and with the bits of pymoo's.
 
-    It is the mean over the objectives of `crowding_distances`, except that an objective of which all values in a front
-    are equal adds 0 for the ends, too.
+    It is the mean over the objectives of `crowding_distances`, except that an objective whose values in a front are all
+    equal adds 0 for the ends, too.
     """
     size = np.bincount(front)
     bounds = np.append(0, np.cumsum(size))
@@ -344,14 +344,14 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
         A name from `ALGORITHMS`, or your own factory ``(population, operators) -> algorithm``.
     population : int, at least 2
     operators : dict
-        Result of ``operators()`` of a stage. The searches in `BIT_SEARCHES` take the sampling and the repair alone;
+        Result of ``operators()`` of a stage. The searches in `BIT_SEARCHES` use only the sampling and the repair;
         without a sampling they start as in their papers.
     n_objectives : int, default 2
 
     Raises
     ------
     ValueError
-        For an unknown name, with the nearest one, and for a number of objectives that the algorithm is not made for.
+        For an unknown name (the message suggests the nearest one), and for a wrong number of objectives.
     """
     check_at_least(2, population=population)
     if callable(algorithm):
@@ -360,7 +360,7 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
         raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
     if n_objectives == 1 and algorithm in DECOMPOSING:
         able = ", ".join(name for name in ALGORITHMS if name not in DECOMPOSING)
-        raise ValueError(f"{algorithm} divides a front of several objectives, and there is one; choose one of {able}")
+        raise ValueError(f"{algorithm} needs several objectives, and there is one; choose one of {able}")
     if algorithm in BIT_SEARCHES:
         BIT_SEARCHES[algorithm].check_objectives(n_objectives)
     return ALGORITHMS[algorithm](population, operators, n_objectives)

@@ -24,17 +24,17 @@ Start: TypeAlias = Mask | Population | Sampling
 
 
 class BitSearch(Algorithm):  # type: ignore[misc]
-    """A pymoo algorithm whose individuals are bool strings, with its population in two arrays, too.
+    """A pymoo algorithm whose individuals are bool strings, with its population also in two arrays.
 
     A subclass implements three steps: `_start` draws the first strings, `_mate` makes the next batch, and `_survive`
-    selects the next population. They read the population from `X` and `F` and draw from ``self.random_state`` alone.
+    selects the next population. They read the population from `X` and `F`, and draw only from ``self.random_state``.
 
     Parameters
     ----------
     pop_size : int, at least 2, default 100
         Number of strings in the population, and in a batch.
     sampling : ndarray of bool, Population or Sampling, optional
-        First strings of the initial population, all of them even if there are more than `pop_size`. If there are fewer,
+        First strings of the initial population; all are used, even if they are more than `pop_size`. If they are fewer,
         `_start` draws the rest. Evaluated individuals are not evaluated again.
     repair : pymoo Repair, optional
         Applied to each batch before its evaluation.
@@ -54,11 +54,11 @@ class BitSearch(Algorithm):  # type: ignore[misc]
     ------
     ValueError
         For a problem with constraints, a number of objectives outside `n_objectives`, strings of another type or length
-        than the problem's, and an initial population of empty strings alone.
+        than the problem's, and an initial population of only empty strings.
 
     Notes
     -----
-    Empty strings are never evaluated. Of equal strings in a batch, after the repair, one is evaluated, unless
+    Empty strings are never evaluated. Only one of equal strings in a batch, after the repair, is evaluated, unless
     `sends_copies`. An empty batch ends the search, as in pymoo.
 
     Examples
@@ -160,7 +160,7 @@ class BitSearch(Algorithm):  # type: ignore[misc]
             self._select(Population.merge(self.pop, infills))
 
     def _select(self, both: Population) -> None:
-        """Let the survivors of the population and the evaluated batch be the population."""
+        """Replace the population by the survivors of it and the evaluated batch."""
         self._hold(both[self._survive(*self._arrays(both))])
 
     def _set_optimum(self) -> None:
@@ -202,7 +202,7 @@ class BitSearch(Algorithm):  # type: ignore[misc]
 
     def _refuse_or_end(self) -> None:
         if not len(self.X):
-            raise ValueError(f"{type(self).__name__}: no string of the initial population has a bit that is set")
+            raise ValueError(f"{type(self).__name__}: every string of the initial population is empty")
         self.termination.force_termination = True
 
     def _checked(self, X: Array) -> Mask:
@@ -219,8 +219,8 @@ def refuse_constraints(algorithm: Algorithm, problem: Problem) -> None:
     """Raise a ValueError for a problem with constraints."""
     if problem.has_constraints():
         raise ValueError(
-            f"{type(algorithm).__name__} knows no constraints, and this problem has some: "
-            "give a repair=… that keeps every string feasible, or take another algorithm, such as pymoo's NSGA2"
+            f"{type(algorithm).__name__} handles no constraints, and this problem has some: "
+            "give a repair=… that keeps every string feasible, or use another algorithm, such as pymoo's NSGA2"
         )
 
 
@@ -240,7 +240,7 @@ def select_by_crowding(F: Matrix, n: int) -> tuple[Integers, Integers]:
 
 
 def front_numbers(F: Matrix) -> Integers:
-    """Return the number of the non-dominated front of each point, from 0 on; equal points have the same."""
+    """Return the number of the non-dominated front of each point, from 0 on; equal points have the same number."""
     return np.asarray(moocore.pareto_rank(F), np.int64)
 
 
@@ -267,7 +267,7 @@ def crowding_distances(F: Matrix, front: Integers) -> Vector:
 
 
 def standings(front: Integers, crowding: Vector) -> Integers:
-    """Return the standing of each point, from 0 on, by front, then crowding distance; equal points have the same."""
+    """Return the standing of each point, from 0 on, by front, then crowding distance; ties have the same."""
     order = np.lexsort((-crowding, front))
     front, crowding = front[order], crowding[order]
     further = np.append(False, (front[1:] != front[:-1]) | (crowding[1:] != crowding[:-1]))
@@ -277,7 +277,7 @@ def standings(front: Integers, crowding: Vector) -> Integers:
 
 
 def tournament(standing: NDArray[np.number], n: int, random_state: np.random.Generator) -> Integers:
-    """Return the winners of `n` tournaments of two: the smaller standing, or of equal ones the first."""
+    """Return the winners of `n` tournaments of two: the smaller standing wins, or the first of equal ones."""
     first, second = random_state.integers(len(standing), size=(2, n))
     return np.where(standing[second] < standing[first], second, first)
 
@@ -353,7 +353,7 @@ def first_of_equals(rows: Array) -> Integers:
 
 
 def group_numbers(rows: Array) -> Integers:
-    """Return a number from 0 on for each row of bool or objectives, the same for equal rows alone."""
+    """Return a number from 0 on for each row of bool or objectives, the same only for equal rows."""
     _, numbers = np.unique(_as_single_values(rows), return_inverse=True)
     return numbers
 

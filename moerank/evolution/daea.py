@@ -32,20 +32,21 @@ class DAEA(BitSearch):
 
     Notes
     -----
-    1. T = min(d, 3N). Where T < d each string of the start has k ones, k uniform in 1 … T; else its bits are random.
-    2. Each member is the first parent of a child; the second is with probability 0.8 one of its max(4, ⌈0.2 N⌉)
-       nearest, by the objectives scaled to [0, 1], else any other member.
-    3. Crossover: of the t > 1 bits in which they differ the child takes some from the second, a random number from 1 to
-       t − 1 of them.
+    1. T = min(d, 3N). If T < d, each initial string has k ones, k uniform in 1 … T; otherwise its bits are random.
+    2. Each member is the first parent of a child. The second is, with probability 0.8, one of its max(4, ⌈0.2 N⌉)
+       nearest members, by the objectives scaled to [0, 1], otherwise any other member.
+    3. Crossover: if the parents differ in t > 1 bits, the child takes a random number of these bits, from 1 to t − 1,
+       from the second parent.
     4. Mutation: with probability 0.2 each one flips with probability 1 / (ones + 1) and each zero with 1 / (zeros + 1);
-       else each bit with 1/d.
-    5. Of equal children one is evaluated.
-    6. Selection among the parents and children, of equal strings one. In each group of equal objective vectors a string
+       otherwise each bit with 1/d.
+    5. Only one of equal children is evaluated.
+    6. Selection is among the parents and children, without copies. In each group of equal objective vectors a string
        of s ones is a near duplicate if (least Hamming distance to another of the group / 2) / s is less than
-       0.8 − 0.6 (s − 1) / (d − 1). All near duplicates of a group but one, chosen at random, are removed; none are in
-       any group if fewer than N strings would be left.
-    7. Front by front; from the last front one by one the string whose size occurs least among those selected so far, of
-       these the one of the largest crowding distance. If there are fewer than N strings, random ones are doubled.
+       0.8 − 0.6 (s − 1) / (d − 1). All near duplicates of a group are removed except a random one. If fewer than N
+       strings are then left, none is removed.
+    7. Selection goes front by front. From the last front it takes, one by one, the string whose size is rarest among
+       those selected so far, of several the one with the largest crowding distance. If there are fewer than N strings,
+       random ones are duplicated.
 
     The size of a string is the number of its ones, whatever the objectives are; there can be any number of them.
     O(N² n_objectives + N d log d) a generation, and O(n² d) more for n strings that share their objectives.

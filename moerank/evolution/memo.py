@@ -1,10 +1,10 @@
-"""Memos of searches: append-only files of the values of all evaluated individuals. Reading one runs no code.
+"""Memos of searches: append-only files with the values of all evaluated individuals. Reading one runs no code.
 
 The first line is JSON: format, versions of the writers, and the configuration of the search. Each further line is a
 batch: JSON ``[seconds, {digest: values}]`` and a check sum. The seconds are those of the search so far, without
 interruptions; the digests (`row_digests`) name the individuals; the values are their F, G and H. The check sum is
-blake2b with a key made from the first line, so that records of another memo are refused. Check sums are no secret:
-`Memo.check` finds wrong values on purpose, because it measures the front again.
+blake2b with a key made from the first line, so that records of another memo are refused. Anybody can compute
+check sums: `Memo.check` also finds forged values, because it measures the front again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ArrayEvaluator(Evaluator):
     collect: Callable[[Array, Matrix], object] | None = None
 
     def eval_rows(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm) -> Matrix:
-        """Return the objectives of a batch (n, n_var), of which the digests are known."""
+        """Return the objectives of a batch (n, n_var) with these digests."""
         F = self._values(problem, X, digests, algorithm)[:, : problem.n_obj]
         self.n_eval += len(X)
         if self.collect is not None:
@@ -59,41 +59,41 @@ class ArrayEvaluator(Evaluator):
 
 
 class Memo(ArrayEvaluator):
-    """pymoo evaluator that writes down what it evaluates, and evaluates nothing that stands in its file.
+    """pymoo evaluator that records its evaluations in a file, and looks up what the file already has.
 
-    To resume a search is to run it again from its seed with the same memo: what was evaluated before the interruption
-    is looked up. It works for every pymoo algorithm, in `search` and in ``pymoo.optimize.minimize``.
+    To resume a search, run it again from its seed with the same memo, which knows the evaluations from before the
+    interruption. It works for every pymoo algorithm, in `search` and in ``pymoo.optimize.minimize``.
 
     Parameters
     ----------
     path : str or Path
         The file; its folder must exist. The caller removes the file.
     configuration : dict, optional
-        Settings that determine the values (problem, data, parameters), as JSON values. Class and seed of the algorithm,
-        the number of variables and of objectives join it. A memo of another configuration is refused.
+        Settings that determine the values (problem, data, parameters), as JSON values. The class and seed of the
+        algorithm and the numbers of variables and objectives are added. A memo of another configuration is refused.
 
     Attributes
     ----------
     resumed : bool
         Whether the file held values when the search began.
     repeating : bool
-        Whether the search is not yet where it was interrupted.
+        Whether the search has not yet passed the point where it was interrupted.
     elapsed : float
         Seconds from the beginning of the search to the last evaluation, without interruptions.
 
     Raises
     ------
     ValueError
-        When the search begins, if the file is damaged, no memo, or a memo of other versions or another configuration.
-        An incomplete last line, as a killed process leaves it, is cut off.
+        When the search begins, if the file is damaged, is not a memo, or is from other versions or another
+        configuration. An incomplete last line, such as a killed process leaves, is cut off.
     OSError
         If the file cannot be read or written.
 
     Notes
     -----
-    A batch is given to the operating system as soon as it is evaluated: a killed process loses the batch under way.
-    While a search is repeated, its time is that of the records, so that seconds before an interruption count towards
-    a limit in seconds.
+    A batch is given to the operating system as soon as it is evaluated: a killed process loses only its current batch.
+    While a search is repeated, its clock follows the records, so that seconds before an interruption count towards a
+    time limit.
 
     Examples
     --------
@@ -128,9 +128,9 @@ class Memo(ArrayEvaluator):
     def check(self, problem: Problem, X: Array, F: Array) -> None:
         """Measure individuals again, and raise a ValueError if they have other objectives than `F`.
 
-        Without this check of the front whoever may write to the file could deceive a resumed search. The objectives of
-        an `exact` problem, such as a stage, must be the same to the bit, those of others to nine digits, because they
-        may depend on the batch.
+        Without this check of the front, anybody who can write to the file could deceive a resumed search. The
+        objectives of an `exact` problem, such as a stage, must be the same to the bit, those of others to nine digits,
+        because they may depend on the batch.
         """
         X, F = np.atleast_2d(X), np.atleast_2d(F)
         again = Evaluator().eval(problem, Population.new("X", X))
@@ -140,8 +140,8 @@ class Memo(ArrayEvaluator):
         if not right.all():
             raise ValueError(
                 f"memo {self.path} holds wrong values: measured again, the member of the front with "
-                f"{F[right.argmin()].tolist()} has others; remove the memo to begin anew (if the problem itself gives "
-                "one individual changing values, it cannot be resumed)"
+                f"{F[right.argmin()].tolist()} has others; remove the memo to start again (a problem whose values "
+                "change from one evaluation to the next cannot be resumed)"
             )
 
     def _eval(
@@ -155,7 +155,7 @@ class Memo(ArrayEvaluator):
         pop.apply(lambda individual: individual.evaluated.update("FGH"))
 
     def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
-        """Return F, G and H side by side; strings that do not stand in the file are evaluated, and written down."""
+        """Return F, G and H side by side; strings that are not in the file are evaluated and recorded."""
         if self._stored is None or (algorithm is not None and not algorithm.is_initialized):
             self._stored = self._opened(problem, algorithm)
         stored = self._stored
@@ -177,7 +177,7 @@ class Memo(ArrayEvaluator):
         return np.array([stored[digest][1] for digest in digests])
 
     def _opened(self, problem: Problem, algorithm: Algorithm | None) -> dict[bytes, tuple[float, Vector]]:
-        """Return the values in the file, which is begun if there is none, and cut after its last complete line."""
+        """Return the values in the file; begin it if there is none, and cut it after its last complete line."""
         self.n_eval, self.elapsed = 0, 0.0
         about: dict[str, object] = {"variables": problem.n_var, "objectives, inequalities, equalities": _sizes(problem)}
         if algorithm is not None:
@@ -204,7 +204,7 @@ class Memo(ArrayEvaluator):
         return values
 
     def _read(self, line: bytes, name: str, begin: int, width: int) -> dict[bytes, tuple[float, Vector]]:
-        """Return the values of a record, or refuse it."""
+        """Return the values of a record; a ValueError if it is damaged."""
         body = line.rpartition(b" ")[0]
         try:
             if line != self._with_check(body):
@@ -214,12 +214,12 @@ class Memo(ArrayEvaluator):
             return {digest: (float(seconds), row) for digest, row in rows.items()}
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise ValueError(
-                f"{name} is damaged; cut the file off at byte {begin} to go on from what is before, or remove it to "
-                "begin anew"
+                f"{name} is damaged; cut the file off at byte {begin} to keep the records before it, or remove it to "
+                "start again"
             ) from None
 
     def _check_header(self, line: bytes, header: bytes) -> None:
-        """Refuse a first line other than the header, unless it was not written to its end."""
+        """Refuse a first line other than the header, unless it is an incomplete header."""
         if line == header or (not line.endswith(b"\n") and header.startswith(line.rstrip(b"\0"))):
             return
         try:
@@ -231,8 +231,8 @@ class Memo(ArrayEvaluator):
             raise ValueError(f"{self.path} is not a memo of this version of moerank; choose another path") from None
         what = "was written by other versions" if versions else "belongs to another configuration"
         raise ValueError(
-            f"memo {self.path} {what}: {versions or settings or 'its first line was changed'}; resume it with those it "
-            "was written with, or remove it to begin anew"
+            f"memo {self.path} {what}: {versions or settings or 'its first line was changed'}; resume it with the "
+            "original ones, or remove it to start again"
         )
 
     def _with_check(self, body: bytes) -> bytes:

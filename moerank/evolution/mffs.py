@@ -51,25 +51,25 @@ class MFFS(BitSearch):
     Notes
     -----
     f₁ is the share of the bits that are ones. f₂, the error, is the objective that is not proportional to the size, the
-    second one if neither is. z is the least of each in the population of the front.
+    second one if neither is. z holds the least f₁ and f₂ in the population of the front.
 
     1. Start with strings of k ones, k uniform in 1 … d. The three populations are selected among them.
     2. Each breeds by tournaments (front and crowding distance, or the sum g = (1 − a)(f₁ − z₁) + a (f₂ − z₂)), uniform
-       crossover and flips with probability 1/d; a string without ones becomes a random one. A child that equals a
-       member of any population or a child of an earlier one has a one and a zero flipped, both random; of equal
-       children one is evaluated.
+       crossover and flips with probability 1/d; a string without ones becomes a random one. If a child equals a
+       member of any population or a child of an earlier one, a random one and a random zero are flipped in it. Only one
+       of equal children is evaluated.
     3. All children are offered to all three populations.
-    4. The front: of equal strings one; the first front is kept. In later fronts, until there are N/2 strings, keep of
-       each group of equal objective vectors those whose Hamming distance to each string selected before of the same
-       size (if there is none, to the members of the first front nearest in size) is at least the mean distance within
-       the population, or else the farthest; go through the fronts again if they were too few. The last front is cut by
-       crowding distance.
+    4. The population of the front keeps no copies, and the whole first front. From later fronts, until there are N/2
+       strings, it keeps in each group of equal objective vectors the strings whose Hamming distance to each string of
+       the same size selected before (if there is none, to the members of the first front nearest in size) is at least
+       the mean distance within the population, or else the farthest string. If these are too few, it goes through the
+       fronts again. The last front is cut by crowding distance.
     5. The populations of the sums keep the least g.
-    6. If the best of both have the objectives of five generations ago, there are new weights: of the gaps between
-       neighbours of the first front, the two of the widest angles seen from z whose midpoints (c₁, c₂) are not those of
-       last time give a = (c₁ − z₁) / ((c₁ − z₁) + (c₂ − z₂)), rounded to 0.01. Where no gap is left a is random.
-    7. Then the populations of the sums are filled anew, with the strings of the front's in each of which a one and a
-       zero were flipped; they are evaluated in a batch of their own.
+    6. If the best of both have the objectives of five generations ago, the weights change. Of the gaps between
+       neighbours of the first front, take the two with the widest angles seen from z whose midpoints (c₁, c₂) were not
+       taken last time: a = (c₁ − z₁) / ((c₁ − z₁) + (c₂ − z₂)), rounded to 0.01. If no gap is left, a is random.
+    7. Then the populations of the sums are filled again from copies of the strings of the front, in each of which a one
+       and a zero are flipped. These copies are evaluated in a batch of their own.
 
     O(N² d) a generation at most.
 
@@ -138,7 +138,7 @@ class MFFS(BitSearch):
         self.front_rows = candidates[selected]
 
     def _select_sums(self, f: Matrix, candidates: list[Integers]) -> None:
-        """Keep the least sums of each; the point z changes no order, and is left out."""
+        """Keep the least sums of each; the point z is left out, because it changes no order."""
         self.sum_rows, self.sums = [], []
         for weight, rows, size in zip(self.weights, candidates, self.sizes[1:], strict=True):
             g = (1 - weight) * f[rows, 0] + weight * f[rows, 1]
@@ -221,7 +221,7 @@ def _distances_within_size(X: Mask, sizes: Integers, rows: Integers, selected: M
 
 
 def _far(distances: Vector, groups: Integers, least: float) -> Mask:
-    """Whether each string is at least so far, or the farthest of a group without such strings."""
+    """Whether each string is at least so far away, or the farthest of its group."""
     far = distances >= least
     farthest = np.lexsort((-distances, groups))
     farthest = farthest[first_of_equals(groups[farthest, None])]

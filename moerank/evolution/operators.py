@@ -36,7 +36,7 @@ CROSSOVER = 0.9
 """Probability that two parents are crossed, as in NSGA-II."""
 
 DENSITY = (0.05, 0.5)
-"""Range of the shares of ones in an initial population; from one half a search never gets down."""
+"""Range of the shares of ones in an initial population; a search that starts at one half never gets lower."""
 
 
 class DensitySampling(Sampling):
@@ -44,7 +44,7 @@ class DensitySampling(Sampling):
 
     The share is drawn log-uniformly from [`low`, `high`], then each bit independently with that probability; an empty
     individual gets one random bit. Selection hardly changes the share within a hundred generations of long strings, so
-    an initial population must have all useful ones.
+    an initial population must have all useful shares.
 
     Parameters
     ----------
@@ -199,8 +199,8 @@ class UniformCrossover(RowCrossover):
 class BitFlip(RowMutation):
     """Base class of mutations of bits.
 
-    They draw from a stream of their own, which one draw seeds, so that searches with other mutations have the same
-    draws elsewhere.
+    They draw from a random stream of their own, which one draw seeds, so that the other draws of a search do not depend
+    on the mutation.
     """
 
     @abstractmethod
@@ -446,10 +446,10 @@ def redundancy_degrees(
         Feature values. A constant feature correlates with nothing. If no two features correlate, Red is 0.
     redundancy : {"share", "mean", "selected"}, default "share"
         Share of a feature in the correlations between all features; mean of its correlations with the others; or share
-        in the correlations between the features of an individual, for which the correlations are returned, shape
-        (n_bits, n_bits).
+        in the correlations between the features of an individual, for which this function returns the correlations,
+        shape (n_bits, n_bits).
     bit_of : array-like of int, shape (n_features,), optional
-        The bit of each feature where bits stand for groups, whose correlations are added up.
+        The bit of each feature if bits stand for groups of features, whose correlations are added up.
 
     Notes
     -----
@@ -495,14 +495,14 @@ class AdaptiveBitFlip(BitFlip):
         pⱼ(t) = min(1, pm + α(t) Red(j))    where it is,                        α(t) = 1/t,
 
     with Imp(j) its share of the accuracies of all single features (5) and Red(j) its share of all absolute correlations
-    between two features (6). Both sum to 1, so they are of the size of pm = 1/n_features. Only a description of the
-    paper's formulas is known; `form`, `decay`, `importance` and `redundancy` offer the readings that agree with it.
+    between two features (6). Both sum to 1, so they are of the size of pm = 1/n_features. We know only a description
+    of the paper's formulas; `form`, `decay`, `importance` and `redundancy` offer the readings that agree with it.
 
     Parameters
     ----------
     importance, redundancy : array-like, shape (n_features,)
-        Imp and Red, 0 or more; see :func:`importance_degrees` and :func:`redundancy_degrees`. For a matrix of
-        correlations (n_features, n_features) Red is the share among the features of an individual.
+        Imp and Red, 0 or more; see :func:`importance_degrees` and :func:`redundancy_degrees`. If `redundancy` is a
+        matrix of correlations (n_features, n_features), Red is the share among the features of an individual.
     form : {"additive", "convex", "product"}, default "additive"
         pm + α·d, (1 − α)·pm + α·d or pm·(1 + α·d), with d = Imp(j) for a zero and Red(j) for a one.
     decay : {"inverse", "exp", "geometric", "linear"}, default "inverse"
@@ -540,7 +540,7 @@ class AdaptiveBitFlip(BitFlip):
     def probabilities(self, X: Mask, generation: int, progress: float = 0.0) -> Vector:
         """Return the flip probabilities of the bits of `X` in `generation` ≥ 1, shape of `X`.
 
-        `progress` of the search, in [0, 1], is for ``decay="linear"`` alone.
+        `progress` of the search, in [0, 1], is used only for ``decay="linear"``.
         """
         pm = 1 / X.shape[1] if self.base is None else self.base
         alpha = _DECAYS[self.decay](generation, progress)
@@ -549,11 +549,11 @@ class AdaptiveBitFlip(BitFlip):
         return np.minimum(1.0, np.where(X, switch_off, switch_on))
 
     def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
-        """Flip bits of the rows in place. `algorithm` knows how far the search is."""
+        """Flip bits of the rows in place. `algorithm` gives the generation and the progress."""
         # pymoo counts the initial population as iteration 1, so its first mating happens in iteration 2.
         if algorithm is None:
             raise TypeError(
                 "AdaptiveBitFlip must know how far the search is, which pymoo's MOEAD does not tell its operators; "
-                'take make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
+                'use make_algorithm("moead", …) of moerank.evolution, or FeatureSelection(…, adaptive=False)'
             )
         X ^= random_state.random(X.shape) < self.probabilities(X, algorithm.n_iter - 1, algorithm.termination.perc)

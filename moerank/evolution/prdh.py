@@ -1,4 +1,4 @@
-"""PRDH (Jiao, Xue, Zhang 2024): the error of the smallest string as a limit, and unlike strings of equal objectives."""
+"""PRDH (Jiao, Xue, Zhang 2024): the error of the smallest string as a limit, and diversity among equal objectives."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class PRDH(BitSearch):
     -----
     1. Start with strings of k ones, k uniform in 1 … min(d, 3N).
     2. N parents by tournament (front, then crowding distance); uniform crossover of all pairs, each bit flips with
-       probability 1/d; a string without ones becomes a random one; of equal children one is evaluated.
-    3. Selection among the parents and children, of equal strings one. The first front is kept whole.
+       probability 1/d; a string without ones becomes a random one; only one of equal children is evaluated.
+    3. Selection is among the parents and children, without copies. The first front is kept whole.
     4. In every later front, in each group of equal objective vectors, keep the non-dominated strings, o₁ and o₂
        maximised: o₁ is the mean Hamming distance to the members of the first front nearest in size, o₂ the mean, over
        its members nearest in error, of the share of their ones in which the string differs from them.
-    5. The smallest string (of equals the one of least error) gives the limit: a string of a larger error is infeasible.
-    6. Where N or more are feasible, NSGA-II's selection among them, else the N smallest strings, whatever their error;
-       these stand in tournaments by their size.
+    5. The smallest string (of several the one of least error) sets the limit: strings of a larger error are infeasible.
+    6. If N or more strings are feasible, select among them as NSGA-II does. Otherwise take the N smallest strings,
+       whatever their error, which then compete in tournaments by their size.
 
-    The size of a string is the number of its ones. The error is every objective that is not proportional to the size:
-    where these are several, a string is infeasible if it is above the limit in each of them, and nearest in error is
-    the least sum of differences, each as a share of the objective's span. Among the N smallest, too, the one of less
-    error comes first of equal sizes. O(N² d) a generation at most.
+    The size of a string is the number of its ones. Every objective that is not proportional to the size is an error.
+    With several errors, a string is infeasible if it is above the limit in all of them, and nearest in error means the
+    least sum of differences, each as a share of the objective's span. The N smallest strings are also ordered by error
+    within a size. O(N² d) a generation at most.
 
     References
     ----------
@@ -81,7 +81,7 @@ class PRDH(BitSearch):
 
 
 def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
-    """Return the rows without strings behind the first front that are too like others of equal objectives."""
+    """Return the rows without strings of later fronts that are too similar to others of equal objectives."""
     front, groups = front_numbers(F), group_numbers(F)
     first = front == 0
     crowd = np.flatnonzero(~first & (np.bincount(groups)[groups] > 1))
@@ -100,7 +100,7 @@ def _unlikeness(X: Mask, errors: Matrix, rows: Integers, first: Mask) -> tuple[V
     sizes = np.count_nonzero(X, axis=1)
     distances = hamming_distances(X[rows], X[first])
     by_size = np.abs(sizes[rows][:, None] - sizes[first])
-    # Of the member's ones the string lacks (distance + size of the member - size of the string) / 2.
+    # The string lacks (distance + size of the member - size of the string) / 2 of the member's ones.
     lacking = (distances + sizes[first] - sizes[rows][:, None]) / 2 / sizes[first]
     spans = np.maximum(np.ptp(errors, axis=0), np.finfo(np.float64).tiny)
     by_error = (np.abs(errors[rows][:, None] - errors[first]) / spans).sum(axis=2)

@@ -157,8 +157,8 @@ def search(
     Parameters
     ----------
     problem : pymoo Problem
-        If it has the attribute ``exact``, which is true, its values do not depend on the batch, and a memo of it is
-        checked to the last bit.
+        If it has an attribute ``exact`` that is true, its values do not depend on the batch, and its memo is checked to
+        the last bit.
     algorithm : pymoo Algorithm
         A fresh algorithm, which is copied. Its ``sampling`` makes the initial population.
     termination : int, tuple or pymoo Termination
@@ -167,14 +167,14 @@ def search(
     seed : int or None
         Seed of all random draws; None draws one.
     archive : Archive, optional
-        Known individuals. They stay where nothing dominates them, and this archive becomes that of the result.
+        Known individuals. They stay unless they are dominated; the result has this archive.
     memo : Memo, optional
-        Evaluates the individuals and writes them down. If its file exists, the search is repeated with the values and
-        times in the file, and goes on where the file ends; then the archive is measured again. The caller removes the
-        file. A drawn seed stands in it, and must be given to go on.
+        Evaluates the individuals and records them. If its file exists, the search is repeated with the values and times
+        in the file, and goes on where the file ends; at the end the archive is measured again. The caller removes the
+        file. If the seed was drawn, read it there and give it to resume.
     progress : callable, optional
-        Called after each generation as ``progress(fraction, n_gen, n_eval)`` with the fraction done, in [0, 1], but not
-        for generations that are repeated from a memo.
+        Called after each generation as ``progress(fraction, n_gen, n_eval)`` with the finished fraction, in [0, 1], but
+        not for generations that are repeated from a memo.
     verbose : bool, default False
         Let pymoo print its table, a line per generation.
 
@@ -191,8 +191,8 @@ def search(
     Notes
     -----
     However the search ends, the memo holds all earlier evaluations. A resumed search has the same bits as an
-    undisturbed one, if the problem gives equal individuals equal values and draws come from the random state of the
-    algorithm alone. A limit in seconds counts those before the interruption, and may end a resumed search elsewhere.
+    undisturbed one, if the problem gives equal individuals equal values and draws come only from the random state of
+    the algorithm. A time limit includes the seconds before the interruption, and may end a resumed search elsewhere.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def search(
     if algorithm.problem is not None:
         raise ValueError("search: the algorithm has been set up already; give a freshly made one")
     if type(algorithm.evaluator) is not Evaluator:
-        raise ValueError("search: the algorithm has an evaluator of its own; take pymoo.optimize.minimize for it")
+        raise ValueError("search: the algorithm has an evaluator of its own; use pymoo.optimize.minimize for it")
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
     algorithm = deepcopy(algorithm)
     termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)

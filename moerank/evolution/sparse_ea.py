@@ -22,28 +22,28 @@ class SparseEA(BitSearch):
     """SparseEA for bit strings.
 
     The d strings with a single one are evaluated first. The score of a bit is the number of the non-dominated front
-    that its string is in among them: low is good. Wherever a bit is to be switched on, two candidates are drawn and
-    the lower score wins; wherever one is to be switched off, the higher score does.
+    of its string among them: low is good. To switch a bit on, two candidates are drawn and the lower score wins; to
+    switch one off, the higher score wins.
 
     Parameters
     ----------
     pop_size : int, default 100
     sampling, repair, **settings
-        See `BitSearch`. Given strings take the places of step 2; the single ones are evaluated all the same.
+        See `BitSearch`. Given strings take places of step 2; the strings of step 1 are still evaluated.
 
     Notes
     -----
-    1. Evaluate the d single strings, which count as evaluations and make a generation of their own; score the bits.
+    1. Evaluate the d strings, which count as evaluations and are a generation of their own; score the bits.
     2. Start: each string gets ⌈r d⌉ bits, r uniform in (0, 1), each by a tournament on the score.
-    3. Select the population among these and the single strings.
+    3. Select the population among these and the strings of step 1.
     4. 2N parents by tournament (front, then crowding distance); each pair (p, q) gives one child o = p.
     5. Crossover: with probability ½ switch off one of the bits in p and not in q, else switch on one of those in q and
        not in p.
     6. Mutation: with probability ½ switch off one of o's ones, else switch on one of its zeros.
-    7. Selection: of equal objective vectors one, then as NSGA-II. Go on with 4.
+    7. Keep one of equal objective vectors, and select as NSGA-II does. Go on with step 4.
 
-    As in the authors' program copies are evaluated as they come. A child without ones is not evaluated, here only.
-    All works for any number of objectives. O(N (d + n_objectives log N)) a generation.
+    As in the authors' program, copies are evaluated again. Unlike there, a child without ones is not evaluated. The
+    number of objectives is arbitrary. O(N (d + n_objectives log N)) a generation.
 
     References
     ----------

@@ -23,15 +23,15 @@ from moerank.evolution.operators import SubsetSizeSampling, row_digests
 
 MOST_OF_A_SIZE = 3  # members of one size
 MOST_RANKS_AWAY = 5  # ranks between a string and its near mate, in the order of size
-DECIMALS = 12  # by which objectives are compared
+DECIMALS = 12  # to which objectives are compared
 P_FURTHER_MOVE = 1 / 3  # probability of one more move after each
-LEAST_SHARE, MEMORY = 0.05, 0.9  # of each operator, and of earlier successes in each generation
+LEAST_SHARE, MEMORY = 0.05, 0.9  # least share of an operator; weight of earlier successes in each generation
 STALE_GENERATIONS = 12  # without progress, before the search begins anew
 FULL_SIZE_AT = 10_000  # evaluations at which the population has its nominal size
 SMALLEST_SHARE, LARGEST_SHARE = 1 / 4, 4  # sizes of the population as shares of the nominal size
-TRIES = 6  # attempts to fill a batch; in the last two each child takes two moves more
-FEW_BITS = 16  # strings that are no longer may all be sent
-SHARE_OF_SINGLES = 0.05  # of the evaluations, which the strings with a single one may take
+TRIES = 6  # attempts to fill a batch; in the last two each child takes two more moves
+FEW_BITS = 16  # length of strings up to which all may be evaluated
+SHARE_OF_SINGLES = 0.05  # largest share of the evaluations for the strings with a single one
 
 OPERATORS = NEAR, ANY, MOVED, FLIP, SWAP = range(5)
 """Ways to make a child: from a near mate, from any mate, from either with moves; by a flip; by an exchange of bits."""
@@ -46,44 +46,44 @@ class Staircase(BitSearch):
     Parameters
     ----------
     pop_size : int, default 100
-        Nominal number of strings in the population, and in a batch. Both grow with the root of the number of
-        evaluations, from a quarter of it at first to four times as much, through the nominal size at 10,000: a small
-        population is far better early and a large one late. During the search the attribute is the present size.
+        Nominal number of strings in the population, and in a batch. Both grow with the square root of the
+        number of evaluations, from a quarter of this number to four times as much, and reach it at 10,000 evaluations:
+        a small population is far better early, and a large one late. In a search the attribute is the current size.
     sampling, repair, **settings
         See `BitSearch`.
 
     Warns
     -----
     UserWarning
-        If no objective is the number of ones. The front is then spread by a number that no objective holds: on
-        a knapsack of weight and value SparseEA finds a better one.
+        If no objective is the number of ones. The front is then spread by a number that is not an objective:
+        on a knapsack of weight and value SparseEA finds a better front.
 
     Notes
     -----
     1. Start: all strings with a single one, if they take at most a twentieth of the evaluations (of 10,000 if the
-       termination is not a number of evaluations). Half of the further strings come from the method
-       ``starting_strings(n)`` of the problem, if it has one that returns at most n of them (n, n_var); the others, or
-       all, are random: a size uniform in 1 … d, or up to the attribute ``most_ones`` of the problem, then any subset of
-       it.
-    2. The gap of a member is how far it lies above the staircase. With one objective e beside the size, it is e − N(k),
-       N(k) the least e among members of at most its k ones. With several, each divided by its span: the least amount
-       that all of them would have to fall by for no member of at most k ones to be better in all; with one objective
-       that is the same. Members on the staircase have a gap of 0.
-    3. Survival: by gap, then size, then crowding among those of its size; at most three of a size, and one of several
-       with the same size and objectives (to 12 digits). All that are on the staircase stay, if need be beyond P.
+       termination is not a number of evaluations). Half of the other strings come from the method
+       ``starting_strings(n)`` of the problem, if it has one; it returns at most n strings (n, n_var). The rest are
+       random: a size uniform in 1 … d, or up to the attribute ``most_ones`` of the problem, then any subset of that
+       size.
+    2. The gap of a member is how far it lies above the staircase. With one objective e besides the size it is e − N(k),
+       with N(k) the least e among members of at most its k ones. With several, each divided by its span, it is the
+       least amount by which all of them must fall so that no member of at most k ones is better in all; with one
+       objective this is the same. Members on the staircase have a gap of 0.
+    3. Survival: by gap, then size, then crowding among members of its size; at most three of a size, and only one with
+       the same size and objectives (to 12 decimals). Those on the staircase all stay, even if they are more than P.
     4. Mating: the parent is the winner of a tournament of two on the gap. A child is made in one of five ways: it takes
        each bit in which they differ with probability ½ from a mate up to five ranks away in the order of size; or from
-       the winner of another tournament; or from either, followed by moves; or one of its bits, any, is flipped; or a
-       one and a zero are exchanged. A move adds, drops or exchanges random bits; after each follows another with
-       probability ⅓. No string is sent twice.
-    5. An operator's share is 5 % and more in proportion to the share of its children that survived, of late (the sums
-       lose a tenth each generation).
-    6. After 12 generations without a fall of the staircase the population is put aside, the strings sent are forgotten,
-       and the search begins again from random strings. When that population is stale too, the two are united and go on
-       together; the next time the population is put aside again. A search of strings of up to 16 bits ends when all
-       have been sent.
+       the winner of another tournament; or from either, followed by moves; or any one of its bits is flipped; or a
+       one and a zero are exchanged. A move adds, drops or exchanges random bits; each is followed by another with
+       probability ⅓. No string is evaluated twice.
+    5. The share of a way is 5 %, plus a part in proportion to the share of its children that survived recently (the
+       sums lose a tenth each generation).
+    6. If the staircase does not fall for 12 generations, the population is put aside, the evaluated strings are
+       forgotten, and the search begins again from random strings. When that population is stale too, the two are united
+       and go on together; the next time the population is put aside again. A search of strings of up to 16 bits ends
+       when all have been evaluated.
 
-    A generation of P strings takes O(P (d + log P)) with one objective beside the size, and O(P²) for each of
+    A generation of P strings takes O(P (d + log P)) with one objective besides the size, and O(P²) for each of
     several. The population is not the result: ``opt`` holds the non-dominated strings of all evaluations.
 
     Examples
@@ -116,7 +116,7 @@ class Staircase(BitSearch):
         return max(2, int(self.nominal_size * np.clip(growth, SMALLEST_SHARE, LARGEST_SHARE)))
 
     def _forget(self) -> None:
-        empty = np.zeros((1, self.problem.n_var), np.bool_)  # which is never to be sent
+        empty = np.zeros((1, self.problem.n_var), np.bool_)  # which is never evaluated
         self.sent = set(row_digests(empty))
         self.made_by: dict[bytes, int] = {}
 
@@ -153,13 +153,13 @@ class Staircase(BitSearch):
                     rows.append(child)
             if len(rows) >= self.pop_size:
                 break
-        if not rows:  # all strings within reach have been sent
+        if not rows:  # all strings within reach have been evaluated
             self.stale = STALE_GENERATIONS + 1
             return self._mate()
         return np.array(rows[: self.pop_size])
 
     def _all_are_sent(self) -> bool:
-        """Whether all strings have been sent, in this population or an earlier one."""
+        """Whether all strings have been evaluated, in this population or an earlier one."""
         if self.problem.n_var > FEW_BITS:
             return False
         self.all_sent |= self.sent
@@ -173,7 +173,7 @@ class Staircase(BitSearch):
         return (ends / ends[-1]).searchsorted(self.random_state.random(n), side="right")
 
     def _children(self, operators: Integers, further: int) -> Mask:
-        """Return a child for each operator, with `further` moves."""
+        """Return a child for each operator, with `further` moves at the end."""
         n, rng = len(operators), self.random_state
         parents = tournament(self.gap, n, rng)
         by_size = self.X.sum(axis=1).argsort(kind="stable")
@@ -213,7 +213,7 @@ class Staircase(BitSearch):
         if n_old == 0 and self.aside is None and 1 < F.shape[1] == len(without_size(X, F)):
             warnings.warn(
                 f"no objective of {type(self.problem).__name__} is the number of ones, by which Staircase spreads its "
-                "members; take another search, such as NSGA-II or SparseEA",
+                "members; use another search, such as NSGA-II or SparseEA",
                 stacklevel=2,
             )
         climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))[n_old:].any()
@@ -234,7 +234,7 @@ class Staircase(BitSearch):
         return self._random_strings(self.pop_size)
 
     def _unite(self) -> None:
-        """Let the population and the one put aside survive together."""
+        """Unite the population with the one put aside, and keep the survivors."""
         self._hold(Population.merge(self.pop, self.aside))
         sizes = np.count_nonzero(self.X, axis=1)
         survivors, self.gap = select_by_gap(sizes, _values_without_size(self.X, self.F), self.pop_size)

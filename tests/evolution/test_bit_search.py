@@ -146,7 +146,7 @@ def test_other_numbers_of_objectives(name, n_objectives):
 @EVERY
 def test_what_cannot_be_searched_is_refused(made):
     name = made.func.__name__
-    with pytest.raises(ValueError, match=rf"^{name} knows no constraints, .* give a repair=… .* pymoo's NSGA2"):
+    with pytest.raises(ValueError, match=rf"^{name} handles no constraints, .* give a repair=… .* pymoo's NSGA2"):
         made().setup(Problem(n_var=5, n_obj=2, n_ieq_constr=1))
     with pytest.raises(ValueError, match="pop_size must be at least"):
         made(pop_size=1)
@@ -177,7 +177,7 @@ def test_a_start_of_empty_strings_is_refused(made):
             return np.zeros_like(X)
 
     for settings in (dict(repair=Nothing()), dict(sampling=np.zeros((POP_SIZE, 60), bool), repair=Nothing())):
-        with pytest.raises(ValueError, match="no string of the initial population has a bit that is set"):
+        with pytest.raises(ValueError, match="every string of the initial population is empty"):
             search(WeighedBits(), made(**settings), 5, seed=1)
 
 

@@ -132,7 +132,7 @@ def test_another_problem_is_noticed(path, nsga2):
             out["F"][:, 1] += 1e-6
 
     interrupted(path, nsga2)
-    with pytest.raises(ValueError, match=r"holds wrong values: .*; remove the memo to begin anew"):
+    with pytest.raises(ValueError, match=r"holds wrong values: .*; remove the memo to start again"):
         search(Other(), nsga2, GENERATIONS, seed=3, memo=Memo(path))
 
 

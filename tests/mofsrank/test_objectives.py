@@ -51,7 +51,7 @@ def test_three_objectives_equal_those_by_hand(small_data, exact):
 def test_every_algorithm_searches_with_any_number_of_objectives(small_data, exact, objectives, algorithm):
     stage = stage_of(small_data, objectives)
     if stage.n_obj == 1 and algorithm in ("rvea", "moead"):
-        with pytest.raises(ValueError, match=f"{algorithm} divides a front .* choose one of nsga2, "):
+        with pytest.raises(ValueError, match=f"{algorithm} needs several objectives, .* choose one of nsga2, "):
             make_algorithm(algorithm, 10, stage.operators(), stage.n_obj)
         return
     if (algorithm == "mffs" and stage.n_obj != 2) or (algorithm == "prdh" and stage.n_obj == 1):
