@@ -17,6 +17,9 @@ from moerank.kernels.lanes import fused, lanes, load, spread, store
 COUNTED_FEATURES = 16
 """Features whose counts beside one other feature stay in the first level of the cache."""
 
+GROUPS_ABREAST = 128
+"""Rows of two vectors that stay in the first level of the cache."""
+
 WIDTH = lanes(np.float64)
 """Columns of a vector, and rows of a panel."""
 
@@ -27,20 +30,20 @@ Codes = NDArray[np.uint8]
 
 
 @kernel
-def add_counts(cells: NDArray[np.int32], weight: Vector, counts: Matrix) -> None:
-    """Add the weight of each document to ``counts[cell, other]`` for all of its cells, the other of no later feature.
+def add_counts(cells: NDArray[np.int32], weight: Vector, total: Matrix) -> None:
+    """Add the weight of each document to ``total[cell, other]`` for its cells, the other of the same or a later feature.
 
-    Shapes: cells (n_documents, n_features), weight (n_documents,), counts (n_cells, n_cells). O(n_documents ·
+    Shapes: cells (n_documents, n_features), weight (n_documents,), total (n_cells, n_cells) or larger. O(n_documents ·
     n_features²), whatever the number of bins.
     """
     n_documents, n_features = cells.shape
-    flat, stride = counts.reshape(-1), counts.shape[1]
+    flat, stride = total.reshape(-1), total.shape[1]
     for begin in range(0, n_features, COUNTED_FEATURES):
-        for f in range(begin, n_features):
-            end = min(begin + COUNTED_FEATURES, f + 1)
+        end = min(begin + COUNTED_FEATURES, n_features)
+        for f in range(end):
             for i in range(n_documents):
                 row = np.int64(cells[i, f]) * stride
-                for g in range(begin, end):
+                for g in range(max(begin, f), end):
                     flat[np.uint64(row + cells[i, g])] += weight[i]
 
 
@@ -56,6 +59,36 @@ def add_to_groups(
         i = document[k]
         for f in range(cells.shape[1]):
             sums[group[k], cells[i, f]] += weight[k]
+
+
+@kernel
+def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
+    """Subtract Σ_k ``factor[k]`` s_k s_kᵀ over the rows s_k of `sums` from the upper triangle of `total`.
+
+    Shapes: sums (n_groups, n), factor (n_groups,), total (n, n), n a multiple of the width of a vector. Sums are in
+    order of the rows, in blocks of them. O(n_groups · n²).
+    """
+    n_groups, n = sums.shape
+    left = np.empty(sums.size)
+    for k in range(n_groups):
+        for i in range(n):
+            left[k * n + i] = sums[k, i] * factor[k]
+    right, target, n_vectors = sums.reshape(-1, WIDTH), total.reshape(-1, WIDTH), n // WIDTH
+    for begin in range(0, n_groups, GROUPS_ABREAST):
+        size = min(GROUPS_ABREAST, n_groups - begin)
+        for panel in range(n_vectors):
+            for v in range(panel, n_vectors):
+                _subtract_products(
+                    left,
+                    begin * n + panel * WIDTH,
+                    n,
+                    right,
+                    begin * n_vectors + v,
+                    n_vectors,
+                    size,
+                    target,
+                    panel * WIDTH * n_vectors + v,
+                )
 
 
 @kernel
@@ -121,29 +154,8 @@ def _factor_panel(U: Matrix, flat: Vector, n_vectors: int, panel: int) -> None:
     """Turn eight rows of A into rows of U, given the rows before them; to the left of their diagonal is no matter."""
     top = panel * WIDTH
     stride = n_vectors * WIDTH
-    zero = spread(0.0)
     for v in range(panel, n_vectors):
-        a = b = c = d = e = f = g = h = zero
-        for k in range(top):
-            y = load(U, k * n_vectors + v)
-            x = k * stride + top
-            a = fused(spread(flat[np.uint64(x)]), y, a)
-            b = fused(spread(flat[np.uint64(x + 1)]), y, b)
-            c = fused(spread(flat[np.uint64(x + 2)]), y, c)
-            d = fused(spread(flat[np.uint64(x + 3)]), y, d)
-            e = fused(spread(flat[np.uint64(x + 4)]), y, e)
-            f = fused(spread(flat[np.uint64(x + 5)]), y, f)
-            g = fused(spread(flat[np.uint64(x + 6)]), y, g)
-            h = fused(spread(flat[np.uint64(x + 7)]), y, h)
-        row = top * n_vectors + v
-        store(U, row, load(U, row) - a)
-        store(U, row + n_vectors, load(U, row + n_vectors) - b)
-        store(U, row + 2 * n_vectors, load(U, row + 2 * n_vectors) - c)
-        store(U, row + 3 * n_vectors, load(U, row + 3 * n_vectors) - d)
-        store(U, row + 4 * n_vectors, load(U, row + 4 * n_vectors) - e)
-        store(U, row + 5 * n_vectors, load(U, row + 5 * n_vectors) - f)
-        store(U, row + 6 * n_vectors, load(U, row + 6 * n_vectors) - g)
-        store(U, row + 7 * n_vectors, load(U, row + 7 * n_vectors) - h)
+        _subtract_products(flat, top, stride, U, v, n_vectors, top, U, top * n_vectors + v)
     for r in range(top, top + WIDTH):
         given = flat[r * stride + r]
         for k in range(top, r):
@@ -157,6 +169,37 @@ def _factor_panel(U: Matrix, flat: Vector, n_vectors: int, panel: int) -> None:
         for v in range(panel, n_vectors):
             store(U, r * n_vectors + v, load(U, r * n_vectors + v) * factor)
         flat[r * stride + r] = np.sqrt(pivot)
+
+
+@kernel
+def _subtract_products(
+    left: Vector, at: int, stride: int, right: Matrix, v: int, step: int, n: int, target: Matrix, row: int
+) -> None:
+    """Subtract Σ_k of eight numbers of `left` times a vector of `right` from eight vectors of `target`.
+
+    The k-th numbers begin at ``at + k · stride``, the vector is ``v + k · step``, and the first row of the target is
+    `row`; the next ones are `step` on.
+    """
+    a = b = c = d = e = f = g = h = spread(0.0)
+    for k in range(n):
+        y = load(right, v + k * step)
+        x = at + k * stride
+        a = fused(spread(left[np.uint64(x)]), y, a)
+        b = fused(spread(left[np.uint64(x + 1)]), y, b)
+        c = fused(spread(left[np.uint64(x + 2)]), y, c)
+        d = fused(spread(left[np.uint64(x + 3)]), y, d)
+        e = fused(spread(left[np.uint64(x + 4)]), y, e)
+        f = fused(spread(left[np.uint64(x + 5)]), y, f)
+        g = fused(spread(left[np.uint64(x + 6)]), y, g)
+        h = fused(spread(left[np.uint64(x + 7)]), y, h)
+    store(target, row, load(target, row) - a)
+    store(target, row + step, load(target, row + step) - b)
+    store(target, row + 2 * step, load(target, row + 2 * step) - c)
+    store(target, row + 3 * step, load(target, row + 3 * step) - d)
+    store(target, row + 4 * step, load(target, row + 4 * step) - e)
+    store(target, row + 5 * step, load(target, row + 5 * step) - f)
+    store(target, row + 6 * step, load(target, row + 6 * step) - g)
+    store(target, row + 7 * step, load(target, row + 7 * step) - h)
 
 
 @kernel

@@ -21,14 +21,16 @@ import numpy as np
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_square
 from moerank.data import RankingData
-from moerank.kernels.algebra import square
-from moerank.kernels.step_tables import add_counts, add_to_groups
+from moerank.kernels.step_tables import WIDTH, add_counts, add_to_groups, subtract_squares
 from moerank.training.bins import Bins
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import Target
 
 STEP_BLOCK = 1024
 """Documents, or better documents, about, of a block."""
+
+GROUPS_AT_ONCE = 1024
+"""Groups, about, that are squared at once: enough for the product to take most of the time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +57,25 @@ class StepMoments:
         check_square(n_cells)
         pairs, codes = masks.of_unit("pair"), bins.codes(data)
         sums = _of_labels(data, masks) if pairs is None else _of_pairs(data, pairs[0])
-        counts, gram, unit, difference = *np.zeros((2, n_cells, n_cells)), *np.zeros((2, n_cells))
+        width = -(-n_cells // WIDTH) * WIDTH
+        total, unit, difference = np.zeros((width, width)), *np.zeros((2, n_cells))
+        waiting: list[tuple[Matrix, Vector]] = []  # sums of groups, and their factors
         for begin, end in data.query_blocks(STEP_BLOCK):
             rows = np.arange(data.offsets[begin], data.offsets[end])
             rows = rows[sums.degree[rows] != 0]
             cells = np.ascontiguousarray(codes[:, rows].T + bins.first[:-1].astype(np.int32))
-            add_counts(cells, sums.degree[rows], counts)
+            add_counts(cells, sums.degree[rows], total)
             for moment, weight in ((unit, sums.excess), (difference, sums.difference)):
                 moment += np.bincount(cells.ravel(), np.repeat(weight[rows], cells.shape[1]), n_cells)
             document, group, weight, factor = sums.groups(rows)
-            of_groups = np.zeros((len(factor), n_cells))
-            add_to_groups(cells, np.searchsorted(rows, document), group, weight, of_groups)
-            gram += square(of_groups.T, (of_groups * factor[:, None]).T)
-        gram += counts + counts.T - np.diag(np.diag(counts))
+            waiting.append((np.zeros((len(factor), width)), factor))
+            add_to_groups(cells, np.searchsorted(rows, document), group, weight, waiting[-1][0])
+            if end == data.n_queries or sum(len(factor) for _, factor in waiting) >= GROUPS_AT_ONCE:
+                of_groups, factors = map(np.concatenate, zip(*waiting, strict=True))
+                waiting.clear()
+                subtract_squares(of_groups, -factors, total)
+        upper = np.triu(total[:n_cells, :n_cells])
+        gram = upper + np.triu(upper, 1).T
         steps = _above(_above(gram, bins.first).T, bins.first), *(_above(each, bins.first) for each in (unit, difference))
         return cls(*(each / sums.n_pairs for each in steps))
 
