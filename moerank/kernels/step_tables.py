@@ -31,7 +31,7 @@ Codes = NDArray[np.uint8]
 
 @kernel
 def add_counts(cells: NDArray[np.int32], weight: Vector, total: Matrix) -> None:
-    """Add the weight of each document to ``total[cell, other]`` for its cells, the other of the same or a later feature.
+    """Add the weight of each document to ``total[cell, other]`` for its cells, the other one of no earlier feature.
 
     Shapes: cells (n_documents, n_features), weight (n_documents,), total (n_cells, n_cells) or larger. O(n_documents ·
     n_features²), whatever the number of bins.
@@ -48,9 +48,7 @@ def add_counts(cells: NDArray[np.int32], weight: Vector, total: Matrix) -> None:
 
 
 @kernel
-def add_to_groups(
-    cells: NDArray[np.int32], document: Integers, group: Integers, weight: Vector, sums: Matrix
-) -> None:
+def add_to_groups(cells: NDArray[np.int32], document: Integers, group: Integers, weight: Vector, sums: Matrix) -> None:
     """Add the weights of documents to the cells of their groups; entry k stands for document ``document[k]``.
 
     Shape of sums: (n_groups, n_cells). O(n_entries · n_features).

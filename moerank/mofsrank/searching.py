@@ -24,7 +24,7 @@ from moerank.mofsrank.front import Front
 from moerank.mofsrank.instance_selection import InstanceSelection, default_unit, spread_along_front
 from moerank.mofsrank.settings import STAGES, Settings, StageSettings, is_sparse
 from moerank.mofsrank.stage import Stage
-from moerank.rankers import LinearPopulation, require_weights
+from moerank.rankers import require_sums
 from moerank.training.masks import Unit
 
 LOGGER = logging.getLogger("moerank")
@@ -50,9 +50,10 @@ class StagedSearch:
         settings, chosen = self.settings, self.settings.instance_selection
         assert chosen is not None
         self.instance_unit = default_unit(self.train) if chosen.unit == "auto" else chosen.unit
+        linear = getattr(settings.backend, "judge_of_instances", None)
         stage = InstanceSelection(
             self.train,
-            settings.backend,
+            settings.backend if linear is None else linear(self.train),
             settings.metric,
             unit=self.instance_unit,
             workers=settings.workers,
@@ -85,7 +86,7 @@ class StagedSearch:
         assert chosen is not None
         stage = Ensemble(
             self.train,
-            require_weights(front.population, settings.backend),
+            require_sums(front.population, settings.backend),
             backend=settings.backend,
             workers=settings.workers,
             **self._shared(),
@@ -96,7 +97,7 @@ class StagedSearch:
             archive.add(stage.members(), stage.evaluate(stage.members()))
         archive = self._search("ensemble", stage, chosen, archive=archive)
         trained_on = None if front.trained_on is None else stage.summed(archive.X) @ front.trained_on
-        return Front(archive.F, stage.feature_mask(archive.X), LinearPopulation(stage.weights(archive.X)), trained_on)
+        return Front(archive.F, stage.feature_mask(archive.X), stage.combined(archive.X), trained_on)
 
     def _shared(self) -> Parameters:
         """Return the arguments that the second and the third stage share."""

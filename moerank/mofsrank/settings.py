@@ -373,7 +373,10 @@ class Settings(SearchSettings):
         given = {name: arguments[name] for name in cls.model_fields if name != "client"}
         has_cluster = hasattr(given["workers"], "scatter")  # it is a Client
         given |= {"client": given["workers"], "workers": 1} if has_cluster else {"client": None}
-        given["backend"] = read_backend(given["backend"], selects_instances=given["instance_selection"] is not False)
+        backend = as_backend(given["backend"])
+        if given["instance_selection"] is None:
+            given["instance_selection"] = not hasattr(backend, "judge_of_instances")
+        given["backend"] = read_backend(backend, selects_instances=given["instance_selection"] is not False)
         given["metric"] = as_metric(given["metric"], NDCG(10))
         given["limits"] = given["limits"] or {}
         if given["random_state"] is None:

@@ -28,6 +28,7 @@ from moerank.rankers.population import (
     train_population,
 )
 from moerank.rankers.rank_rls import RankRLS
+from moerank.solvers import make_backend, read_solver
 from moerank.training.masks import read_masks
 
 THREADS = ("n_jobs", "thread_count")
@@ -277,28 +278,23 @@ def varying_for(ranker: object, train: RankingData) -> Mask:
     return looking.varying_
 
 
-def as_backend(ranker: FitnessBackend | AnyRanker | None) -> FitnessBackend:
+def as_backend(ranker: FitnessBackend | AnyRanker | str | None) -> FitnessBackend:
     """Return a ranker as the fitness backend that it is, or else in a `RankerAdapter`; None stands for RankRLS.
 
-    Raises a ValueError for an object that can neither train a population nor be fitted and predict; the message says
-    what to do.
+    A text names a backend of the table of solvers. Raises a ValueError for another text, and for an object that can
+    neither train a population nor be fitted and predict; the message says what to do.
 
     >>> from moerank.rankers import ListNet, RankRLS
     >>> as_backend(RankRLS()), as_backend(ListNet(n_epochs=5))
     (RankRLS(), RankerAdapter(ranker=ListNet(n_epochs=5)))
-    >>> as_backend("rankrls")
-    Traceback (most recent call last):
-        ...
-    ValueError: backend is the text 'rankrls'; give a ranker: make_backend('rankrls'), or on the command line --backend
-    rankrls
+    >>> as_backend("additive[n_bins=32]")
+    AdditiveRLS(n_bins=32)
     """
     if ranker is None:
         return RankRLS()
     if isinstance(ranker, str):
-        raise ValueError(
-            f"backend is the text {ranker!r}; give a ranker: make_backend({ranker!r}), or on the command line "
-            f"--backend {ranker}"
-        )
+        name, parameters = read_solver(ranker)
+        return cast(FitnessBackend, make_backend(name, **parameters))
     if isinstance(ranker, type):
         raise ValueError(f"backend is the class {ranker.__name__}; give an object of it: {ranker.__name__}(…)")
     if callable(getattr(ranker, "fit_population", None)):

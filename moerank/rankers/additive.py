@@ -8,17 +8,18 @@ from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
-from moerank.arrays import Mask, Matrix, Vector
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData
 from moerank.kernels.step_tables import ridge_blocks
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.model import Forest
-from moerank.rankers.rank_rls import TARGETS, TargetName
+from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
 from moerank.rankers.tables import TablePopulation
 from moerank.training.bins import MOST_BINS, Bins
 from moerank.training.masks import Masks, Unit, read_masks
+from moerank.training.pair_moments import PairMoments
 from moerank.training.step_moments import StepMoments
 
 SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
@@ -79,7 +80,9 @@ class AdditiveRLS(Ranker):
     _takes_weights = True
     _by_thresholds = True
     _trained_together = ("alpha",)
-    _judged_linearly: ClassVar[bool] = True
+    tuned_by_metric: ClassVar[bool] = True
+    most_features_at_first: ClassVar[int] = 40
+    """Features of the strings that a search starts from: a system of many columns takes long."""
 
     n_bins: Annotated[int, partial(check_at_least, 1, MOST_BINS)] = 16
     smooth: NotNegative = 0.3
@@ -111,6 +114,11 @@ class AdditiveRLS(Ranker):
             for features, own in zip(masks.features, masks.own, strict=True)
         ]
         return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
+
+    def judge_of_instances(self, train: RankingData) -> RankRLS:
+        """Return the linear ranker that judges subsets of the pairs, for which systems of columns would take long."""
+        gram = PairMoments.of(train).gram
+        return RankRLS(alpha=0.01 * float(np.trace(gram)) / train.n_features or 1.0, target=self.target)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return 16 and 32 bins, smooth from 0.03 to 1, and alpha = tr(A) / n_steps · 10ᵏ, k = 2 … −6."""
@@ -167,7 +175,7 @@ class _Prior:
     smooth: float
     direction: Vector  # (n_steps,), v of each feature
     share: Vector  # (n_steps,), c v
-    first: Vector  # where the steps of each feature that has some begin
+    first: Integers  # where the steps of each feature that has some begin
 
     @classmethod
     def of(cls, train: RankingData, bins: Bins, smooth: float) -> _Prior:
@@ -182,7 +190,8 @@ class _Prior:
         """Return values (n, n_steps) times the root."""
         sums = np.add.reduceat(values * self.direction, self.first, axis=1)
         sizes = np.diff(self.first, append=len(self.direction))
-        return self.smooth * values + np.repeat(sums, sizes, axis=1) * self.share
+        along: Matrix = np.repeat(sums, sizes, axis=1) * self.share
+        return self.smooth * values + along
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
+from moerank.arrays import Floats, Integers, Mask, Matrix
 from moerank.data import RankingData
 from moerank.kernels.step_tables import table_scores
 from moerank.rankers.model import Forest

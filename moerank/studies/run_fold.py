@@ -35,6 +35,7 @@ from moerank.rankers import (
     SelectionPath,
     with_features,
 )
+from moerank.rankers.base import tuning_metric
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
@@ -182,11 +183,16 @@ TREES = "LambdaMART"
 
 
 def tuned(
-    ranker: Any, parts: Parts, given: Iterable[str] = (), progress: Callable[[float], object] | None = None
+    ranker: Any,
+    parts: Parts,
+    given: Iterable[str] = (),
+    progress: Callable[[float], object] | None = None,
+    metric: Metric | None = None,
 ) -> Any:
-    """Choose what is not given among the published grid by validation MAP."""
+    """Choose what is not given among the published grid by validation, see `tuning_metric`."""
     train, validation = parts["train"], parts["validation"]
-    return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress)
+    chosen_by = tuning_metric(ranker, metric)
+    return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress, **chosen_by)
 
 
 def grid_of(ranker: object, train: RankingData, given: Iterable[str] = ()) -> list[Parameters]:
@@ -323,7 +329,7 @@ def run_fold(
         clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
-        backend = tuned(backend, parts) if problem.backend.tune and hasattr(backend, "tune") else backend
+        backend = tuned(backend, parts, metric=metric) if problem.backend.tune and hasattr(backend, "tune") else backend
         objectives = read_objectives(problem.search.objectives)
         measure = Measure(parts, metrics, objectives, backend)
         compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
@@ -344,7 +350,7 @@ def run_fold(
             **limits,
         }
         made = solver.make(problem, defaults)
-        estimator = _trained(solver, made, parts, report, clock)
+        estimator = _trained(solver, made, parts, metric, report, clock)
         validated = _validated(solver, problem, made, estimator, train, defaults, report)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
@@ -396,10 +402,11 @@ def _second_metric(metric: Metric, parts: Parts) -> Metric:
     return MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2")
 
 
-def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress, clock: _Clock) -> Any:
+def _trained(solver: Solver, estimator: Any, parts: Parts, metric: Metric, report: Progress, clock: _Clock) -> Any:
     """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
     if solver.tuned and callable(getattr(estimator, "tune", None)):
-        estimator = tuned(estimator, parts, solver.settings, lambda share: report("tuning", share, "by validation MAP"))
+        by = "by validation"
+        estimator = tuned(estimator, parts, solver.settings, lambda share: report("tuning", share, by), metric)
     clock.stop("tuning")
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:
@@ -435,8 +442,9 @@ def _validated(
     for number in range(1, n_parts + 1):
         report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
         parts = dict(zip(PARTS, deal_queries(train, number, n_parts, seed=defaults["random_state"]), strict=True))
-        inner, held_out = _trained(solver, solver.make(problem, defaults), parts, _silent, _Clock()), parts["test"]
-        values.append(problem.metric.make().per_query(held_out, FittedScorer(inner).scores(held_out.X)))
+        metric, held_out = problem.metric.make(), parts["test"]
+        inner = _trained(solver, solver.make(problem, defaults), parts, metric, _silent, _Clock())
+        values.append(metric.per_query(held_out, FittedScorer(inner).scores(held_out.X)))
         if train.query_weights is not None and held_out.query_weights is not None:
             values[-1] *= held_out.query_weights[:, None] / train.query_weights.mean()
     return {**fields, "cross_validated": float(np.concatenate(values).mean()) if values else None}

@@ -63,7 +63,7 @@ class StepMoments:
         for begin, end in data.query_blocks(STEP_BLOCK):
             rows = np.arange(data.offsets[begin], data.offsets[end])
             rows = rows[sums.degree[rows] != 0]
-            cells = np.ascontiguousarray(codes[:, rows].T + bins.first[:-1].astype(np.int32))
+            cells = np.ascontiguousarray((codes[:, rows].T + bins.first[:-1]).astype(np.int32))
             add_counts(cells, sums.degree[rows], total)
             for moment, weight in ((unit, sums.excess), (difference, sums.difference)):
                 moment += np.bincount(cells.ravel(), np.repeat(weight[rows], cells.shape[1]), n_cells)
@@ -76,8 +76,8 @@ class StepMoments:
                 subtract_squares(of_groups, -factors, total)
         upper = np.triu(total[:n_cells, :n_cells])
         gram = upper + np.triu(upper, 1).T
-        steps = _above(_above(gram, bins.first).T, bins.first), *(_above(each, bins.first) for each in (unit, difference))
-        return cls(*(each / sums.n_pairs for each in steps))
+        gram = _above(_above(gram, bins.first).T, bins.first)
+        return cls(*(each / sums.n_pairs for each in (gram, _above(unit, bins.first), _above(difference, bins.first))))
 
     def moment(self, target: Target) -> Vector:
         """Return the mean of t (φᵢ − φⱼ), shape (n_steps,)."""
@@ -119,7 +119,8 @@ def _of_labels(data: RankingData, masks: Masks) -> _Sums:
         group = np.concatenate([of_rows, len(run) + of_runs[of_rows]])
         return np.tile(rows, 2), group, np.tile(u[rows], 2), np.concatenate([v[query[run]], -v[asked]])
 
-    return _Sums(*of_run[:, runs.run] * u, float(v[query] @ (size * worse)), groups)
+    degree, excess, difference = of_run[:, runs.run] * u
+    return _Sums(degree, excess, difference, float(v[query] @ (size * worse)), groups)
 
 
 def _of_pairs(data: RankingData, mask: Mask) -> _Sums:
@@ -130,8 +131,8 @@ def _of_pairs(data: RankingData, mask: Mask) -> _Sums:
     better, worse = (rows[mask].astype(np.int64) for rows in (data.pairs.better, data.pairs.worse))
     gap = (data.y[better] - data.y[worse]).astype(np.float64)
     n = data.n_documents
-    n_worse, n_better = np.bincount(better, minlength=n).astype(np.float64), np.bincount(worse, minlength=n)
-    gaps = np.bincount(better, gap, n) - np.bincount(worse, gap, n)
+    n_worse, n_better = (np.bincount(rows, minlength=n).astype(np.float64) for rows in (better, worse))
+    gaps: Vector = np.subtract(*(np.bincount(rows, gap, n) for rows in (better, worse)), dtype=np.float64)
 
     def groups(rows: Integers) -> tuple[Integers, Integers, Vector, Vector]:
         first, last = np.searchsorted(better, [rows.min(initial=n), rows.max(initial=-1) + 1])
