@@ -54,7 +54,7 @@ def test_what_a_row_fixes_is_joined_to_what_is_given():
         assert make_solver("mofsrank-paper", ensemble=given).ensemble == expected
     assert make_solver("mofsrank-paper").ensemble == fixed
     assert make_solver("mofsrank-no-ensemble", ensemble=BUDGET).ensemble is False
-    assert make_solver("mofsrank-no-ensemble").instance_selection is True
+    assert make_solver("mofsrank-no-ensemble").instance_selection is None
     assert make_solver("mofsrank-no-instance-selection").instance_selection is False
     assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False
 
@@ -144,6 +144,6 @@ def test_parameters_are_read_without_an_estimator_where_the_signature_names_them
 
 def test_what_an_ablation_leaves_out_stays_out():
     assert make_solver("mofsrank-no-ensemble", ensemble=BUDGET).ensemble is False
-    assert make_solver("mofsrank-no-ensemble").instance_selection is True
+    assert make_solver("mofsrank-no-ensemble").instance_selection is None
     assert make_solver("mofsrank-no-instance-selection").instance_selection is False
     assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from moerank.arrays import Floats, Integers, Mask, Vector
 from moerank.data import RankingData
-
-Codes = NDArray[np.uint8]
+from moerank.kernels.step_tables import Codes
 
 MOST_BINS = 255
 """Thresholds of a feature: the bins have to be numbered by one byte."""

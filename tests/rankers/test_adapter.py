@@ -155,7 +155,7 @@ def test_a_pipeline_uses_the_features_that_its_selectors_leave(steps, size):
         (Recorder(), "and Recorder has no predict"),
         (Ridge, r"backend is the class Ridge; give an object of it: Ridge\(…\)"),
         (RankSVM, r"backend is the class RankSVM; give an object"),
-        ("rankrls", r"give a ranker: make_backend\('rankrls'\), or on the command line --backend rankrls"),
+        ("rankrsl", r"unknown backend 'rankrsl'; did you mean 'rankrls'"),
     ],
 )
 def test_what_is_no_ranker_is_refused_in_words(thing, message):

@@ -35,6 +35,7 @@ LINEAR = {
 }
 FORESTS = {
     "RankBoost": RankBoost(25),
+    "additive": AdditiveRLS(),
     "FRank": FRank(25, n_thresholds=None, reversed_stumps=True),
     "no stump": RankBoost(1),
     "LambdaMART": LambdaMART(40),
