@@ -443,7 +443,7 @@ _OWN = (
     _mofs_rank("mofsrank-rvea", algorithm="rvea"),
     _mofs_rank("mofsrank-moead", algorithm="moead"),
     _mofs_rank("mofsrank-staircase", algorithm="staircase", recommended=True),
-    _mofs_rank("mofsrank-additive", algorithm="staircase", fixed=_ADDITIVE),
+    _mofs_rank("mofsrank-additive", linear=False, algorithm="staircase", fixed=_ADDITIVE),
     _mofs_rank("mofsrank-sparseea", TIAN, algorithm="sparseea"),
     _mofs_rank("mofsrank-daea", XU_DAEA, algorithm="daea"),
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, fit_scaling
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, RankBoost, RankRLS, RankSVM
+from moerank.rankers import AdditiveRLS, BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, RankBoost, RankRLS, RankSVM
 from moerank.rankers.model import Forest, Model
 from moerank.selectors.filter import SingleFeatures
 from moerank.selectors.fs_ed import FSED
