@@ -28,7 +28,6 @@ BENCHMARKS = {
     "greedy": ("Ten features by Greedy RankRLS", [], True),
     "reading": ("Reading LETOR files", ["--megabytes", "20"], False),
     "training": ("Training time of every linear solver", [], True),
-    "fsm_rank": ("FSMRank: its stopping rule and its speed", [], True),
     "kernels": ("Kernel rankers, and how pairs are held", [], True),
 }
 """Title, arguments, and whether the data of LETOR are needed, by the name of the file in tests/benchmarks/."""
@@ -88,7 +87,7 @@ Data, machine and command are those of [the other benchmarks](benchmarks.md), wh
 
 PAGES = {
     "benchmarks.md": (BEGIN, ("fitness", "greedy", "reading"), SEARCHES),
-    "benchmarks_solvers.md": (SOLVERS, ("training", "fsm_rank", "kernels"), ""),
+    "benchmarks_solvers.md": (SOLVERS, ("training", "kernels"), ""),
 }
 """Beginning, benchmarks and end of each page."""
 

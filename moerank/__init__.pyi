@@ -42,7 +42,6 @@ from .rankers import FSMRank as FSMRank
 from .rankers import KernelRankSVM as KernelRankSVM
 from .rankers import LambdaMART as LambdaMART
 from .rankers import ListNet as ListNet
-from .rankers import QuerySample as QuerySample
 from .rankers import RankBoost as RankBoost
 from .rankers import RankerAdapter as RankerAdapter
 from .rankers import RankFourier as RankFourier

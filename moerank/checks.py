@@ -137,8 +137,10 @@ def check_switch(**parameters: object) -> None:
             raise ValueError(f"{name} must be True or False, not {reprlib.repr(value)}")
 
 
-def check_choice(choices: Iterable[str], **parameters: object) -> None:
-    """Raise a ValueError for a parameter that is none of the choices, with the nearest of them.
+def check_choice(choices: Iterable[str], *, or_none: bool = False, **parameters: object) -> None:
+    """Raise a ValueError for a parameter that is none of the choices, nor None where that is allowed.
+
+    The message has the nearest of the choices.
 
     >>> check_choice(("pair", "query"), loss="paris")
     Traceback (most recent call last):
@@ -146,7 +148,7 @@ def check_choice(choices: Iterable[str], **parameters: object) -> None:
     ValueError: loss must be one of 'pair', 'query', not 'paris'; did you mean 'pair'?
     """
     choices = list(choices)
-    for name, value in parameters.items():
+    for name, value in _given(parameters, or_none):
         if not isinstance(value, str) or value not in choices:
             nearest = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
             advice = f"; did you mean {nearest[0]!r}?" if nearest else ""

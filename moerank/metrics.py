@@ -13,7 +13,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar, Literal, get_args, overload
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,7 @@ from sklearn import config_context
 from sklearn.metrics import make_scorer
 
 from moerank.arrays import Array, Integers, Matrix, Vector
-from moerank.checks import check_at_least, check_choice, most_workers
+from moerank.checks import Count, check_at_least, check_fields, most_workers
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import labels_alone
@@ -131,8 +132,29 @@ class Metric(ABC):
         return self
 
     def scorer(self) -> Any:
-        """Return the metric for scikit-learn's ``scoring=``, which hands on `qid`; see `ranking_scorer`."""
-        return ranking_scorer(self.score, self.name)
+        """Return the metric for scikit-learn's ``scoring=``: ``scorer(estimator, X, y, qid=qid)`` of its predictions.
+
+        The scorer requests `qid` by metadata routing. Without it there is a ValueError, as whole folds would be one
+        query.
+
+        >>> from moerank.rankers import RankRLS
+        >>> X, y, qid = [[0.1], [0.9], [0.3], [0.5]], [0, 1, 0, 1], [1, 1, 2, 2]
+        >>> with config_context(enable_metadata_routing=True):
+        ...     MAP().scorer()(RankRLS().fit(X, y, qid=qid), X, y, qid=qid)
+        1.0
+        """
+        with config_context(enable_metadata_routing=True):
+            return make_scorer(self._of_labels, response_method="predict").set_score_request(qid=True)
+
+    def _of_labels(self, y_true: ArrayLike, y_pred: ArrayLike, *, qid: ArrayLike | None = None) -> float:
+        if qid is None:
+            raise ValueError(
+                "a ranking metric needs the query of each document: after "
+                "sklearn.set_config(enable_metadata_routing=True), give qid beside X and y, as in "
+                "GridSearchCV(…).fit(X, y, qid=qid, groups=qid), or cross_validate(…, params={'qid': qid, 'groups': "
+                "qid})"
+            )
+        return self.score(labels_alone(y_true, qid), np.asarray(y_pred, np.float64).ravel())
 
     def batch(self, data: RankingData, scores: Vector) -> Matrix:
         """Return the means of many individuals, without any check of the input.
@@ -173,9 +195,7 @@ class _CountedMetric(Metric):
     _kernel: ClassVar[Callable[..., Matrix]]
 
     def __post_init__(self) -> None:
-        k = getattr(self, "k", 1)
-        if not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"k is {k!r}; the last rank that counts is an integer from 1")
+        check_fields(self)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -246,16 +266,11 @@ class NDCG(_CountedMetric):
     _title = "NDCG@{k}"
     _kernel = staticmethod(normalised_gain)
 
-    k: int
+    k: Count
     gain: Gain = "exp2"
     convention: Convention = "usual"
     discount: Discount | None = None
     short_queries: ShortQueries | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(get_args(Gain), gain=self.gain)
-        _settle(self, discount=("log2", "letor"), short_queries=("own_length", "zero"))
 
     def _plan(self, data: RankingData) -> Plan:
         gains = _weighed(data, _label_gains(data, self.gain))
@@ -296,10 +311,6 @@ class MeanNDCG(_CountedMetric):
     convention: Convention = "usual"
     discount: Discount | None = None
 
-    def __post_init__(self) -> None:
-        check_choice(get_args(Gain), gain=self.gain)
-        _settle(self, discount=("log2", "letor"))
-
     def _plan(self, data: RankingData) -> Plan:
         gains = _weighed(data, _label_gains(data, self.gain))
         return _gain_plan(data, gains, _rank_discounts(data, self), lambda best: (len(best), best))
@@ -327,7 +338,7 @@ class Precision(_CountedMetric):
     _title = "P@{k}"
     _kernel = staticmethod(normalised_gain)
 
-    k: int
+    k: Count
 
     def _plan(self, data: RankingData) -> Plan:
         divisor = np.array([float(self.k)])
@@ -372,7 +383,7 @@ class Recall(_CountedMetric):
     _title = "Recall@{k}"
     _kernel = staticmethod(normalised_gain)
 
-    k: int
+    k: Count
 
     def _plan(self, data: RankingData) -> Plan:
         relevance = _weighed(data, (data.y > 0).astype(np.float64))
@@ -390,11 +401,7 @@ class _Cascade(_CountedMetric):
     _of_rank: ClassVar[bool] = True
     """Whether v(j) = 1 / j; else it is 1."""
 
-    k: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.k is not None:
-            super().__post_init__()
+    k: Count | None = None
 
     def _plan(self, data: RankingData) -> Plan:
         return _queries_with_relevant_documents(data), self._stops(data)
@@ -452,8 +459,7 @@ class Hit(_Cascade):
     _title = "Hit@{k}"
     _of_rank = False
 
-    def __post_init__(self) -> None:
-        _CountedMetric.__post_init__(self)  # without a last rank, every query with a relevant document is a hit
+    k: Count = None  # type: ignore[assignment]  # it has to be given: else every query with a relevant one is a hit
 
 
 @dataclass(frozen=True)
@@ -487,11 +493,7 @@ class ERR(_Cascade):
 
     _title = "ERR@{k}"
 
-    max_label: int = 4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_at_least(1, LARGEST_EXP2_LABEL, max_label=self.max_label)
+    max_label: Annotated[int, partial(check_at_least, 1, LARGEST_EXP2_LABEL)] = 4
 
     def _stops(self, data: RankingData) -> Vector:
         row = int(data.y.argmax())
@@ -642,57 +644,3 @@ def _rank_discounts(data: RankingData, metric: NDCG | MeanNDCG) -> Matrix:
     discount = metric.discount or ("letor" if metric.convention == "letor" else "log2")
     rank = np.arange(1, np.diff(data.offsets).max() + 1)
     return 1.0 / np.log2(np.maximum(rank, 2) if discount == "letor" else 1 + rank)
-
-
-def _settle(metric: NDCG | MeanNDCG, **choices: tuple[str, str]) -> None:
-    """Check the convention, and forget what only repeats it: metrics of equal values are equal.
-
-    `choices` are the values of an attribute by the usual convention and by LETOR's.
-    """
-    check_choice(get_args(Convention), convention=metric.convention)
-    for name, (usual, letor) in choices.items():
-        if (given := getattr(metric, name)) is None:
-            continue
-        check_choice((usual, letor), **{name: given})
-        if given == (letor if metric.convention == "letor" else usual):
-            object.__setattr__(metric, name, None)
-
-
-def ranking_scorer(score: Callable[[RankingData, Matrix], float], name: str) -> Any:
-    """Return a scorer that ranks by what an estimator predicts, for the queries that metadata routing hands on.
-
-    The scorer is ``scorer(estimator, X, y, qid=qid)`` as by `sklearn.metrics.make_scorer`, which shows `name` and
-    requests `qid`. Without it there is a ValueError, as whole folds would be one query. The larger
-    ``score(data, scores)``, the better.
-
-    >>> from moerank.metrics import MAP
-    >>> from moerank.rankers import RankRLS
-    >>> X, y, qid = [[0.1], [0.9], [0.3], [0.5]], [0, 1, 0, 1], [1, 1, 2, 2]
-    >>> with config_context(enable_metadata_routing=True):
-    ...     MAP().scorer()(RankRLS().fit(X, y, qid=qid), X, y, qid=qid)
-    1.0
-    """
-    with config_context(enable_metadata_routing=True):
-        return make_scorer(_OfRanking(score, name), response_method="predict").set_score_request(qid=True)
-
-
-@dataclass(frozen=True)
-class _OfRanking:
-    """Function of labels and predictions for scikit-learn; a class, so that it can be sent to another process."""
-
-    score: Callable[[RankingData, Matrix], float]
-    name: str
-
-    @property
-    def __name__(self) -> str:
-        return self.name
-
-    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, qid: ArrayLike | None = None) -> float:
-        if qid is None:
-            raise ValueError(
-                "a ranking metric needs the query of each document: after "
-                "sklearn.set_config(enable_metadata_routing=True), give qid beside X and y, as in "
-                "GridSearchCV(…).fit(X, y, qid=qid, groups=qid), or cross_validate(…, params={'qid': qid, 'groups': "
-                "qid})"
-            )
-        return self.score(labels_alone(y_true, qid), np.asarray(y_pred, np.float64))

@@ -51,23 +51,18 @@ def check_solver(solver: object) -> None:
     _require(right > 0.5, f"predict(X) puts {right:.0%} of the training pairs in order; higher scores must rank higher")
     if hasattr(fitted, "get_support"):
         support = np.asarray(fitted.get_support())
+        one_each = support.dtype == bool and support.shape == (train.n_features,)
         _require(
-            support.dtype == bool and support.shape == (train.n_features,),
-            f"get_support() must return one bool for each of the {train.n_features} features, not {support!r:.80}",
+            one_each, f"get_support() must return one bool for each of {train.n_features} features: {support!r:.80}"
         )
         _require(bool(support.any()), "get_support() selects no feature")
         changed = np.where(support, test.X, 7.0)
-        _require(
-            np.array_equal(_scores(fitted, changed), scores),
-            "predict(X) changes with features that get_support() leaves out",
-        )
-    again = _scores(_fitted(solver, train, vali), test.X)
-    _require(
-        np.array_equal(again, scores), "training twice gives other scores; draw from the parameter random_state alone"
-    )
-    _require(
-        np.array_equal(_scores(deepcopy(fitted), test.X), scores), "a copy of the trained solver scores differently"
-    )
+        alike = np.array_equal(_scores(fitted, changed), scores)
+        _require(alike, "predict(X) changes with features that get_support() leaves out")
+    alike = np.array_equal(_scores(_fitted(solver, train, vali), test.X), scores)
+    _require(alike, "training twice gives other scores; draw from the parameter random_state alone")
+    alike = np.array_equal(_scores(deepcopy(fitted), test.X), scores)
+    _require(alike, "a copy of the trained solver scores differently")
 
 
 def check_backend(backend: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from math import ceil, isfinite
+from math import isfinite
 from typing import Annotated, Literal, Self, TypeAlias
 
 import numpy as np
@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from moerank.arrays import Vector
-from moerank.statistics import FEWEST_QUERIES, LEVEL, mean_and_error, mean_interval, p_differs, p_not_within
+from moerank.statistics import (
+    FEWEST_QUERIES,
+    LEVEL,
+    mean_and_error,
+    mean_interval,
+    p_differs,
+    p_not_within,
+    queries_needed,
+)
 
 Part: TypeAlias = Literal["test", "validation", "new"]
 
@@ -19,9 +27,6 @@ Finding: TypeAlias = Literal["loss", "gain", "none"]
 
 MARGIN = 0.005
 """Default of the largest difference of a metric that does not matter in practice."""
-
-STANDARD_ERRORS_FOR_80_PERCENT_POWER = 2.8
-"""Standard errors that a difference must have to be detected in four draws of five."""
 
 
 class Verdict(BaseModel):
@@ -57,8 +62,8 @@ class Verdict(BaseModel):
 
     Notes
     -----
-    The tests and the interval are those of `moerank.statistics.p_above`. Fewer than 30 queries that can differ detect
-    nothing and show no equivalence. ``tests/benchmarks/verdict.py`` simulates level, coverage and power.
+    The tests and the interval are those of `moerank.statistics.p_above`. Fewer than 30 queries that can differ have no
+    finding and no equivalence. ``tests/benchmarks/verdict.py`` simulates level, coverage and power.
     """
 
     # What follows from the differences is stored for readers of the file, and computed anew.
@@ -95,7 +100,7 @@ class Verdict(BaseModel):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The ends of the 95 % interval of the mean difference, at `level`; infinite where nothing is shown."""
+        """The ends of the 95 % interval of the mean difference, at `level`; infinite where no difference varies."""
         return mean_interval(self.differences, 1 - self.level) if self.n_differing > 1 else (-np.inf, np.inf)
 
     @property
@@ -118,7 +123,7 @@ class Verdict(BaseModel):
 
     @property
     def equivalent(self) -> bool:
-        """Whether the difference is shown to lie within the margin, at the level of .05."""
+        """Whether the tests reject every difference beyond the margin, at the level of .05."""
         return self.n_differing >= FEWEST_QUERIES and self.p_equivalent < self.level
 
     @computed_field  # type: ignore[prop-decorator]
@@ -185,19 +190,14 @@ class Verdict(BaseModel):
         if self.equivalent:
             return f"equivalent {within}"
         if not any(self.differences):
-            return "all of them are ranked alike, which shows nothing about others"
-        return f"neither a difference nor equivalence {within} is shown{self._enough}"
+            return "both rank all of them equally well, which says nothing about other queries"
+        return f"they tell neither a difference nor equivalence {within}{self._enough}"
 
     @property
     def _enough(self) -> str:
-        """Say how many queries that can differ would detect the difference or show it to lie within the margin."""
-        if self.error is None or not self.error:
-            return ""
-        deviation = self.error * np.sqrt(self.n_differing)
-        gap = max(abs(self.difference), abs(self.margin - abs(self.difference)))
-        needed = max(FEWEST_QUERIES, (STANDARD_ERRORS_FOR_80_PERCENT_POWER * deviation / gap) ** 2)
-        digits = 10 ** max(0, len(str(int(needed))) - 2)
-        return f"; about {ceil(needed / digits) * digits:,} such queries would" if needed > self.n_differing else ""
+        """Say how many queries that can differ detect the difference or show it to lie within the margin."""
+        needed = queries_needed(self.differences, self.margin, self.level)
+        return f"; it takes about {needed:,} such queries" if needed else ""
 
 
 def judge(
@@ -228,8 +228,8 @@ def judge(
     Examples
     --------
     >>> print(judge([0.50, 0.70, 0.61, 0.2], [0.52, 0.70, 0.60, 0.2], "test", "MAP", 6, 45).outcome)
-    estimated loss .003 MAP (95 %: −.418 to .419) on 4 test queries:
-    too few to tell; about 200 such queries would
+    estimated loss .003 MAP (95 %: −.601 to .603) on 4 test queries:
+    too few to tell; it takes about 1,300 such queries
     """
     differences: Vector = np.asarray(selection, float) - np.asarray(reference, float)
     differs = np.ones(len(differences), bool) if can_differ is None else np.asarray(can_differ, bool)

@@ -9,7 +9,7 @@ al., 2018, Figures 4 to 6), and the mean error with at most k features over all 
 
 from recipe import opened
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.figures.style import save_figure
 
 FOLD = 1

@@ -9,7 +9,7 @@ have no front, and trees learn their training queries by heart.
 
 from recipe import opened
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.figures.style import save_figure
 
 FOLD = 1

@@ -8,7 +8,7 @@ metric, with a staircase over the solvers that no other one beats in both.
 
 from recipe import opened
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.figures.style import save_figure
 
 METRIC = None  # that of the objectives; or "MAP"

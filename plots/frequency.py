@@ -8,7 +8,7 @@ with the stability of each solver's choice, also corrected for chance.
 
 from recipe import opened
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.figures.style import save_figure
 
 problems, results, out = opened(__doc__)

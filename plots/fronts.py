@@ -8,7 +8,7 @@ training front is left on queries that the solver has not seen; without a choice
 
 from recipe import opened
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.figures.style import save_figure
 
 SOLVERS = ("mofsrank", "greedy-rankrls", "gas-e", "fsmrank", "fenchelrank")

@@ -8,7 +8,7 @@ the seeds differ as a band. Only the searches are chosen: else a note below the 
 
 from recipe import opened
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.figures.style import save_figure
 
 problems, results, out = opened(__doc__)

@@ -7,7 +7,7 @@ Draws `instances-PROBLEM.png` for each problem of the study (Cheng et al., 2018,
 
 from recipe import opened
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.figures.style import save_figure
 
 problems, results, out = opened(__doc__)

@@ -8,7 +8,7 @@ the problem file names further objectives in `[search] objectives`.
 
 from recipe import opened
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.figures.style import save_figure
 
 SOLVERS = ("mofsrank", "greedy-rankrls", "fsmrank")

@@ -8,7 +8,7 @@ its folds alone.
 
 from recipe import opened
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.figures.style import save_figure
 
 METRIC = None  # that of the objectives; or "MAP"

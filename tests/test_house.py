@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tokenize
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -16,8 +17,10 @@ FILES = sorted((PROJECT / "moerank").rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 LAYERS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
 
-ONE_FILE_EACH = {"of_run", "of_study"}
-"""Packages of figures, one file each, which are loaded by name."""
+MOST_FILES, MOST_LINES_OF_CODE = 150, 19_500
+
+VAGUE = {"found", "place", "known", "kept", "beside", "whole", "told", "lots"}
+"""Names that do not say what is held."""
 
 
 def module_of(path):
@@ -59,7 +62,8 @@ def imported(path, tree):
 def named_by_a_row():
     """The modules that a row of a table names, as "moerank.package.module:function": one file per format."""
     texts = {node.value for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    return {text.partition(":")[0] for text in texts if isinstance(text, str) and ":" in text} & MODULES.keys()
+    texts = {text.partition(":")[0] for text in texts if isinstance(text, str) and ":" in text}
+    return (texts | {f"moerank.figures.{text}" for text in texts}) & MODULES.keys()
 
 
 def aliases(tree):
@@ -70,6 +74,69 @@ def aliases(tree):
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
             kind = ast.unparse(node.value.value).rpartition(".")[2]
             yield from (target.id for target in node.targets if kind in ("NDArray", "Callable"))
+
+
+def lines_of_code(path, tree):
+    """The lines of a file with code: not those that are blank, comments or docstrings."""
+    documented = set()
+    for node in ast.walk(tree):
+        described = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if described and ast.get_docstring(node, clean=False) is not None:
+            documented |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    layout = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    with tokenize.open(path) as file:
+        tokens = [token for token in tokenize.generate_tokens(file.readline) if token.type not in layout]
+    return {line for token in tokens for line in range(token.start[0], token.end[0] + 1)} - documented
+
+
+def public_names(tree):
+    """The classes and functions of a file, and its constants, that have no underscore in front."""
+    names, constants = [], []
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names.append(node.name)
+        for target in getattr(node, "targets", [getattr(node, "target", None)]):
+            held = target.elts if isinstance(target, ast.Tuple) else [target]
+            constants += [name.id for name in held if isinstance(name, ast.Name) and name.id.isupper()]
+    return ([name for name in group if not name.startswith("_")] for group in (names, constants))
+
+
+def given_names(tree):
+    """Yield the names of variables, arguments, attributes and keywords that a file assigns or passes, with lines."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr, node.lineno
+        elif isinstance(node, ast.arg | ast.keyword) and node.arg is not None:
+            yield node.arg, node.lineno
+
+
+def doubles(names):
+    """The names that stand in several files, with these."""
+    files = {}
+    for path, name in names:
+        files.setdefault(name, []).append(str(path.relative_to(PROJECT)))
+    return {name: paths for name, paths in files.items() if len(paths) > 1}
+
+
+def test_the_package_keeps_its_weight():
+    assert len(FILES) <= MOST_FILES
+    assert sum(len(lines_of_code(path, tree)) for path, tree in TREES.items()) <= MOST_LINES_OF_CODE
+
+
+def test_a_name_of_a_file_stands_once():
+    assert doubles((path, path.stem) for path in FILES if path.stem != "__init__") == {}
+
+
+@pytest.mark.parametrize("kind", [0, 1], ids=["classes and functions", "constants"])
+def test_a_public_name_stands_once(kind):
+    assert doubles((path, name) for path, tree in TREES.items() for name in set([*public_names(tree)][kind])) == {}
+
+
+def test_names_say_what_is_held():
+    vague = [(str(p), line, name) for p, tree in TREES.items() for name, line in given_names(tree) if name in VAGUE]
+    assert vague == []
 
 
 def test_every_file_says_in_its_first_line_what_it_is_for():
@@ -110,7 +177,6 @@ def test_no_small_module_has_a_single_importer():
         if len(path.read_text(encoding="utf-8").splitlines()) < 60
         and importers[name] <= 1
         and path.stem not in ("__init__", "__main__", "version")
-        and path.parent.name not in ONE_FILE_EACH
         and name not in rows
     }
     assert small == {}

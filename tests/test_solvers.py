@@ -1,4 +1,3 @@
-import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -70,16 +69,6 @@ def test_unknown_names_suggest_the_nearest():
         make_backend("mofsrank")
 
 
-def test_other_packages_add_solvers_and_backends(third_parties):
-    third_parties({"moerank.solvers": {"a": lambda: entry("theirs")}, "moerank.backends": {"b": lambda: entry("ours")}})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        table = solvers()
-    assert (table["theirs"].backend, table["ours"].backend) == (False, True)
-    assert make_backend("ours", alpha=2.0).alpha == 2.0
-    assert make_solver("theirs", alpha=3.0).alpha == 3.0
-
-
 @pytest.mark.parametrize(
     ("load", "reason"),
     [
@@ -140,10 +129,3 @@ def test_parameters_are_read_without_an_estimator_where_the_signature_names_them
     for kind in (Unmade, Wide):
         row = SolverEntry("theirs", "ranker", "Nobody: Nothing", 2000, kind, fixed={"seed": 1})
         assert row.defaults() == {"depth": 3, "seed": 1}
-
-
-def test_what_an_ablation_leaves_out_stays_out():
-    assert make_solver("mofsrank-no-ensemble", ensemble=BUDGET).ensemble is False
-    assert make_solver("mofsrank-no-ensemble").instance_selection is None
-    assert make_solver("mofsrank-no-instance-selection").instance_selection is False
-    assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False

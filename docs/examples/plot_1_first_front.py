@@ -7,7 +7,7 @@ Which pixels tell handwritten digits apart? This example draws the front on trai
 
 import textwrap
 
-from moerank.figures.of_run import RUN_FIGURES
+from moerank.figures import RUN_FIGURES
 from moerank.studies.problem import load_problem
 from moerank.studies.run_fold import run_fold
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import moerank as mr
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.studies.results import Results
 
 # %%

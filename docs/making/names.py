@@ -8,6 +8,7 @@ import inspect
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from types import FunctionType
 
 from sphinx.pycode import ModuleAnalyzer
@@ -26,8 +27,7 @@ TITLES = {
 """The rooms of public names, in the order of the page; others hold the names of all further rooms."""
 
 MODULES = {
-    "moerank.mofsrank.objectives": "Objectives of the search, and how to add one",
-    "moerank.mofsrank.front": "Fronts, and the choice of a member",
+    "moerank.mofsrank.objectives": "Objectives of the search and how to add one, fronts, and the choice of a member",
     "moerank.evolution": "Operators, searches, archive, memo",
     "moerank.statistics": "Tests and fronts",
     "moerank.verdict": "The verdict",
@@ -38,8 +38,7 @@ MODULES = {
     "moerank.studies.result": "Their results",
     "moerank.studies.results": "Results read back, their fronts, and how stable a choice is",
     "moerank.studies.comparison": "Solvers against each other",
-    "moerank.figures.of_run": "Figures of a run",
-    "moerank.figures.of_study": "Figures of a study",
+    "moerank.figures": "Figures of a run and of a study",
     "moerank.reports.study_report": "Reports",
 }
 
@@ -178,9 +177,8 @@ def _module_page(module):
     for name in ("FIGURES", "RUN_FIGURES"):
         if name in _public(loaded):
             lines += ["", f".. autodata:: {module}.{name}", "   :no-value:", ""]
-            ending = module.rpartition(".")[2]  # figures lie in files such as front_of_run.py
-            files = {figure: import_module(f"{module}.{figure}_{ending}") for figure in getattr(loaded, name)}
-            lines += [f"* ``{figure}``: {summary(file)}" for figure, file in files.items()]
+            drawn = {figure: resolve_name(f"{module}.{row.source}") for figure, row in getattr(loaded, name).items()}
+            lines += [f"* ``{figure}``: {summary(function)}" for figure, function in drawn.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -13,12 +13,11 @@ from typing import Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.certify import certify_command, judge_command
+from moerank.cli.certify import certify_command, judge_command, stability_command
 from moerank.cli.data import convert_command, describe_command, ingest_command, init_command
 from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
 from moerank.cli.report import export_command, plot_command, report_command
 from moerank.cli.run import run_command
-from moerank.cli.stability import stability_command
 from moerank.cli.study_commands import merge_command, study_command
 from moerank.version import VERSION
 
@@ -51,7 +50,7 @@ def compile_command(
     all users and all workers of a cluster with the same processor.
     """
     from moerank.cli.progress import compiled
-    from moerank.kernels.ahead import GROUPS
+    from moerank.kernels.compiled import GROUPS
 
     with compiled(GROUPS if every else GROUPS[:2]):
         typer.echo("The kernels are compiled.")

@@ -1,19 +1,18 @@
-"""The commands moerank certify and moerank judge, which examine the result of a run."""
+"""The commands moerank certify, judge and stability, which say what one can rely on."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import notice, say
+from moerank.cli.messages import interruptible, notice, say
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from moerank.studies.result import Certificate, Result
 
 
@@ -23,9 +22,6 @@ def certify_command(
     enumerate_: Annotated[
         int, typer.Option("--enumerate", min=0, help="Rank by all subsets of up to so many features; 0 for none.")
     ] = 3,
-    time_limit: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds after which bounds take the place of proofs of the loss.")
-    ] = None,
     workers: options.Workers = options.N_PROCESSORS,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
@@ -44,19 +40,17 @@ def certify_command(
     --------
     moerank certify results/digits-fold1-seed0
     moerank certify results/mq2008-fold1-seed0 --enumerate 4
-    moerank certify results/study/cells/0123456789abcdef01234567.json --time-limit 60
+    moerank certify results/study/cells/0123456789abcdef01234567.json
     """
     from moerank.cli.progress import StageProgress
-    from moerank.figures.of_run import draw_run_figures
+    from moerank.figures import draw_run_figures
     from moerank.files import replace_file
     from moerank.studies.evidence import certify as prove
     from moerank.studies.result import find_result, write_result
 
     stored = find_result(result)
     with StageProgress() as progress:
-        certificate = prove(
-            stored, data, enumerate_to=enumerate_, time_limit=time_limit, workers=workers, progress=progress
-        )
+        certificate = prove(stored, data, enumerate_to=enumerate_, workers=workers, progress=progress)
     stored = stored.model_copy(update={"certificate": certificate})
     if result.is_dir():
         write_result(stored, result)
@@ -66,32 +60,27 @@ def certify_command(
     if as_json:
         options.print_json(certificate.model_dump(mode="json"))
         return
-    from moerank.cli.tables import output
-
-    output().print(_table(stored, certificate))
-    say(f"{certificate.sentence(stored)}.")
+    say(f"{_table(stored, certificate)}\n\n{certificate.sentence(stored)}.")
     notice(f"wrote {result / 'result.json' if result.is_dir() else result}")
 
 
-def _table(result: Result, certificate: Certificate) -> Table:
-    """Return a row for each member."""
-    from moerank.cli.tables import text_table
+def _table(result: Result, certificate: Certificate) -> str:
+    """Return a row for each member, and an asterisk for the chosen one."""
+    import numpy as np
+    import pandas as pd
 
-    metric, rows = result.metrics[0], []
-    for number, (member, given_up) in enumerate(zip(result.front, certificate.given_up, strict=True)):
-        size = len(member.features)
-        largest = f"{1.0 - certificate.errors[size - 1]:.4f}" if size <= len(certificate.errors) else ""
-        rows.append(
-            {
-                "features": f"{size}{' *' * (number == result.chosen)}",
-                "loss": f"{certificate.losses[number]:.4f}",
-                "least loss": f"{certificate.least[number]:.4f}",
-                "given up": f"{given_up:.1%}",
-                metric: f"{member.scores['train'][metric]:.4f}",
-                f"largest\n{metric}": largest,
-            }
-        )
-    return text_table(f"{result.solver} on fold {result.fold} of {result.problem}", rows, n_left=0)
+    sizes, metric = [len(member.features) for member in result.front], result.metrics[0]
+    largest = dict(enumerate(1.0 - np.array(certificate.errors), start=1))  # by number of features
+    columns = {
+        "loss": certificate.losses,
+        "least loss": certificate.least,
+        "given up": certificate.given_up,
+        metric: [member.scores["train"][metric] for member in result.front],
+        f"largest {metric}": [largest.get(size, np.nan) for size in sizes],
+    }
+    names = [f"{size}{' *' * (number == result.chosen)}" for number, size in enumerate(sizes)]
+    frame = pd.DataFrame(columns, pd.Index(names, name="features"))
+    return frame.to_string(na_rep="", float_format="{:.4f}".format, formatters={"given up": "{:.1%}".format})
 
 
 def judge_command(
@@ -124,13 +113,77 @@ def judge_command(
     """
     from typing import get_args
 
-    from moerank.checks import check_choice
+    from moerank.checks import Parameters, check_choice
     from moerank.studies.run_folder import judge_on_new
     from moerank.verdict import Finding
 
     for finding in fail_on or ():
-        check_choice(get_args(Finding), **{"--fail-on": finding})
+        option: Parameters = {"--fail-on": finding}
+        check_choice(get_args(Finding), **option)
     judged = judge_on_new(result, new, against, label=label, query=query)
-    say(json.dumps(judged.as_dict()) if as_json else judged.sentence)
-    if judged.verdict.finding in (fail_on or ()):
+    say(json.dumps(judged.model_dump()) if as_json else judged.sentence)
+    if judged.finding in (fail_on or ()):
         raise typer.Exit(options.FAILED_BOUND)
+
+
+def stability_command(
+    problem: options.ProblemName,
+    data: options.Data = None,
+    fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,
+    solver: options.SolverName = None,
+    set_: options.Settings = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Most features; by default what the bound permits.")] = None,
+    threshold: Annotated[float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")] = 0.75,
+    pairs: Annotated[int, typer.Option(min=1, help="How often the training queries are halved.")] = 25,
+    seed: options.Seed = 0,
+    workers: options.Workers = options.N_PROCESSORS,
+    out: Annotated[Path | None, typer.Option(help="Folder, by default results/PROBLEM-foldF-stability.")] = None,
+    allow_code: options.AllowCode = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say which features can be relied on.
+
+    The solver selects features on random halves of the training queries. The
+    command prints the features that most halves select, with a bound on the
+    expected number of false ones. The folder gets stability.json and
+    stability.png. Finished halves stay there: run the same command again after
+    an interruption, or with more pairs.
+
+    Examples
+    --------
+    moerank stability digits --solver "mofsrank[instance_selection=false,ensemble=false]"
+    moerank stability mq2008 --data ~/letor --size 6 --threshold 0.9 --pairs 50
+    moerank stability my_problem.toml --solver best-subset
+    """
+    with interruptible(["moerank", *sys.argv[1:]]):
+        from moerank.cli.progress import StageProgress, compiled
+        from moerank.figures.stability_figure import stability_figure
+        from moerank.figures.style import save_figure
+        from moerank.files import replace_file
+        from moerank.studies.evidence import stability as measure
+        from moerank.studies.problem import load_problem
+
+        chosen = load_problem(problem, options.read_settings(set_ or []))
+        out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
+        with compiled(("front",)), StageProgress() as progress:
+            measured = measure(
+                solver or chosen.solver.name,
+                chosen,
+                fold=fold,
+                data=data,
+                size=size,
+                threshold=threshold,
+                pairs=pairs,
+                seed=seed,
+                workers=workers,
+                out=out,
+                progress=progress,
+            )
+        replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
+        save_figure(stability_figure(measured), out / "stability.png")
+        if as_json:
+            options.print_json(measured.model_dump(mode="json"))
+            return
+        for sentence in measured.sentences():
+            say(f"{sentence}.")
+        notice(f"wrote {out / 'stability.json'} and {out / 'stability.png'}")

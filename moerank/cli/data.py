@@ -57,9 +57,6 @@ def describe_command(
     label: options.Label = None,
     query: options.Query = None,
     missing: options.Missing = None,
-    features: Annotated[
-        str, typer.Option(metavar="NAME,NAME", help="Columns of features; by default all others that hold numbers.")
-    ] = "",
     exclude: options.Exclude = "",
     fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder of folds.")] = 1,
     data: options.Data = None,
@@ -81,7 +78,7 @@ def describe_command(
     from moerank.metrics import NDCG
 
     metric: Metric = NDCG(10)
-    of_file = {"label": label, "query": query, "missing": missing, "features": features, "exclude": exclude}
+    of_file = {"label": label, "query": query, "missing": missing, "exclude": exclude}
     with StageProgress():
         if what.endswith(".toml") or not Path(what).exists():
             problem = _problem(what, of_file)
@@ -134,7 +131,7 @@ def _read(path: Path, of_file: dict[str, str | None], fold: int) -> Sequence[Ran
         if len(part_paths(path, drawn=True)) == 2:
             notice("no validation part: a fifth of the training queries is drawn, as by split = {validation = 0.2}")
         return load_fold(path, missing=rule, validation=0.2)
-    features, exclude = (options.names_of(of_file[name] or "") for name in ("features", "exclude"))
+    exclude = options.names_of(of_file["exclude"] or "")
     draft = draft_problem(path, label=of_file["label"], query=of_file["query"], exclude=exclude, missing=rule)
     for reason in draft.reasons:
         notice(reason)
@@ -143,8 +140,7 @@ def _read(path: Path, of_file: dict[str, str | None], fold: int) -> Sequence[Ran
         path,
         label=draft.label,
         query=draft.query,
-        features=features or None,
-        exclude=() if features else draft.left_out,
+        exclude=draft.left_out,
         document=draft.document,
         missing=cast("MissingRule", draft.missing),
     )
@@ -179,21 +175,13 @@ def ingest_command(
     unjudged: Annotated[
         int | None, typer.Option(min=0, help="Label of documents without a judgment; by default they are left out.")
     ] = None,
-    definitions: Annotated[
-        Path | None,
-        typer.Option(
-            help="The engine's definitions of features, for features.toml: JSON of Solr's feature store, or of a "
-            "feature set of Elasticsearch or OpenSearch."
-        ),
-    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the table if it is there.")] = False,
 ) -> None:
     """Make a table of the feature logs of a search engine and of relevance judgments.
 
     A log holds a response a line, {"query": "trail shoes", "response": {...}},
     of Elasticsearch, OpenSearch, Solr or Vespa. moerank run reads the Parquet
-    file without being told its columns. moerank export takes features.toml,
-    which is written beside it.
+    file without being told its columns.
 
     Examples
     --------
@@ -214,7 +202,6 @@ def ingest_command(
             document=document,
             exclude=exclude or (),
             unjudged=unjudged,
-            definitions=definitions,
             force=force,
         )
     for line in report.lines:
@@ -222,7 +209,7 @@ def ingest_command(
 
 
 def convert_command(
-    file: Annotated[Path, typer.Argument(help="A LETOR file: plain, .gz or .xz.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help="A LETOR file, plain or .gz.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="Parquet file to write.")],
 ) -> None:
     """Write a LETOR file as Parquet, which is read several times as fast.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from pathlib import Path
 from time import monotonic
 from typing import Self
 
@@ -23,11 +21,7 @@ from rich.progress import (
 )
 
 from moerank.cli.messages import is_quiet, printable, remark
-from moerank.data.read import reading_progress
 from moerank.studies.study import Cell
-
-SLOW_READING = 2.0
-"""Seconds that reading a file may take before its progress is shown."""
 
 
 def _text(name: str) -> TextColumn:
@@ -54,54 +48,40 @@ class _Bars:
 
 
 class CellProgress(_Bars):
-    """Progress of a study, with the cells that run: a bar on a terminal, else a line per cell.
+    """Progress of a study: a bar on a terminal, with the last cell, else a line per cell.
 
-    Inside a ``with``, `started` is called when a cell begins, and ``progress(cell, succeeded)`` when it ends. `states`
-    are "finished", "failed" or "open" at the start.
+    Inside a ``with``, ``progress(cell, succeeded)`` is called when a cell ends. `states` are "finished", "failed" or
+    "open" at the start.
     """
 
     def __init__(self, states: Mapping[Cell, str]) -> None:
         columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), _text("description")
         super().__init__(*columns)
-        self._states, self._counts = states, Counter(states.values())
-        self._done = len(states) - self._counts["open"]
-        self._running: list[Cell] = []
+        self._open = {cell for cell, state in states.items() if state == "open"}
+        self._n_cells, self._n_failed = len(states), list(states.values()).count("failed")
         self._begin = monotonic()
-        self._task = self._bars.add_task("", total=len(states), completed=self._done)
-
-    def started(self, cell: Cell) -> None:
-        """Name a running cell."""
-        self._running.append(cell)
-        self._update()
+        self._task = self._bars.add_task("", total=self._n_cells, completed=self._n_cells - len(self._open))
 
     def __call__(self, cell: Cell, succeeded: bool) -> None:
         """Count a cell that was open at the start."""
-        self._running = [other for other in self._running if other != cell]
-        if self._states[cell] == "open":
-            self._done += 1
-            self._counts["failed"] += not succeeded
-            failed = "" if succeeded else ": failed"
-            self._line(f"{self._done}/{len(self._states)} {cell.label}{failed} ({monotonic() - self._begin:.1f} s)")
-        self._update()
-
-    def _update(self) -> None:
-        words = [f"{self._counts['failed']} failed"] if self._counts["failed"] else []
-        if self._running:
-            others = f" and {len(self._running) - 1} more" if len(self._running) > 1 else ""
-            words.append(self._running[0].label + others)
-        self._bars.update(self._task, completed=self._done, description=printable(", ".join(words)))
+        if cell not in self._open:
+            return
+        self._open.remove(cell)
+        n_done, label = self._n_cells - len(self._open), f"{cell.label}{'' if succeeded else ': failed'}"
+        self._line(f"{n_done}/{self._n_cells} {label} ({monotonic() - self._begin:.1f} s)")
+        self._bars.update(self._task, completed=n_done, description=printable(label))
 
     def __enter__(self) -> Self:
-        if self._done:
-            failed = f", {self._counts['failed']} of them failed" if self._counts["failed"] else ""
-            self._line(f"{self._done} of {len(self._states)} cells are done already{failed}")
+        if n_done := self._n_cells - len(self._open):
+            failed = f", {self._n_failed} of them failed" * bool(self._n_failed)
+            self._line(f"{n_done} of {self._n_cells} cells are done already{failed}")
         return super().__enter__()
 
 
 class StageProgress(_Bars):
     """Progress of the stages of a run: a bar each on a terminal, else a line at the end of each.
 
-    It is called as ``progress(stage, fraction, text)`` inside a ``with``. Slow reading of a file is a stage, too.
+    It is called as ``progress(stage, fraction, text)`` inside a ``with``.
     """
 
     def __init__(self) -> None:
@@ -110,8 +90,6 @@ class StageProgress(_Bars):
         self._tasks: dict[str, TaskID] = {}
         self._stage = self._shown = ""
         self._begin = monotonic()
-        self._reading: dict[Path, float] = {}
-        self._listening = reading_progress(self._read)
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
@@ -130,22 +108,8 @@ class StageProgress(_Bars):
             self._line(f"{self._stage.replace('_', ' ')}: {self._shown} ({monotonic() - self._begin:.1f} s)")
             self._stage = ""
 
-    def _read(self, path: Path, share: float) -> None:
-        """Show the progress of reading a file if it takes longer than `SLOW_READING`."""
-        begin = self._reading.setdefault(path, monotonic())
-        if monotonic() - begin > SLOW_READING:
-            self(f"reading {path.name}", share, f"{share:.0%}")
-            self._begin = begin
-        if share >= 1.0:
-            del self._reading[path]
-
-    def __enter__(self) -> Self:
-        self._listening.__enter__()
-        return super().__enter__()
-
     def __exit__(self, *exception: object) -> None:
         super().__exit__(*exception)
-        self._listening.__exit__(None, None, None)
         self._end_stage()
 
 
@@ -156,9 +120,9 @@ def _compiling() -> Iterator[Callable[[float], None]]:
 
 
 def compiled(groups: Sequence[str], later: Sequence[str] = ()) -> AbstractContextManager[None]:
-    """Compile kernels that are not on disk, on all processors; see `moerank.kernels.ahead.compiled_ahead`."""
+    """Compile kernels that are not on disk, on all processors; see `moerank.kernels.compiled.compiled_ahead`."""
     from loky import cpu_count
 
-    from moerank.kernels.ahead import compiled_ahead
+    from moerank.kernels.compiled import compiled_ahead
 
     return compiled_ahead(groups, later, cpu_count(), _compiling)

@@ -12,7 +12,7 @@ from moerank.cli.messages import notice, say
 from moerank.exports.formats import FORMATS as ENGINES
 from moerank.exports.formats import export as write
 from moerank.exports.formats import find_format
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 
 if TYPE_CHECKING:
     from moerank.exports.deployable import Phase
@@ -129,8 +129,7 @@ def _written(content: Report, format_: str) -> str:
     """Return the text of a report."""
     from moerank.cli.progress import StageProgress
     from moerank.files import harmless
-    from moerank.reports.latex import latex_report
-    from moerank.reports.page import html_report
+    from moerank.reports.rendering import html_report, latex_report
 
     if format_ == "latex":
         return latex_report(content)
@@ -160,10 +159,6 @@ def export_command(
         Path | None, typer.Option(help="TOML file with the names and definitions of features in the search engine.")
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
-    target_version: Annotated[
-        str | None,
-        typer.Option(help="Version of OpenSearch, such as 3.1: it decides how trees treat absent values."),
-    ] = None,
     phase: Annotated[
         str | None, typer.Option(help="Phase of Vespa that scores by the ranker: first or second (default).")
     ] = None,
@@ -217,7 +212,6 @@ def export_command(
         path,
         name=name,
         features=features,
-        target_version=target_version,
         phase=cast("Phase | None", phase),  # the writer checks its name
         inherits=inherits,
     )

@@ -17,12 +17,10 @@ from moerank.cli import options
 from moerank.cli.messages import interruptible, is_quiet, notice, quietly, remark, say
 
 if TYPE_CHECKING:
-    from moerank.data import RankingData
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
 
 
-SUMMARY = "summary.json"
 TREC = ("test.qrels", "test.run")
 
 
@@ -45,15 +43,6 @@ def run_command(
     again: Annotated[
         bool, typer.Option("--again", help="Repeat a finished run; otherwise its result is shown.")
     ] = False,
-    member: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=1,
-            metavar="MEMBER",
-            help="Compare this member of the front with the chosen one on the test queries, or two members with each "
-            "other: --member 3 --member 7.",
-        ),
-    ] = None,
     trec: Annotated[
         bool, typer.Option("--trec", help="Write the ranking of the test queries as test.run, and test.qrels.")
     ] = False,
@@ -89,7 +78,6 @@ def run_command(
     moerank run my_problem.toml --backend ranksvm-primal --json
     moerank run web --dask tcp://scheduler:8786
     moerank run digits --resume
-    moerank run digits --member 3 --member 7
     moerank run mq2008 --trec --against bm25.run
     """
     command = ["moerank", *sys.argv[1:]]
@@ -99,7 +87,7 @@ def run_command(
         from moerank.solvers import find_backend
         from moerank.studies.problem import load_problem
         from moerank.studies.result import RESULT
-        from moerank.studies.run_folder import run_folds, write_trec
+        from moerank.studies.run_folder import compare_with_run, run_folds, write_trec
         from moerank.studies.solver import Solver
 
         settings = options.read_settings(set_ or [])
@@ -110,13 +98,9 @@ def run_command(
         method = Solver.parse(solver or chosen.solver.name)
         folds = _folds(fold, chosen.n_folds(data))
         several = len(folds) > 1
-        members = member or []
-        compares = bool(members or against)
-        if len(members) > 2:
-            raise ValueError(f"--member: name one member to compare with the chosen one, or two, not {len(members)}")
-        if compares and (several or as_json):
-            raise ValueError("--member and --against need one fold, and print text: omit --fold all and --json")
-        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or compares}
+        if against and (several or as_json):
+            raise ValueError("--against needs one fold, and prints text: omit --fold all and --json")
+        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or against}
         for test in tests.values() if trec else ():
             document_keys(test)  # or an error before the work
         if against is not None:
@@ -124,8 +108,8 @@ def run_command(
         label = chosen.name if method.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
-        _refuse_foreign({out, *folders.values()}, [*([SUMMARY] if several else []), *(TREC if trec else [])])
-        resume = resume or (compares and (out / RESULT).exists())
+        _refuse_foreign({out, *folders.values()}, TREC if trec else ())
+        resume = resume or (against is not None and (out / RESULT).exists())
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
             results, written, undrawn = _run_and_draw(partial(runs, resume=resume, again=again), folders)
@@ -135,10 +119,11 @@ def run_command(
             _show_folds(chosen, results, out, as_json=as_json)
         elif as_json:
             options.print_json(results[0].model_dump(mode="json"))
-        elif not (compares and is_quiet()):
+        elif not (against and is_quiet()):
             _show(results[0], out, sorted([*written, *(TREC if trec else ())]))
-        if compares:
-            _compare(chosen, results[0], members, against, tests[folds[0]])
+        if against is not None:
+            metric, margin = chosen.metric.make(), chosen.search.margin
+            say(f"{compare_with_run(results[0], against, tests[folds[0]], metric, margin=margin)}.")
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)
@@ -146,7 +131,7 @@ def run_command(
 
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
     """Refuse to replace files that have the names of a run's files, but come from elsewhere."""
-    from moerank.figures.of_run import RUN_FIGURES
+    from moerank.figures import RUN_FIGURES
     from moerank.studies.result import FILES, RESULT
 
     if any((folder / RESULT).exists() for folder in folders):
@@ -159,24 +144,12 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
             )
 
 
-def _compare(problem: Problem, result: Result, members: list[int], run: Path | None, test: RankingData) -> None:
-    """Print the comparison of a member with another, or with the chosen one, and of that with a TREC run."""
-    from moerank.studies.run_folder import compare_members, compare_with_run
-
-    metric, margin = problem.metric.make(), problem.search.margin
-    if members:
-        first, second = members if len(members) == 2 else (members[0], result.chosen + 1)
-        say(f"{compare_members(result, first, second, test, metric, margin=margin)}.")
-    if run is not None:
-        say(f"{compare_with_run(result, run, test, metric, margin=margin)}.")
-
-
 def _run_and_draw(
     runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]
 ) -> tuple[list[Result], list[str], str]:
     """Run the folds, and draw each; return results, names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
-    from moerank.figures.of_run import draw_run_figures
+    from moerank.figures import draw_run_figures
     from moerank.studies.result import FILES
 
     results: list[Result] = []
@@ -194,26 +167,22 @@ def _run_and_draw(
 
 
 def _show_folds(problem: Problem, results: list[Result], out: Path, *, as_json: bool) -> None:
-    """Write and print the means over several folds."""
-    from moerank.cli.tables import output, summary_table
-    from moerank.files import replace_file
-    from moerank.studies.comparison import summarise
+    """Print the means of the solver and the baselines over several folds, or the numbers of each fold."""
+    from moerank.cli.tables import output, study_table
+    from moerank.studies.results import Results
 
-    summary = summarise(results, problem.published)
-    text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
-    replace_file(out / SUMMARY, text.encode())
+    every = Results(results).with_baselines()
     if as_json:
-        options.print_json(summary)
+        options.print_json(json.loads(every.frame.to_json(orient="records", double_precision=15)))
         return
     if not is_quiet():
-        output().print(summary_table(summary, problem.published))
-        say(f"The results of each fold are in {out / 'fold1'} and so on.")
-    say(f"Wrote to {out}: {SUMMARY}")
+        output().print(study_table(problem, every))
+    say(f"Wrote to {out}: {', '.join(f'fold{result.fold}' for result in results)}")
 
 
 def _show(result: Result, out: Path, written: list[str]) -> None:
     """Print the verdict and the table of one fold; with --quiet one line."""
-    from moerank.cli.tables import UNITS, chosen_features, front_table, output
+    from moerank.cli.tables import chosen_features, front_table, output
 
     verdict = f"{result.verdict.sentence}." if result.verdict else ""
     last = f"Wrote to {out}: {', '.join(written)}"
@@ -224,8 +193,8 @@ def _show(result: Result, out: Path, written: list[str]) -> None:
         say(f"Verdict: {verdict}")
     say(chosen_features(result))
     output().print(front_table(result))
-    if result.instances in UNITS:
-        say(UNITS[result.instances])
+    if result.instances in ("document", "query"):
+        say(f"Instance selection chose among {result.instances.replace('query', 'querie')}s.")
     if search := result.convergence.get("feature_selection"):
         say(
             f"The second half of the {search.evaluations[-1]:,} evaluations of feature selection added "

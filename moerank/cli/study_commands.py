@@ -40,7 +40,6 @@ def study_command(
     set_: options.Settings = None,
     out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/study"),
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the cells and their states.")] = False,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -62,7 +61,7 @@ def study_command(
     --------
     moerank study planted --solvers mofsrank,fsmrank,ranksvm-primal --seeds 3
     moerank study mq2008 ohsumed --data ~/letor --solvers gas-e,fenchelrank,fsmrank --ablate mofsrank --seeds 5
-    moerank study digits --solvers fsmrank,"fsmrank[lambda1=0]" --folds 1,2 --dry-run
+    moerank study digits --solvers fsmrank,"fsmrank[lambda1=0]" --folds 1,2
     moerank study mq2008 --solvers rankboost --dask tcp://scheduler:8786
     moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
@@ -77,9 +76,6 @@ def study_command(
         planned = Study(
             problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=settings
         )
-        if dry_run:
-            _show_cells(planned, as_json=as_json)
-            return
         _run(planned, workers, dask, retry_failed=retry_failed)
         _show_results(planned, as_json=as_json)
         if planned.failures():
@@ -97,20 +93,7 @@ def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) ->
             pass
     with CellProgress(states) as progress, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* cells failed")  # they are shown below the results
-        study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress, started=progress.started)
-
-
-def _show_cells(study: Study, *, as_json: bool) -> None:
-    """Print the state of every cell."""
-    from moerank.cli.tables import cell_table, output
-
-    states = study.states()
-    if as_json:
-        keys = ("problem", "fold", "solver", "seed", "key", "state")
-        rows = [(c.problem.name, c.fold, c.solver.label, c.seed, c.key, state) for c, state in states.items()]
-        options.print_json([dict(zip(keys, row, strict=True)) for row in rows])
-        return
-    output().print(cell_table(states))
+        study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
 
 
 def _show_results(study: Study, *, as_json: bool) -> None:

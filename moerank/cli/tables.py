@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,11 +16,9 @@ from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
     from moerank.data import DataDescription
-    from moerank.files import Json
-    from moerank.studies.problem import Problem, Published
+    from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
-    from moerank.studies.study import Cell
 
 
 UNBROKEN_WIDTH = 1000
@@ -41,12 +38,11 @@ def text_table(
     rows: Sequence[Mapping[str, str]],
     *,
     n_left: int = 1,
-    bold: Collection[int] = (),
     ends: Collection[int] = (),
 ) -> Table:
     """Return a table of texts by column, of which all but the first `n_left` are numbers.
 
-    The rows `bold` are, and below the rows `ends` there is a gap. Control characters are escaped.
+    Below the rows `ends` there is a gap. Control characters are escaped.
     """
     table = Table(
         title=None if title is None else printable(title),
@@ -63,7 +59,7 @@ def text_table(
         table.add_column(printable(column), justify=justify, overflow="fold", no_wrap=number == 0)
     for number, row in enumerate(rows):
         cells = (printable(row.get(column, "")) for column in columns)
-        table.add_row(*cells, style="bold" if number in bold else None, end_section=number in ends)
+        table.add_row(*cells, end_section=number in ends)
     return table
 
 
@@ -87,12 +83,6 @@ def _count(value: object) -> str:
     return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
-UNITS = {
-    "document": "Instance selection chose among documents.",
-    "query": "Instance selection chose among queries.",
-}
-"""Sentences on instances that are not preference pairs."""
-
 MOST_NAMES = 25
 """Largest number of features named in a sentence."""
 
@@ -110,8 +100,7 @@ def front_table(result: Result) -> Table:
         rows.append({"member": name, **_values(member, result)})
     rows += [{"member": baseline.name, **_values(baseline, result)} for baseline in result.baselines]
     title = f"{result.problem}, fold {result.fold}: {result.solver}, seed {result.seed}"
-    bold = [result.chosen] if len(result.front) > 1 else []
-    return text_table(title, rows, bold=bold, ends=[len(result.front) - 1])
+    return text_table(title, rows, ends=[len(result.front) - 1])
 
 
 def _head(metric: str, part: str) -> str:
@@ -141,53 +130,15 @@ def chosen_features(result: Result) -> str:
     return f"Chosen {len(best.features)} of {len(result.feature_names)} features{with_weights}: {', '.join(names)}"
 
 
-def summary_table(summary: Json, published: Sequence[Published] = ()) -> Table:
-    """Return the means over the folds, with standard errors on the test part, and the published values."""
-    rows: list[dict[str, str]] = []
-    for row in summary["rows"]:
-        means, errors = row["means"], row["errors"]["test"]
-        rows.append({"": row["name"], "features": f"{row['n_features']:.1f}"})
-        rows[-1] |= {name: f"{value:.4g}" for name, value in row["objectives"].items()}
-        for metric in summary["metrics"]:
-            rows[-1] |= {_head(metric, part): f"{means[part][metric]:.4f}" for part in ("train", "validation")}
-            rows[-1][f"{metric}\ntest ± s.e."] = _with_error(means["test"][metric], errors[metric], 4)
-    for entry in published:
-        rows.append({"": entry.label, "features": _number(entry.features, 1, absent="all")})
-        rows[-1] |= {f"{name}\ntest ± s.e.": _number(entry.value(name), 4, absent="–") for name in summary["metrics"]}
-    title = f"{summary['problem']}: {summary['solver']}, seed {summary['seed']}, mean of {len(summary['folds'])} folds"
-    return text_table(title, rows, ends=[len(summary["rows"]) - 1])
-
-
 def solver_table(entries: Collection[SolverEntry]) -> Table:
     """Return the table of solvers by family, with the paper of each, and an asterisk for recommended ones."""
-    rows, ends = [], []
-    for family in dict.fromkeys([*FAMILIES, *(entry.family for entry in entries)]):
-        for entry in entries:
-            if entry.family == family:
-                first, *others = entry.paper.partition(":")[0].split(", ")
-                row = {
-                    "solver": entry.name + " *" * entry.recommended,
-                    "family": family,
-                    "needs": ", ".join(entry.needs),
-                }
-                row |= {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
-                rows.append(row | {"paper": f"{first}{' et al.' * bool(others)} {entry.year}"})
-        ends.append(len(rows) - 1)
-    return text_table(None, rows, n_left=6, ends=ends)
-
-
-def cell_table(states: Mapping[Cell, str]) -> Table:
-    """Return the numbers of finished, failed and open cells of each solver on each problem."""
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    for cell, state in states.items():
-        counts.setdefault((cell.problem.name, cell.solver.label), Counter())[state] += 1
-    counts["all", ""] = Counter(states.values())
-    rows = [
-        {"problem": problem, "solver": solver, "cells": str(count.total())}
-        | {kind: str(count[kind]) for kind in ("finished", "failed", "open")}
-        for (problem, solver), count in counts.items()
-    ]
-    return text_table(None, rows, n_left=2, ends=[len(rows) - 2])
+    families, rows = dict.fromkeys([*FAMILIES, *(entry.family for entry in entries)]), []
+    for entry in (entry for family in families for entry in entries if entry.family == family):
+        first, *others = entry.paper.partition(":")[0].split(", ")
+        row = {"solver": entry.name + " *" * entry.recommended, "family": entry.family, "needs": ", ".join(entry.needs)}
+        row |= {key: "yes" if getattr(entry, key) else "no" for key in ("linear", "backend")}
+        rows.append(row | {"paper": f"{first}{' et al.' * bool(others)} {entry.year}"})
+    return text_table(None, rows, n_left=6)
 
 
 def study_table(problem: Problem, results: Results) -> Table:
@@ -206,10 +157,12 @@ def study_table(problem: Problem, results: Results) -> Table:
     return text_table(f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}", rows)
 
 
-def _number(value: float | None, digits: int, absent: str = "") -> str:
-    return absent if value is None else f"{value:.{digits}f}"
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _with_error(mean: float, error: float, digits: int) -> str:
-    """Return the mean over folds and its standard error, if there are several folds."""
+    """Return the mean over folds and its standard error, if there are several folds; nothing without a mean."""
+    if np.isnan(mean):
+        return ""
     return f"{mean:.{digits}f}" if np.isnan(error) else f"{mean:.{digits}f} ± {error:.{digits}f}"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import unknown
+from moerank.data.inputs import doubles
 
 COLUMNS = ("name", "cost", "group", "group_cost")
 """Columns of a table of costs, of which the first two are required."""
@@ -173,10 +174,7 @@ def not_negative(text: str, where: str) -> float:
 
 def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """Return prices as a read-only array."""
-    try:
-        prices = np.array(values, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers, not {values!r:.80}") from None
+    prices = doubles(values, name).copy()
     if prices.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not shape {prices.shape}")
     bad = np.flatnonzero(~((prices >= 0) & np.isfinite(prices)))

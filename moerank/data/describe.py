@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from html import escape
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import check_square
@@ -88,12 +86,6 @@ class DataDescription:
         """Return the attributes in the form JSON keeps: lists for tuples, strings for the labels."""
         labels = {str(label): count for label, count in self.labels.items()}
         return asdict(self) | dict(labels=labels, constant_features=list(self.constant_features))
-
-    def _repr_html_(self) -> str:
-        """Return the attributes as a table of a notebook, with the remarks below it."""
-        rows = {name.replace("_", " "): value for name, value in self.as_dict().items() if value not in ({}, [])}
-        table = pd.Series(rows, dtype=object).to_frame().to_html(header=False)
-        return table + "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks())
 
     def remarks(self) -> list[str]:
         """Return sentences on the counts that need attention."""

@@ -1,4 +1,4 @@
-"""Folds and splits: the training, validation and test part of a data set.
+"""Folds: of LETOR's files, of queries that are dealt or drawn, and of problems that are made on the spot.
 
 LETOR deals the queries into five parts S1 … S5. Fold 1 trains on S1, S2, S3, validates on S4 and tests on S5; each
 further fold moves all three by one part, so that every part is tested on once.
@@ -7,18 +7,20 @@ further fold moves all three by one part, so that every part is tested on once.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
-from math import floor
+from math import exp, floor, log
 from pathlib import Path
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from moerank.arrays import Array, Integers
-from moerank.checks import check_at_least, check_room, check_share
+from moerank.arrays import Array, Floats, Integers, Mask, Matrix
+from moerank.checks import check_at_least, check_not_negative, check_room, check_share
 from moerank.data.ranking_data import RankingData
-from moerank.data.read import COMPRESSIONS, check_folder, names_in
+from moerank.data.read import as_precision, check_folder, names_in
 from moerank.data.read.letor import read_letor
 from moerank.data.scaling import MissingRule, check_missing_rule
 
@@ -59,7 +61,7 @@ def load_fold(
     ----------
     directory : path-like
         The folder with ``train.txt``, ``vali.txt`` and ``test.txt`` (or ``trainingset.txt``, ``validationset.txt``
-        and ``testset.txt``), each plain or with ``.gz`` or ``.xz`` appended, in letters of any size. The first found
+        and ``testset.txt``), each plain or with ``.gz`` appended, in letters of any size. The first found
         in this order is read; else the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
     missing, dtype
         As in `load_letor`.
@@ -119,20 +121,18 @@ _DRAWN = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a p
 def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
     """Return training, validation and test file of a fold, see `load_fold`; the second may lack if it is `drawn`."""
     check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
-    files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
+    files = sorted(filter(Path.is_file, folder.iterdir()), key=lambda entry: entry.name.swapcase())
     paths = []
     for part, (names, ends) in _NAMES.items():
-        spelt = [name + end for name in names for end in ("", *COMPRESSIONS)]
+        spelt = [name + end for name in names for end in ("", ".gz")]
         named = [file for name in spelt for file in files if file.name.lower() == name]
-        named.sort(key=lambda file: (spelt.index(file.name.lower()), file.name not in spelt))
-        endings = tuple(end + compression for end in ends for compression in ("", *COMPRESSIONS))
-        ended = [file for file in files if file.name.lower().endswith(endings)]
+        ended = [file for file in files if file.name.lower().removesuffix(".gz").endswith(ends)]
         if not named and len(ended) > 1:
             listed = ", ".join(file.name for file in ended)
             raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
         if not named and not ended and not (drawn and part == "validation"):
             raise FileNotFoundError(
-                f"{folder}: no {part} part; looked for {' and '.join(names)} (also .gz and .xz, and in capital "
+                f"{folder}: no {part} part; looked for {' and '.join(names)} (also .gz, and in capital "
                 f"letters) and for one file *{ends[0]}, and found {names_in(folder)}"
                 f"{_DRAWN if part == 'validation' else ''}"
             )
@@ -164,7 +164,7 @@ def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingDa
         raise ValueError(f"fold is {fold}; there are folds 1 to {N_FOLDS}")
     train, vali, test = (
         of_queries(data, queries, f"{data.name}, fold {fold}, {part}")
-        for part, queries in deal(np.arange(data.n_queries), fold, data.name).items()
+        for part, queries in _dealt(np.arange(data.n_queries), fold, data.name, N_FOLDS).items()
     )
     return train, vali, test
 
@@ -207,14 +207,14 @@ def deal_queries(
     check_at_least(3, MOST_FOLDS, n_folds=n_folds)
     check_at_least(1, n_folds, fold=fold)
     check_at_least(0, seed=seed)
-    dealt = deal(Draws(seed).order(data.n_queries), fold, data.name, n_folds)
+    dealt = _dealt(Draws(seed).order(data.n_queries), fold, data.name, n_folds)
     train, vali, test = (
         of_queries(data, np.sort(queries), f"{data.name}, fold {fold}, {part}") for part, queries in dealt.items()
     )
     return train, vali, test
 
 
-def deal(queries: Integers, fold: int, name: str, n_folds: int = N_FOLDS) -> dict[str, Integers]:
+def _dealt(queries: Integers, fold: int, name: str, n_folds: int) -> dict[str, Integers]:
     """Deal the queries of the data called `name` into equal parts; return those of a fold by the name of its part."""
     if len(queries) < n_folds:
         raise ValueError(f"{name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more")
@@ -232,3 +232,376 @@ def of_queries(data: RankingData, queries: Integers, name: str | None = None) ->
     """Return the documents of some queries, in the order given; `name` as in `RankingData.with_rows`."""
     rows = np.concatenate([np.arange(0), *(np.arange(*data.offsets[q : q + 2]) for q in queries)])
     return data.with_rows(rows, name=name)
+
+
+SIDE = 8
+"""Pixels along each side of an image."""
+
+
+def load_digits_fold(
+    fold: int = 1, *, n_queries: int = 150, n_documents: int = 100, seed: int = 0
+) -> tuple[RankingData, RankingData, RankingData]:
+    """Make a fold of query by example on scikit-learn's copy of the UCI digits.
+
+    The query images are distinct. The documents of a query are drawn uniformly from all other images, without
+    replacement, and drawn again in the rare case that all or none show the digit of the query: about one in ten
+    is relevant. An image can be a document of several queries.
+
+    Parameters
+    ----------
+    fold : int, default 1
+        From 1 to 5; the queries are dealt into five parts as LETOR does, see `split_fold`.
+    n_queries : int, default 150
+        From 5 to 1797, the number of images.
+    n_documents : int, default 100
+        Documents of each query, from 2 to 1796.
+    seed : int, default 0
+        Of the draws of query images and documents; the same in all folds.
+
+    Returns
+    -------
+    train, vali, test : RankingData
+        64 features in [0, 1], 1 − |difference| / 16 of each pixel, named "row 1 column 1" to "row 8 column 8", row by
+        row: feature f is the pixel ``divmod(f, 8)``. Labels are 1 for the digit of the query, else 0. Query ids are
+        1 to `n_queries`.
+
+    Raises
+    ------
+    ValueError
+        For numbers outside their range.
+
+    References
+    ----------
+    E. Alpaydin, C. Kaynak: Optical recognition of handwritten digits. UCI Machine Learning Repository (1998), the test
+    part.
+
+    Examples
+    --------
+    >>> train, vali, test = load_digits_fold(1)
+    >>> train
+    RankingData('digits, fold 1, training': 9000 documents, 90 queries, 64 features)
+    """
+    from sklearn.datasets import load_digits
+
+    check_at_least(0, seed=seed)
+    check_at_least(1, fold=fold)
+    images, digits = load_digits(return_X_y=True)
+    n_images = len(images)
+    check_at_least(5, n_images, n_queries=n_queries)
+    check_at_least(2, n_images - 1, n_documents=n_documents)
+    draws = Draws(seed)
+    queries = draws.order(n_images)[:n_queries]
+    documents = np.array([_draw_documents(draws, digits, query, n_documents) for query in queries])
+    difference = np.abs(images[documents] - images[queries, None])
+    data = RankingData(
+        (1.0 - difference / 16).reshape(-1, SIDE * SIDE),  # pixels are integers from 0 to 16
+        (digits[documents] == digits[queries, None]).ravel(),
+        np.repeat(np.arange(1, n_queries + 1), n_documents),
+        [f"row {row} column {column}" for row in range(1, SIDE + 1) for column in range(1, SIDE + 1)],
+        name="digits",
+    )
+    return split_fold(data, fold)
+
+
+def _draw_documents(draws: Draws, digits: Integers, query: int, n_documents: int) -> Integers:
+    while True:
+        others = draws.order(len(digits))
+        documents: Integers = others[others != query][:n_documents]
+        if len(np.unique(digits[documents] == digits[query])) == 2:
+            return documents
+
+
+MOST_LABELS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class PlantedProblem:
+    """A data set and the role of each of its features.
+
+    Attributes
+    ----------
+    data : RankingData
+        Features in [0, 1). Their names tell their roles: "relevant 2", "redundant 1 of 2" (the first redundant feature
+        made from "relevant 2"), "noise 3".
+    source : ndarray of int64, shape (n_features,)
+        The feature from which each one is made: itself for a relevant feature, a relevant one for a redundant feature,
+        −1 for noise.
+    """
+
+    data: RankingData
+    source: Integers
+
+    @property
+    def relevant(self) -> Mask:
+        """The mask of the relevant features, shape (n_features,)."""
+        return np.equal(self.source, np.arange(len(self.source)))
+
+
+def make_planted(
+    n_queries: int = 100,
+    n_documents: int = 20,
+    n_relevant: int = 5,
+    n_redundant: int = 10,
+    n_noise: int = 15,
+    *,
+    n_labels: int = 3,
+    noise: float = 0.1,
+    seed: int = 0,
+) -> PlantedProblem:
+    """Make a planted problem of any size.
+
+    Parameters
+    ----------
+    n_queries, n_documents : int
+        Number of queries, and of documents in each: at least 1 and 2.
+    n_relevant, n_redundant, n_noise : int
+        Features of each role: at least 1, 0 and 0. The redundant ones are made from the relevant ones in turn. The
+        columns stand in random order.
+    n_labels : int, default 3
+        Labels are 0 to n_labels − 1; from 2 to 1,000.
+    noise : float, default 0.1
+        Width of the uniform noise on the utility, at least 0. The mean of the relevant features has standard
+        deviation √(1 / (12 · n_relevant)).
+    seed : int, default 0
+        The same seed gives the same bits with every version of NumPy.
+
+    Returns
+    -------
+    PlantedProblem
+        Time O(n_documents_in_all · n_features).
+
+    Raises
+    ------
+    ValueError
+        For numbers outside their range, and for a table that is larger than the limit of `check_room`.
+
+    Examples
+    --------
+    >>> problem = make_planted(n_queries=2, n_documents=4, n_relevant=1, n_redundant=1, n_noise=1)
+    >>> problem.data.feature_names, problem.relevant.tolist(), problem.source.tolist()
+    (('relevant 1', 'noise 1', 'redundant 1 of 1'), [True, False, False], [0, -1, 0])
+    """
+    check_at_least(1, n_queries=n_queries, n_relevant=n_relevant)
+    check_at_least(2, n_documents=n_documents)
+    check_at_least(0, n_redundant=n_redundant, n_noise=n_noise, seed=seed)
+    check_at_least(2, MOST_LABELS, n_labels=n_labels)
+    check_not_negative(noise=noise)
+    n_rows, n_features = int(n_queries) * int(n_documents), int(n_relevant) + int(n_redundant) + int(n_noise)
+    check_room(
+        f"{n_queries:,} queries of {n_documents:,} documents with {n_features:,} features",
+        n_rows * 8 + n_features * (n_rows * 8 * 3 + 100),  # three copies while it is made, and the names
+    )
+    draws = Draws(seed)
+    relevant = draws.uniform((n_relevant, n_rows))
+    copied = np.arange(n_redundant) % n_relevant
+    redundant = 0.8 * relevant[copied] + 0.2 * draws.uniform((n_redundant, n_rows))
+    features = np.concatenate([relevant, redundant, draws.uniform((n_noise, n_rows))])
+    # Python's sum adds one feature after the other, so that the bits do not depend on how NumPy splits a sum.
+    utility = sum(relevant) / n_relevant + noise * (draws.uniform((n_rows,)) - 0.5)
+    order = draws.order(len(features))
+    names = [f"relevant {j + 1}" for j in range(n_relevant)]
+    names += [f"redundant {i // n_relevant + 1} of {j + 1}" for i, j in enumerate(copied)]
+    names += [f"noise {i + 1}" for i in range(n_noise)]
+    data = RankingData(
+        features[order].T,
+        _labels(utility.reshape(n_queries, n_documents), n_labels).ravel(),
+        np.repeat(np.arange(1, n_queries + 1), n_documents),
+        [names[feature] for feature in order],
+        name="planted",
+    )
+    column = np.argsort(order)
+    made_from = np.concatenate([column[:n_relevant], column[copied], np.full(n_noise, -1)])
+    return PlantedProblem(data, made_from[order])
+
+
+def load_planted_fold(fold: int = 1, **planted: Any) -> tuple[RankingData, RankingData, RankingData]:
+    """Make a planted problem and split its queries as LETOR does.
+
+    Parameters
+    ----------
+    fold : int, default 1
+        From 1 to 5, see `split_fold`.
+    **planted
+        The arguments of `make_planted`.
+
+    Returns
+    -------
+    train, vali, test : RankingData
+        Three fifths, one fifth and one fifth of the queries.
+
+    Examples
+    --------
+    >>> train, vali, test = load_planted_fold(2, n_queries=10)
+    >>> train
+    RankingData('planted, fold 2, training': 120 documents, 6 queries, 30 features)
+    """
+    check_at_least(1, fold=fold)
+    return split_fold(make_planted(**planted).data, fold)
+
+
+def _labels(utility: Matrix, n_labels: int) -> Integers:
+    """Label the documents of each row of `utility` by their place in order of utility."""
+    n_documents = utility.shape[1]
+    rank = np.argsort(np.argsort(-utility, axis=1, kind="stable"), axis=1)
+    labels = np.zeros(utility.shape, np.int64)
+    for label in range(1, n_labels):
+        labels += rank < -(-n_documents // 4**label)
+    return labels
+
+
+N_INFORMATIVE, N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY = 20, 30, 24, 18, 4
+COPY_WEIGHTS = (0.9, 0.6)
+"""Weight of the informative feature in its first and its second copy."""
+
+N_FEATURES = N_INFORMATIVE * (1 + len(COPY_WEIGHTS)) + N_UNIFORM + N_TAILS + N_COUNTS + N_OF_QUERY
+WORDS_PER_DOCUMENT = (N_FEATURES + 2) // 2
+"""Random words of 64 bits per document: two uniform numbers each, of which the last two are noise on its utility."""
+
+MEAN, SPREAD, LONGEST = 115, 0.6, 1251
+"""Documents of a query: mean, standard deviation of the logarithm, and the maximum, as in MSLR-WEB30K."""
+
+DECAY, NOISE = np.float32(0.85), np.float32(1.5)
+LIMITS = np.array([5.244, 6.081, 6.829, 7.181], np.float32)
+
+BLOCK = 64
+"""Queries that are drawn together, from a counter of their own, so that no block depends on another."""
+
+MOST_SEED = 2**64 - 1
+
+
+def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32) -> RankingData:
+    """Make a web search problem with known informative features.
+
+    Parameters
+    ----------
+    n_queries : int, default 300
+        At least 1; MSLR-WEB30K has 31,531. A smaller problem is the beginning of a larger one.
+    seed : int, default 0
+        From 0 to 2⁶⁴ − 1. The same seed gives the same bits with every version of NumPy.
+    dtype : {float32, float64}, default float32
+        Precision of the features; the values are the same in both.
+
+    Returns
+    -------
+    RankingData
+        About 115 documents per query, 136 features. Their names tell their kinds: "informative 1" (the strongest) to
+        "informative 20", "copy 2 of 1" (the second of "informative 1"), "uniform 1", "tail 1", "count 1", "query 1".
+        Query ids are 1 to `n_queries`. Time O(n_documents · n_features); memory is that of the table and some
+        megabytes.
+
+    Raises
+    ------
+    ValueError
+        For numbers outside their range, and for a table that is larger than the limit of `check_room`.
+
+    Examples
+    --------
+    >>> data = make_web(20)
+    >>> data
+    RankingData('web': 2290 documents, 20 queries, 136 features)
+    >>> data.X.dtype, data.feature_names[:3]
+    (dtype('float32'), ('informative 18', 'copy 1 of 15', 'tail 12'))
+    """
+    offsets = _offsets(n_queries, seed, dtype)
+    order, names = Draws(_generator(seed, 1)).order(N_FEATURES), _names()
+    X = np.empty((offsets[-1], N_FEATURES), dtype, order="F")  # the order in which populations are scored
+    y = np.empty(len(X), np.int64)
+    for first in range(0, n_queries, BLOCK):
+        part = offsets[first : first + BLOCK + 1]
+        values, y[part[0] : part[-1]] = _block(np.diff(part), seed, first // BLOCK)
+        for feature, column in enumerate(order):
+            X[part[0] : part[-1], feature] = values[:, column]
+    X.setflags(write=False)  # so that it is not copied
+    qid = np.repeat(np.arange(1, n_queries + 1), np.diff(offsets))
+    return RankingData(X, y, qid, [names[feature] for feature in order], name="web")
+
+
+def load_web_fold(
+    fold: int = 1, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32
+) -> tuple[RankingData, RankingData, RankingData]:
+    """Make a web search problem and split its queries as LETOR does.
+
+    Parameters
+    ----------
+    fold : int, default 1
+        From 1 to 5, see `split_fold`.
+    n_queries, seed, dtype
+        As in `make_web`; at least 5 queries.
+
+    Returns
+    -------
+    train, vali, test : RankingData
+        Three fifths, one fifth and one fifth of the queries.
+
+    Examples
+    --------
+    >>> train, vali, test = load_web_fold(2, n_queries=10)
+    >>> train
+    RankingData('web, fold 2, training': 927 documents, 6 queries, 136 features)
+    """
+    check_at_least(1, N_FOLDS, fold=fold)
+    return split_fold(make_web(n_queries, seed, dtype), fold)
+
+
+def _offsets(n_queries: int, seed: int, dtype: DTypeLike) -> Integers:
+    """Draw the length of each query; return their first rows. A table beyond the limit is refused."""
+    check_at_least(1, n_queries=n_queries)
+    check_at_least(0, MOST_SEED, seed=seed)
+    n_bytes = int(n_queries) * MEAN * (N_FEATURES * np.dtype(as_precision(dtype)).itemsize + 16)
+    check_room(f"{n_queries:,} queries of {MEAN} documents with {N_FEATURES} features", n_bytes)
+    normal = NormalDist(log(MEAN) - SPREAD**2 / 2, SPREAD)
+    chances = Draws(_generator(seed, 0)).uniform((n_queries,))
+    # In Python's arithmetic, as NumPy's logarithm depends on the processor.
+    sizes = [min(max(round(exp(normal.inv_cdf(max(chance, 2.0**-53)))), 1), LONGEST) for chance in chances.tolist()]
+    return np.append(0, np.cumsum(sizes)).astype(np.int64)
+
+
+def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
+    """Draw features and labels of a block by single operations of IEEE 754, so that bits are the same everywhere."""
+    of_query = _uniform(seed, 2 * block + 2, len(lengths), (N_OF_QUERY + 2) // 2)
+    uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS_PER_DOCUMENT)
+    values, noise = uniform[:, :N_FEATURES], uniform[:, N_FEATURES:]
+    kinds = (N_INFORMATIVE, *(N_INFORMATIVE for _ in COPY_WEIGHTS), N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY)
+    informative, *copies, _, tails, counts, constant = np.split(values, np.cumsum(kinds)[:-1], axis=1)
+    for share, copy in zip(COPY_WEIGHTS, copies, strict=True):
+        copy *= np.float32(1 - share)
+        copy += np.float32(share) * informative
+    for heavy in (tails, counts):
+        heavy[...] = np.float32(1) / np.sqrt(np.float32(1) - heavy)
+    tails -= np.float32(1)
+    tails *= np.float32(0.1)
+    np.floor(counts, out=counts)
+    counts -= np.float32(1)
+    of_document = np.repeat(of_query, lengths, axis=0)
+    constant[...] = np.floor(np.float32(16) * of_document[:, :N_OF_QUERY])
+    utility = NOISE * (noise[:, 0] + noise[:, 1]) + of_document[:, N_OF_QUERY]
+    strength = np.float32(1)
+    for feature in informative.T:
+        utility += strength * feature
+        strength *= DECAY
+    return values, np.searchsorted(LIMITS, utility, side="right").astype(np.int64)
+
+
+def _uniform(seed: int, counter: int, n_rows: int, n_words: int) -> Floats:
+    """Return multiples of 2⁻²⁴ in [0, 1), two from each word, shape (n_rows, 2 · n_words); more rows begin the same."""
+    words = _generator(seed, counter).random_raw(n_rows * n_words)
+    halves = words.astype("<u8", copy=False).view("<u4")
+    halves >>= np.uint32(8)
+    uniform = halves.astype(np.float32)
+    uniform *= np.float32(2.0**-24)
+    return uniform.reshape(n_rows, 2 * n_words)
+
+
+def _generator(seed: int, counter: int) -> np.random.Philox:
+    return np.random.Philox(key=np.array([seed, counter], np.uint64))
+
+
+def _names() -> list[str]:
+    """Return the names of the features in the order in which `_block` draws them."""
+    informative = range(1, N_INFORMATIVE + 1)
+    kinds = {"uniform": N_UNIFORM, "tail": N_TAILS, "count": N_COUNTS, "query": N_OF_QUERY}
+    return [
+        *(f"informative {j}" for j in informative),
+        *(f"copy {copy} of {j}" for copy in range(1, len(COPY_WEIGHTS) + 1) for j in informative),
+        *(f"{kind} {number}" for kind, n in kinds.items() for number in range(1, n + 1)),
+    ]

@@ -6,11 +6,10 @@ logged.
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import nan
@@ -22,11 +21,11 @@ import pandas as pd
 import pyarrow as pa
 
 from moerank.arrays import Floats
-from moerank.checks import check_at_least, plain_name, toml_value, unknown
-from moerank.data.read import report_reading
-from moerank.data.read.table import MOST_LABEL, write_table
-from moerank.data.trec import qrels_lines, text_lines
-from moerank.files import Json, read_json, read_text, replace_file
+from moerank.checks import check_at_least, unknown
+from moerank.data.read import text_lines
+from moerank.data.read.table import MOST_LABEL, NUMBER, csv_rows, header_of, write_table
+from moerank.data.trec import qrels_lines
+from moerank.files import Json, read_json
 
 OWN = ("qid", "label", "query", "doc", "position")
 """Columns of the table in front of the features."""
@@ -68,7 +67,6 @@ def ingest(
     document: str | None = None,
     exclude: Sequence[str] = (),
     unjudged: int | None = None,
-    definitions: str | Path | None = None,
     force: bool = False,
 ) -> Ingested:
     r"""Make a table for training of the feature logs of a search engine and of relevance judgments.
@@ -95,9 +93,6 @@ def ingest(
         Features that are left out.
     unjudged : int, optional
         The label of documents without a judgment; by default they are left out.
-    definitions : path-like, optional
-        The engine's own definitions of features, which go into ``features.toml``: JSON of a feature store of Solr, or
-        of a feature set of Elasticsearch or OpenSearch.
     force : bool, default False
         Replace the table if it is there.
 
@@ -105,8 +100,7 @@ def ingest(
     -------
     Ingested
         The table has the columns qid, label, query, doc and position, and then the features. A query's rows stand by
-        position; missing values are null. The file tells which columns are features. ``features.toml`` beside it, for
-        `moerank.export`, is written unless it is there.
+        position; missing values are null. The file tells which columns are features.
 
     Raises
     ------
@@ -134,9 +128,8 @@ def ingest(
     """
     paths = [Path(logs)] if isinstance(logs, str | Path) else list(map(Path, logs))
     path, judged = Path(table), Path(judgments)
-    _check_output(path, [*paths, judged, *([] if definitions is None else [Path(definitions)])], force)
+    _check_output(path, [*paths, judged], force)
     check_at_least(0, MOST_LABEL, or_none=True, unjudged=unjudged)
-    defined = {} if definitions is None else read_definitions(Path(definitions))
     grades = read_judgments(judged, columns)
     result = _Log(paths, log, document, set(exclude))
     result.read()
@@ -151,7 +144,6 @@ def ingest(
     X = X[rows.index]
     _write(path, rows, X, result)
     lines += [*joined, *_remarks(result, X)]
-    lines += _write_features(path.with_name("features.toml"), result, defined)
     n_queries, n = rows["qid"].nunique(), len(rows)
     lines.append(f"wrote {path}: {n_queries:,} queries, {n:,} documents, labels {min(rows.label)} to {max(rows.label)}")
     lines.append(f"next: moerank data describe {path}{' --missing query-min' * bool(np.isnan(X).any())}")
@@ -201,7 +193,6 @@ class _Log:
                     raise ValueError(f"{path}, line {line}: not a response of a search engine ({error!r})") from None
                 except (ValueError, OverflowError) as error:
                     raise ValueError(f"{path}, line {line}: {error}") from None
-            report_reading(path, 1.0)
         if not self.names:
             raise ValueError(f"{self.paths[0]}: no response has a hit with features")
         for name in self.exclude - self.seen:
@@ -291,9 +282,6 @@ class _Log:
         full = judged.str.startswith("id:")
         if full.all():
             return ids
-        if full.any():
-            example = judged[full].iloc[0]
-            raise ValueError(f"{path}: some documents have whole ids of Vespa, such as {example!r}; write all so")
         short = ids.str.split(":", n=4).str[4]
         for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
             other = ids[(short == short[row]) & (ids != ids[row])].iloc[0]
@@ -355,18 +343,16 @@ def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterato
 
 def _solr_values(text: str) -> list[tuple[str, object]]:
     """Return the features of a text such as ``title=6.25,stars=NaN``, or with ``:`` and blanks."""
+    number = f"(?:NaN|{NUMBER.pattern})"
     for delimiter, separator in ("=,", ": "):
         pairs = [pair.rpartition(delimiter) for pair in text.split(separator) if pair]
-        if all(name and re.fullmatch(NUMBER, value) for name, _, value in pairs):
+        if all(name and re.fullmatch(number, value) for name, _, value in pairs):
             for name, *_ in pairs:
-                if re.search(rf"[:;=]\s*{NUMBER}", name):
+                if re.search(rf"[:;=]\s*{number}", name):
                     raise ValueError(f"{name[:40]!r} looks like several features; log them as in 'a=1,b=2'")
             return [(name, float(value)) for name, _, value in pairs]
     raise ValueError(f"the features {text[:40]!r} are not separated as in 'a=1,b=2' or 'a:1 b:2'")
 
-
-NUMBER = r"(?:NaN|[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
-"""The numbers that Solr writes."""
 
 VESPA_LOGS = ("matchfeatures", "summaryfeatures", "rankfeatures")
 
@@ -435,22 +421,22 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
     query, document and grade in a table. What is malformed is a ValueError with its line.
     """
     lines = text_lines(path)
-    first = next(((n, line) for n, line in lines if line.strip() and not line.startswith("#")), (0, ""))
-    rest = chain([first], lines)
-    rows: list[dict[str, str | int]] = []
-    if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first[1]):
-        rows = [
-            {"id": query, "doc": doc, "grade": grade, "line": n} for n, query, doc, grade in qrels_lines(path, rest)
-        ]
-    elif first[1]:
-        rows = list(_table_rows(path, first, rest, columns))
-    if not rows:
+    number, first = next(((n, line) for n, line in lines if line.strip() and not line.startswith("#")), (1, ""))
+    lines = chain([(number, first)], lines)
+    rows: Iterator[dict[str, str | int]]
+    if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first):
+        rows = (
+            {"id": words[0], "doc": words[2], "grade": words[3], "line": n} for n, words in qrels_lines(path, lines)
+        )
+    else:
+        rows = _table_rows(path, csv_rows(path, lines, header_of(first, columns or ())[1], number - 1), columns)
+    judgments = pd.DataFrame(list(rows))
+    if judgments.empty:
         raise ValueError(f"{path}: there is no judgment in the file")
-    for row in rows:
-        if re.fullmatch(r"[0-9]+(\.0*)?", str(row["grade"])) is None or float(row["grade"]) > MOST_LABEL:
+    for grade, line in judgments[["grade", "line"]].itertuples(index=False):
+        if re.fullmatch(r"[0-9]+(\.0*)?", grade) is None or float(grade) > MOST_LABEL:
             remedy = f"is not an integer from 0 to {MOST_LABEL:,}; make such grades by pandas.cut"
-            raise ValueError(f"{path}, line {row['line']}: the grade {str(row['grade'])[:30]!r} {remedy}")
-    judgments = pd.DataFrame(rows)
+            raise ValueError(f"{path}, line {line}: the grade {grade[:30]!r} {remedy}")
     judgments["grade"] = judgments["grade"].astype(float).astype("int64")
     check_texts(judgments, lambda row: f"{path}, line {judgments['line'][row]}")
     return judgments
@@ -470,26 +456,18 @@ def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
 
 
 def _table_rows(
-    path: Path, first: tuple[int, str], lines: Iterable[tuple[int, str]], columns: Sequence[str] | None
+    path: Path, rows: Iterator[tuple[int, list[str]]], columns: Sequence[str] | None
 ) -> Iterator[dict[str, str | int]]:
     """Yield the rows of a table that have a grade; Quepid has rows without one."""
-    rows = csv.reader((line for _, line in lines), delimiter=max("\t;,", key=first[1].count), strict=True)
-    try:
-        header = [name.strip() for name in next(rows)]
-        indices = _indices(path, header, columns)
-        for row in rows:
-            line = rows.line_num + first[0] - 1
-            if row and len(row) != len(header):
-                raise ValueError(f"{path}, line {line}: {len(row)} fields, and the header has {len(header)}")
-            # Quepid writes a blank before a sign with which a formula could begin.
-            fields = {role: re.sub(r"^ (?=[-=+@])", "", row[index]) for role, index in indices.items() if row}
-            if not fields or not fields["grade"].strip():
-                continue
-            if "" in fields.values():
-                raise ValueError(f"{path}, line {line}: a grade without a query or a document")
-            yield {**fields, "grade": fields["grade"].strip(), "line": line}
-    except csv.Error as error:
-        raise ValueError(f"{path}, line {rows.line_num + first[0] - 1}: no row of CSV or TSV ({error})") from None
+    indices = _indices(path, [name.strip() for name in next(rows, (0, []))[1]], columns)
+    for line, row in rows:
+        # Quepid writes a blank before a sign with which a formula could begin.
+        fields = {role: re.sub(r"^ (?=[-=+@])", "", row[index]) for role, index in indices.items()}
+        if not fields["grade"].strip():
+            continue
+        if "" in fields.values():
+            raise ValueError(f"{path}, line {line}: a grade without a query or a document")
+        yield {**fields, "grade": fields["grade"].strip(), "line": line}
 
 
 def _indices(path: Path, header: list[str], columns: Sequence[str] | None) -> dict[str, int]:
@@ -499,18 +477,15 @@ def _indices(path: Path, header: list[str], columns: Sequence[str] | None) -> di
     if columns is not None:
         if len(columns) != 3:
             raise ValueError(f"--columns names three columns, QUERY,DOCUMENT,GRADE, not {','.join(columns)!r}")
+        if lacking := [name for name in columns if name not in header]:
+            raise ValueError(f"{path}: {unknown('column', lacking[0], header)}")
         query, doc, grade = columns
-        kind = "id" if query in named["id"] else "query"
-        named = {kind: [query], "doc": [doc], "grade": [grade]}
-    indices = {}
+        named = {"id" if query in named["id"] else "query": [query], "doc": [doc], "grade": [grade]}
     for role, names in named.items():
         if len(names) > 1 or header.count("".join(names)) > 1:
             listed = " and ".join(map(repr, names))
             raise ValueError(f"{path}: several columns may hold the {role}, {listed}; choose one by --columns")
-        for name in names:
-            if name not in header:
-                raise ValueError(f"{path}: {unknown('column', name, header)}")
-            indices[role] = header.index(name)
+    indices = {role: header.index(name) for role, names in named.items() for name in names}
     if not {"query", "id"} & set(indices) or not {"doc", "grade"} <= set(indices):
         listed = ", ".join(header)[:60]
         raise ValueError(f"{path}: no columns of query, document and grade among {listed}; name them by --columns")
@@ -573,63 +548,6 @@ def _remarks(result: _Log, X: Floats) -> Iterator[str]:
     yield f"missing: {listed} of {len(X):,}" if listed else "no value is missing"
     if (X == 0).any() and (result.engine != "elasticsearch" or not listed):
         yield "a 0 may stand for a missing value: this log does not tell them apart"
-
-
-def read_definitions(path: Path) -> dict[str, Json]:
-    """Return the definitions of features in a file of an engine, as `moerank.export` takes them, by their names.
-
-    It is JSON that holds, at any depth, features of Solr (name, class, params) or of the plug-ins of Elasticsearch and
-    OpenSearch (name, template).
-    """
-    try:
-        features = _definitions_in(read_json(read_text(path, MOST_DEFINITIONS)))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    definitions: dict[str, Json] = {}
-    for feature in features:
-        engine = "solr" if "class" in feature else "elasticsearch"
-        definition = {engine: {key: feature[key] for key in DEFINED[engine] if key in feature}}
-        if definitions.setdefault(str(feature["name"]), definition) != definition:
-            raise ValueError(f"{path}: the feature {feature['name']!r} is defined twice, and not alike; leave one")
-    if not definitions:
-        raise ValueError(f"{path}: no feature is defined; give a feature store of Solr, or a feature set")
-    return definitions
-
-
-def _definitions_in(value: Any) -> Iterator[Json]:
-    """Yield the definitions of features at any depth of JSON."""
-    if isinstance(value, dict) and "name" in value and ("class" in value or "template" in value):
-        yield value
-    elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _definitions_in(inner)
-
-
-DEFINED = {"solr": ("class", "params"), "elasticsearch": ("params", "template", "template_language")}
-"""Keys of a definition that exports take."""
-
-MOST_DEFINITIONS = 2**24
-"""Bytes of a file of definitions, at most."""
-
-
-def _write_features(path: Path, result: _Log, definitions: dict[str, Json]) -> Iterator[str]:
-    """Write what is known of the features, for exports; a file that is there may hold the user's definitions."""
-    if undefined := _some(name for name in result.names if definitions and name not in definitions):
-        yield f"features without a definition: {undefined}"
-    if path.exists():
-        yield f"kept {path}{'; remove it to take the definitions' * bool(definitions)}"
-        return
-    text = (
-        "# Features of the search engine, for moerank export --features features.toml; complete each with\n"
-        '# solr = {class = "SolrFeature", params = {q = "{!field f=title}${q}"}}\n'
-        '# elasticsearch = {params = ["q"], template = {match = {title = "{{q}}"}}}\n'
-    )
-    for name in result.names:
-        quoted = toml_value(name)
-        text += f'\n[{quoted}]\nname = "{plain_name(name)}"\n'
-        text += f"vespa = {quoted}\n" * (result.engine == "vespa")
-        text += "".join(f"{key} = {toml_value(value)}\n" for key, value in definitions.get(name, {}).items())
-    replace_file(path, text.encode())
 
 
 def _some(texts: Iterator[str]) -> str:

@@ -52,8 +52,6 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         gibibytes = np.prod(X.shape, dtype=float) * (4 if X.dtype == np.float32 else 8) / 2**30
         raise ValueError(f"X is sparse; rankers need a dense table: X.toarray(), which takes {gibibytes:.2g} GiB")
-    if hasattr(X, "collect") and hasattr(X, "collect_schema"):
-        raise TypeError(f"X is a {type(X).__name__}, a query that has not been run; give X.collect()")
     if hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__"):
         return _frame_table(X, names)
     try:
@@ -208,16 +206,7 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> Ar
 
 def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     """Return one relevance label per document."""
-    given: Any = without_mask(y) if isinstance(y, np.ma.MaskedArray) else y
-    dtype = getattr(given, "dtype", None)
-    try:
-        if getattr(dtype, "kind", "") in ("c", "M", "m"):
-            raise ValueError(f"its values are of type {dtype}")
-        if hasattr(given, "iloc"):
-            given = given.to_numpy(dtype=np.float64, na_value=np.nan)
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: y must hold one relevance label per document ({error})") from None
+    values = doubles(without_mask(y) if isinstance(y, np.ma.MaskedArray) else y, f"{name}: y")
     if values.shape != (n_documents,):
         raise ValueError(f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each")
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values))))
@@ -231,17 +220,14 @@ def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
 def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array:
     """Return the query of each document."""
     if qid is None:
+        missing = (
+            f"{name}: qid is missing, so all {n_documents:,} rows are one query; give the query of each row, or qid=0 "
+            "if they are one"
+        )
         if n_documents > LARGEST_UNNAMED_QUERY:
-            raise ValueError(
-                f"{name}: qid is missing: without it all {n_documents:,} rows are one query, which nobody has by "
-                "intent; give the query of each row, or qid=0 if they are one"
-            )
+            raise ValueError(missing)
         if n_documents > 1:
-            warnings.warn(
-                f"{name}: qid is missing, so all {n_documents:,} rows are one query; give the query of each row, or "
-                "qid=0 if they are one",
-                stacklevel=3,
-            )
+            warnings.warn(missing, stacklevel=3)
         return np.zeros(n_documents, np.int64)
     if isinstance(qid, Integral) and not isinstance(qid, bool):
         return np.full(n_documents, int(qid), np.int64)
@@ -251,9 +237,7 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
     listed = np.asarray(qid if hasattr(qid, "dtype") else np.array(qid, dtype=object))
     if listed.shape != (n_documents,):
         raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {listed.shape}; give one each")
-    missing = np.flatnonzero(pd.isna(listed))
-    if len(missing):
-        row = missing[0]
+    for row in np.flatnonzero(pd.isna(listed))[:1]:
         raise ValueError(f"{name}: qid[{row}] is {listed[row]}; every row needs the id of its query")
     try:
         queries = np.asarray(qid)
@@ -273,14 +257,23 @@ LARGEST_EXACT = 2.0**53
 """From here on a float stands for several integers."""
 
 
+def doubles(values: Any, what: str) -> Array:
+    """Return numbers in double precision; others are a ValueError that says `what` they are."""
+    try:
+        if getattr(getattr(values, "dtype", None), "kind", "") in ("c", "M", "m"):
+            raise ValueError(f"the values are of type {values.dtype}")
+        if hasattr(values, "iloc"):
+            values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be numbers ({error})") from None
+
+
 def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) -> Vector | None:
     """Return positive finite weights (size,) divided by their mean, and None for equal ones, which weigh nothing."""
     if weights is None:
         return None
-    try:
-        numbers = np.asarray(weights, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: {what} must be numbers") from None
+    numbers = doubles(weights, f"{name}: {what}")
     if numbers.shape != (size,):
         raise ValueError(f"{name}: {what} has shape {numbers.shape}; give {size:,} numbers")
     right = (numbers > 0) & np.isfinite(numbers)
@@ -326,10 +319,7 @@ def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tu
 
 def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
     """Return scores, of shape (n_documents,) or (n_documents, n_individuals), in double precision, all finite."""
-    try:
-        checked = np.ascontiguousarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: scores must be numbers, one per document ({error})") from None
+    checked = np.ascontiguousarray(doubles(scores, f"{name}: scores"))
     if np.ndim(scores) not in (1, 2) or len(checked) != n_documents:
         shapes = f"({n_documents},) or ({n_documents}, n_individuals)"
         raise ValueError(f"{name}: scores has shape {np.shape(scores)}; give one score per document: shape {shapes}")

@@ -6,13 +6,11 @@ order — by query, then better row, then worse row — and the columns of every
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeVar, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix
@@ -239,7 +237,6 @@ class RankingData:
         self._missing = self._fill()
         self._of_labels: dict[Hashable, Any] = {}
         self._memory: dict[Hashable, Any] = {}
-        self._lock = threading.RLock()
         for array in (self.X, self.y, self.offsets):
             array.setflags(write=False)
 
@@ -383,10 +380,6 @@ class RankingData:
             _of_labels={},
         )
 
-    def with_labels(self, y: ArrayLike) -> Self:
-        """Return the same documents with other relevance labels y (n_documents,); raises as the class does."""
-        return self._changed(y=inputs.checked_labels(y, self.n_documents, self.name), _of_labels={})
-
     def with_costs(self, costs: FeatureCosts | ArrayLike) -> Self:
         """Return the same documents, whose features cost `costs`; see `FeatureCosts`.
 
@@ -441,10 +434,9 @@ class RankingData:
         return self._remembered(self._memory, key, make)
 
     def _remembered(self, memory: dict[Hashable, Any], key: Hashable, make: Callable[[], T]) -> T:
-        with self._lock:
-            if key not in memory:
-                memory[key] = make()
-            return cast("T", memory[key])
+        if key not in memory:
+            memory.setdefault(key, make())  # of several threads one is first
+        return cast("T", memory[key])
 
     def forgetful(self) -> RankingData:
         """Return the same data without what was computed from them, so that each cell of a study computes it anew."""
@@ -454,7 +446,7 @@ class RankingData:
         """Return the same documents with other attributes, which are checked already."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__ | attributes)
-        copy._memory, copy._lock = {}, threading.RLock()
+        copy._memory = {}
         for array in (copy.X, copy.y, copy.offsets):
             array.setflags(write=False)
         return copy
@@ -478,19 +470,8 @@ class RankingData:
             f"{self.n_features} features)"
         )
 
-    def _repr_html_(self) -> str:
-        """Return the counts as a table of a notebook; `moerank.describe` counts more."""
-        counts = {"documents": self.n_documents, "queries": self.n_queries, "features": self.n_features}
-        return str(pd.Series(counts).map("{:,}".format).to_frame(self.name).to_html())
-
     def __getstate__(self) -> dict[str, object]:
-        state = self.__dict__ | {"_memory": {}, "_of_labels": {}}
-        del state["_lock"]
-        return state
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.RLock()
+        return self.__dict__ | {"_memory": {}, "_of_labels": {}}
 
 
 def _read_only(array: Array) -> Array:

@@ -39,15 +39,14 @@ MissingRule: TypeAlias = float | QueryRule
 
 def check_missing_rule(rule: object) -> None:
     """Raise a ValueError for what is neither a finite number nor the name of a rule, with the nearest of them."""
-    if isinstance(rule, Real) and not isinstance(rule, bool | np.bool_):
-        if not isfinite(rule):
-            raise ValueError(f"missing is {rule}; missing values can only become a finite number")
+    if isinstance(rule, Real) and not isinstance(rule, bool | np.bool_) and isfinite(rule):
         return
     rules = get_args(QueryRule)
     if not isinstance(rule, str) or rule not in rules:
-        nearest = get_close_matches(rule, rules, n=1) if isinstance(rule, str) else []
+        nearest = get_close_matches(str(rule), rules, n=1)
         advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
-        raise ValueError(f"missing must be a number, 'query-min', 'query-mean' or 'query-worst', not {rule!r}{advice}")
+        choices = "a finite number, 'query-min', 'query-mean' or 'query-worst'"
+        raise ValueError(f"missing must be {choices}, not {rule!r}{advice}")
 
 
 def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> tuple[Floats, Integers]:

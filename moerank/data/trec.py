@@ -5,12 +5,12 @@ A run has lines ``query Q0 document rank score tag``, and qrels have lines ``que
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -19,28 +19,9 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Vector
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import RankingData
-from moerank.data.read.table import MOST_LABEL
-from moerank.files import open_regular, replace_file
-
-LONGEST_LINE = 2**26
-"""Bytes of a line, at most: a compressed file may hold more than memory."""
-
-
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text, plain or ``.gz``, with their numbers; what is none is a ValueError with its line."""
-    number = 0
-    try:
-        with open_regular(path) as stored:
-            file = gzip.GzipFile(fileobj=stored) if path.suffix == ".gz" else stored
-            while line := file.readline(LONGEST_LINE):
-                number += 1
-                if len(line) == LONGEST_LINE:
-                    raise ValueError(f"{path}, line {number}: longer than {LONGEST_LINE >> 20} MiB; write it in lines")
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}, line {number}: not a text in UTF-8; write the file anew in this encoding") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path}: the .gz file is truncated or damaged ({error}); compress it again") from None
+from moerank.data.read import text_lines
+from moerank.data.read.table import MOST_LABEL, NUMBER
+from moerank.files import replace_file
 
 
 def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike, *, tag: str = "moerank") -> None:
@@ -128,21 +109,13 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
     """
     path, keys = Path(path), document_keys(data)
     ranked: dict[tuple[str, str], float] = {}
-    for number, line in text_lines(path):
-        words = line.split()
-        if not words:
-            continue
-        try:
-            query, _, document, _, score, _ = words
-            value = float(score)
-            if not np.isfinite(value):
-                raise ValueError
-        except ValueError:
-            reason = f"{line[:40]!r} is not like 'q1 Q0 p7 1 12.5 bm25', with a finite score"
-            raise ValueError(f"{path}, line {number}: {reason}") from None
+    for number, words in _words(path, text_lines(path), "q1 Q0 p7 1 12.5 bm25"):
+        query, _, document, _, score, _ = words
+        if not NUMBER.fullmatch(score) or not isfinite(float(score)):
+            raise ValueError(f"{path}, line {number}: the score {score[:40]!r} is not a finite number")
         if (query, document) in ranked:
             raise ValueError(f"{path}, line {number}: document {document} is twice in query {query}; leave one line")
-        ranked[query, document] = value
+        ranked[query, document] = float(score)
     scores = np.array([ranked.get(key, -np.inf) for key in keys])
     in_run = np.isfinite(scores)
     if not in_run.any():
@@ -154,22 +127,18 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
     return scores
 
 
-def read_qrels(path: str | os.PathLike[str], data: RankingData | None = None) -> RankingData:
-    r"""Return documents with the relevance labels of TREC qrels.
+def read_qrels(path: str | os.PathLike[str]) -> RankingData:
+    r"""Return the documents of TREC qrels with their labels, and with a feature that is 0: enough for a metric.
 
     Parameters
     ----------
     path : path-like
         A file, plain or ``.gz``. A negative label, as of spam, becomes 0.
-    data : RankingData, optional
-        Documents with ids, whose labels are replaced; one without a label gets 0. By default the documents are those of
-        the qrels, with a feature that is 0: enough for a metric.
 
     Raises
     ------
     ValueError
-        For a line that is none of qrels, a label that is no integer, two labels of a document, and qrels without any
-        document of `data`.
+        For a line that is none of qrels, a label that is no integer, two labels of a document, and no label at all.
 
     Examples
     --------
@@ -181,38 +150,36 @@ def read_qrels(path: str | os.PathLike[str], data: RankingData | None = None) ->
     (['a', 'b'], [0, 2])
     """
     path = Path(path)
-    labels: dict[tuple[str, str], int] = {}
-    for number, query, document, grade in qrels_lines(path, text_lines(path)):
+    labels: dict[str, dict[str, int]] = {}
+    for number, (query, _, document, grade) in qrels_lines(path, text_lines(path)):
         if re.fullmatch(r"-?[0-9]+(\.0*)?", grade) is None or float(grade) > MOST_LABEL:
             raise ValueError(f"{path}, line {number}: the label {grade} is not an integer up to {MOST_LABEL:,}")
         label = max(int(float(grade)), 0)
-        if labels.setdefault((query, document), label) != label:
+        if labels.setdefault(query, {}).setdefault(document, label) != label:
             raise ValueError(f"{path}, line {number}: a second label of document {document} in query {query}")
-    if data is None:
-        if not labels:
-            raise ValueError(f"{path}: there is no label in the file")
-        order = {query: number for number, query in enumerate(dict.fromkeys(query for query, _ in labels))}
-        rows = sorted(labels, key=lambda key: order[key[0]])
-        qid, documents = zip(*rows, strict=True)
-        y = [labels[key] for key in rows]
-        return RankingData(np.zeros((len(y), 1)), y, qid, name=str(path), documents=documents)
-    keys = document_keys(data)
-    if labels.keys().isdisjoint(keys):
-        raise ValueError(f"{path}: none of its documents is in {data.name}; give the qrels of these queries")
-    return data.with_labels(np.array([labels.get(key, 0) for key in keys]))
+    if not labels:
+        raise ValueError(f"{path}: there is no label in the file")
+    rows = [(query, document, label) for query, of_query in labels.items() for document, label in of_query.items()]
+    qid, documents, y = zip(*rows, strict=True)
+    return RankingData(np.zeros((len(y), 1)), y, qid, name=str(path), documents=documents)
 
 
-def qrels_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, str, str]]:
-    """Yield number, query, document and grade of each line of qrels; comments may stand before the first."""
+def qrels_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line of qrels, and query, iteration, document and grade."""
+    return _words(path, lines, "q1 0 p7 3")
+
+
+def _words(path: Path, lines: Iterable[tuple[int, str]], like: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and words of each line, as many as the example has; remarks may stand before the first."""
     began = False
     for number, line in lines:
         words = line.split()
         if not words or (not began and line.startswith("#")):
             continue
-        if len(words) != 4:
-            raise ValueError(f"{path}, line {number}: {line[:40]!r} is not like 'q1 0 p7 3'")
+        if len(words) != len(like.split()):
+            raise ValueError(f"{path}, line {number}: {line[:40]!r} is not like {like!r}")
         began = True
-        yield number, words[0], words[2], words[3]
+        yield number, words
 
 
 def document_keys(data: RankingData) -> list[tuple[str, str]]:
@@ -220,11 +187,9 @@ def document_keys(data: RankingData) -> list[tuple[str, str]]:
     if data.documents is None:
         raise ValueError(f"{data.name}: the documents have no ids; give documents=, or document = in [data]")
     keys = list(zip(data.qid.astype(np.str_).tolist(), data.documents.tolist(), strict=True))
-    earlier = set()
-    for key in keys:
-        if key in earlier:
+    for key, n_rows in Counter(keys).items():
+        if n_rows > 1:
             raise ValueError(f"{data.name}: document {key[1]} is twice in query {key[0]}; leave one of the rows out")
         if any(word.split() != [word] for word in key):
             raise ValueError(f"{data.name}: a query or document {key} holds a space, which ends a field; give ids")
-        earlier.add(key)
     return keys

@@ -1,24 +1,17 @@
 """Evolutionary search beyond pymoo: operators for long bit strings, sparse searches, and a loop that can resume."""
 
-from moerank.evolution.adaptive import AdaptiveBitFlip as AdaptiveBitFlip
-from moerank.evolution.adaptive import Decay as Decay
-from moerank.evolution.adaptive import Form as Form
-from moerank.evolution.adaptive import Importance as Importance
-from moerank.evolution.adaptive import Redundancy as Redundancy
-from moerank.evolution.adaptive import importance_degrees as importance_degrees
-from moerank.evolution.adaptive import redundancy_degrees as redundancy_degrees
 from moerank.evolution.algorithms import ALGORITHMS as ALGORITHMS
 from moerank.evolution.algorithms import BIT_SEARCHES as BIT_SEARCHES
 from moerank.evolution.algorithms import Factory as Factory
 from moerank.evolution.algorithms import Operators as Operators
 from moerank.evolution.algorithms import make_algorithm as make_algorithm
 from moerank.evolution.bit_search import BitSearch as BitSearch
-from moerank.evolution.bit_search import first_of_equals as first_of_equals
 from moerank.evolution.daea import DAEA as DAEA
 from moerank.evolution.memo import Memo as Memo
 from moerank.evolution.mffs import MFFS as MFFS
 from moerank.evolution.operators import CROSSOVER as CROSSOVER
 from moerank.evolution.operators import DENSITY as DENSITY
+from moerank.evolution.operators import AdaptiveBitFlip as AdaptiveBitFlip
 from moerank.evolution.operators import DensitySampling as DensitySampling
 from moerank.evolution.operators import DigestDuplicates as DigestDuplicates
 from moerank.evolution.operators import MixedCrossover as MixedCrossover
@@ -27,6 +20,8 @@ from moerank.evolution.operators import MixedSampling as MixedSampling
 from moerank.evolution.operators import SparseBitFlip as SparseBitFlip
 from moerank.evolution.operators import SubsetSizeSampling as SubsetSizeSampling
 from moerank.evolution.operators import UniformCrossover as UniformCrossover
+from moerank.evolution.operators import importance_degrees as importance_degrees
+from moerank.evolution.operators import redundancy_degrees as redundancy_degrees
 from moerank.evolution.operators import row_digests as row_digests
 from moerank.evolution.prdh import PRDH as PRDH
 from moerank.evolution.search import Archive as Archive

@@ -14,22 +14,15 @@ from pymoo.core.algorithm import Algorithm
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.repair import NoRepair
-from pymoo.core.survival import Survival
 from pymoo.util.misc import random_permutations
 
 from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.evolution.bit_search import BitSearch, front_numbers, refuse_constraints
 from moerank.evolution.daea import DAEA
+from moerank.evolution.memo import ArrayEvaluator
 from moerank.evolution.mffs import MFFS
-from moerank.evolution.operators import (
-    DigestDuplicates,
-    RowCrossover,
-    RowMutation,
-    digests_of,
-    row_digests,
-    with_digests,
-)
+from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutation, row_digests
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
@@ -40,55 +33,167 @@ Operators: TypeAlias = Parameters
 Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Function of the size of the population and the operators of a stage that returns a pymoo algorithm."""
 
+Batch: TypeAlias = tuple[Array, Matrix, list[bytes]]
+"""Strings, their objectives and their digests."""
+
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
-    """pymoo's NSGA-II, which mates and selects on arrays; `settings` are pymoo's.
+    """pymoo's NSGA-II on arrays; individuals are made for those who ask for `pop`, `off` or `opt`.
 
-    With the same seed the draws are those of pymoo, bit for bit. So are the populations, except for ties in crowding
-    distance: a stable sort orders them here, where pymoo's sort depends on the processor. Operators that are not of
-    this package mate as pymoo's do. Problems with constraints are refused.
+    `settings` are pymoo's. Crossover and mutation must be a `RowCrossover` and a `RowMutation`, duplicates are
+    eliminated by `DigestDuplicates`: all stages have such operators. With the same seed the draws are those of pymoo,
+    bit for bit. So are the populations, except for ties in crowding distance: a stable sort orders them here, where
+    pymoo's sort depends on the processor. Problems with constraints are refused.
     """
 
+    _strings: Any = None
+    """The population, in any order; a child that survives takes the row of a string that does not."""
+
+    _individuals: Any = None
+    """The population for those who asked for it."""
+
+    _memory: Array
+    """The batch. It is used again: new memory for long strings takes longer than all that is done in it."""
+
     def __init__(self, pop_size: int = 100, **settings: object) -> None:
-        super().__init__(pop_size, survival=_RankAndCrowding(filter_infeasible=False), **settings)
-        operators = isinstance(self.mating.crossover, RowCrossover), isinstance(self.mating.mutation, RowMutation)
-        self._mates_rows = all(operators) and isinstance(self.eliminate_duplicates, DigestDuplicates)
+        super().__init__(pop_size, **settings)
+        if not _mates_rows(self.mating.crossover, self.mating.mutation, self.eliminate_duplicates):
+            raise TypeError("NSGA2 needs operators on rows, as stages have them; take pymoo's NSGA2 for others")
 
     def _setup(self, problem: Problem, **settings: object) -> None:
         refuse_constraints(self, problem)
 
+    @property
+    def pop(self) -> Any:
+        """The population."""
+        if self._individuals is None and self._strings is not None:
+            self._individuals = _individuals(self._strings[self._slots], self.F)
+            self._individuals.set(rank=self._rank, crowding=self._crowding, n_gen=self._born, n_iter=self._born)
+        return self._individuals
+
+    @pop.setter
+    def pop(self, population: Any) -> None:
+        self._individuals = population
+
+    @property
+    def off(self) -> Population | None:
+        """The last batch."""
+        if not isinstance(self._batch, tuple):
+            return self._batch
+        return _individuals(*self._batch[:2]).set(n_gen=self.n_iter, n_iter=self.n_iter)
+
+    @off.setter
+    def off(self, batch: Batch | Population | None) -> None:
+        self._batch = batch
+
+    @property
+    def opt(self) -> Population | None:
+        """The first front of the population."""
+        return None if self._strings is None else self.pop[self._rank == 0]
+
+    @opt.setter
+    def opt(self, population: Population | None) -> None:
+        """Ignore what pymoo sets."""
+
+    def _set_optimum(self) -> None:
+        """Do nothing, because `opt` is made when it is asked for."""
+
+    def next(self) -> None:
+        """Make and evaluate a batch, and select the next population."""
+        if not self.is_initialized or not isinstance(self.evaluator, ArrayEvaluator) or self.archive is not None:
+            super().next()
+            return
+        if (children := self._children()) is not None:
+            X, digests = children
+            self.off = X, self.evaluator.eval_rows(self.problem, X, digests, self), digests
+            self._advance(self._batch)
+        self._post_advance()
+        if self.termination.has_terminated():
+            self.finalize()
+
     def _infill(self) -> Population | None:
-        if not self._mates_rows:
-            return super()._infill()
-        seen, children = set(digests_of(self.pop)), dict[bytes, Array]()
-        rows = [individual.X for individual in self.pop]
-        F = np.array([individual.F for individual in self.pop])
-        crowding = np.array([individual.data["crowding"] for individual in self.pop])
+        children = self._children()
+        return None if children is None else Population.new("X", children[0])
+
+    def _initialize_advance(self, infills: Population, **settings: object) -> None:
+        X, F, digests = _arrays(infills)
+        self._strings = np.empty((max(len(X), self.pop_size), *X.shape[1:]), X.dtype)
+        self._memory = np.empty((self.n_offsprings + 1, *X.shape[1:]), X.dtype)
+        self._slots, self.F, self._digests, self._born = np.empty(0, np.int64), F[:0], list[bytes](), list[int]()
+        self._select(X, F, digests, len(X))
+
+    def _advance(self, infills: Batch | Population | None = None, **settings: object) -> None:
+        if infills is not None:
+            X, F, digests = infills if isinstance(infills, tuple) else _arrays(infills)
+            self._select(X, F, digests, self.pop_size)
+
+    def _children(self) -> tuple[Array, list[bytes]] | None:
+        """Return a batch of new strings with their digests, or None if mating gives none."""
+        seen, digests, batch = set(self._digests), list[bytes](), self._memory
         for _ in range(self.mating.n_max_iterations):
-            n_matings = -(-(self.n_offsprings - len(children)) // 2)
-            X = self._mate(rows, _tournament_winners(F, crowding, 2 * n_matings, self.random_state))
-            for digest, row in zip(row_digests(X), X, strict=True):
-                if digest not in seen and len(children) < self.n_offsprings:
-                    seen.add(digest)
-                    children[digest] = row.copy()  # the individuals that survive do not keep a whole batch in memory
-            if len(children) == self.n_offsprings:
+            begin = len(digests)
+            n_matings = -(-(self.n_offsprings - begin) // 2)
+            winners = _tournament_winners(self.F, self._crowding, 2 * n_matings, self.random_state)
+            X = self._mate(winners, batch[begin : begin + len(winners)])
+            in_batch = np.may_share_memory(X, batch)
+            for row, digest in enumerate(row_digests(X)):
+                if digest in seen or len(digests) == self.n_offsprings:
+                    continue
+                if not in_batch or begin + row > len(digests):  # long strings are copied only to close gaps
+                    batch[len(digests)] = X[row]
+                seen.add(digest)
+                digests.append(digest)
+            if len(digests) == self.n_offsprings:
                 break
-        if not children:
+        if not digests:
             self.termination.force_termination = True
             return None
-        return with_digests(Population.new("X", list(children.values())), children)
+        return batch[: len(digests)], digests
 
-    def _mate(self, rows: list[Array], winners: Integers) -> Array:
-        """Return two children of each two winners, the first ones before the second ones."""
-        parents = np.array([rows[i] for i in winners.reshape(-1, 2).T.ravel()])
-        X = self.mating.crossover.cross(self.problem, parents, random_state=self.random_state)
+    def _mate(self, winners: Integers, memory: Array) -> Array:
+        """Return two children of each two winners, the first ones before the second ones; may make them in `memory`."""
+        parents = self._slots[winners.reshape(-1, 2).T.ravel()]
+        X = self._strings.take(parents, axis=0, out=memory, mode="clip")
+        X = self.mating.crossover.cross(self.problem, X, random_state=self.random_state)
         X = self.mating.mutation.mutate(self.problem, X, random_state=self.random_state, algorithm=self)
         if isinstance(self.repair, NoRepair):
             return X
         return np.asarray(self.repair._do(self.problem, X, random_state=self.random_state, algorithm=self))
 
-    def _set_optimum(self) -> None:
-        self.opt = self.pop[[i for i, individual in enumerate(self.pop) if individual.data["rank"] == 0]]
+    def _select(self, X: Array, F: Matrix, digests: list[bytes], n_survive: int) -> None:
+        """Let the survivors of the population and an evaluated batch be the population."""
+        n_old = len(self._slots)
+        F, digests = np.concatenate((self.F, F)), self._digests + digests
+        rows, self._rank, self._crowding = select_rows(F, min(n_survive, len(F)), self.random_state)
+        old = rows < n_old
+        slots = np.empty(len(rows), np.int64)
+        slots[old] = self._slots[rows[old]]
+        free = np.ones(len(self._strings), np.bool_)
+        free[slots[old]] = False
+        slots[~old] = np.flatnonzero(free)[: np.count_nonzero(~old)]
+        for slot, row in zip(slots[~old], rows[~old] - n_old, strict=True):
+            self._strings[slot] = X[row]
+        born = self._born + [self.n_iter] * len(X)
+        self._slots, self.F = slots, F[rows]
+        self._digests, self._born = [digests[row] for row in rows], [born[row] for row in rows]
+        self._individuals = None
+
+
+def _mates_rows(crossover: object, mutation: object, eliminate_duplicates: object) -> bool:
+    """Whether these operators work on rows."""
+    rows = isinstance(crossover, RowCrossover) and isinstance(mutation, RowMutation)
+    return rows and isinstance(eliminate_duplicates, DigestDuplicates)
+
+
+def _arrays(population: Population) -> Batch:
+    X = np.array([individual.X for individual in population])
+    return X, np.array([individual.F for individual in population]), row_digests(X)
+
+
+def _individuals(X: Array, F: Matrix) -> Population:
+    population = Population.new("X", X, "F", F)
+    population.apply(lambda individual: individual.evaluated.update("FGH"))
+    return population
 
 
 def _tournament_winners(F: Matrix, crowding: Vector, n: int, random_state: np.random.Generator) -> Integers:
@@ -103,32 +208,21 @@ def _tournament_winners(F: Matrix, crowding: Vector, n: int, random_state: np.ra
     return np.where(first, a, b)
 
 
-class _RankAndCrowding(Survival):  # type: ignore[misc]
-    """Survival of the first fronts; the last one is cut by crowding distance."""
+def select_rows(F: Matrix, n: int, random_state: np.random.Generator) -> tuple[Integers, Integers, Vector]:
+    """Return the rows of `n` survivors of the first fronts, with their fronts and their crowding distances.
 
-    def _do(
-        self,
-        problem: Problem,
-        pop: Population,
-        *,
-        n_survive: int,
-        random_state: np.random.Generator,
-        **settings: object,
-    ) -> Population:
-        rank = front_numbers(F := np.array([individual.F for individual in pop]))
-        crowding = _crowding_of_pymoo(F, rank)
-        rows = np.argsort(rank, kind="stable")
-        # All of the last front at first.
-        rows = rows[: np.searchsorted(rank[rows], rank[rows[n_survive - 1]], side="right")]
-        if len(rows) > n_survive:
-            front = np.flatnonzero(rank == rank[rows[-1]])
-            drawn = front[random_state.permutation(len(front))]
-            last = drawn[np.argsort(crowding[drawn], kind="stable")[len(rows) - n_survive :]][::-1]
-            rows = np.concatenate((rows[: n_survive - len(last)], last))
-        survivors = pop[rows]
-        for individual, number, distance in zip(survivors, rank[rows], crowding[rows], strict=True):
-            individual.data |= {"rank": number, "crowding": distance}
-        return survivors
+    The last front is cut by crowding distance.
+    """
+    rank = front_numbers(F)
+    crowding = _crowding_of_pymoo(F, rank)
+    rows = np.argsort(rank, kind="stable")
+    rows = rows[: np.searchsorted(rank[rows], rank[rows[n - 1]], side="right")]  # all of the last front
+    if len(rows) > n:
+        front = np.flatnonzero(rank == rank[rows[-1]])
+        drawn = front[random_state.permutation(len(front))]
+        last = drawn[np.argsort(crowding[drawn], kind="stable")[len(rows) - n :]][::-1]
+        rows = np.concatenate((rows[: n - len(last)], last))
+    return rows, rank[rows], crowding[rows]
 
 
 def _crowding_of_pymoo(F: Matrix, front: Integers) -> Vector:
@@ -153,6 +247,11 @@ def _crowding_of_pymoo(F: Matrix, front: Integers) -> Vector:
             total[order] += shares[0] + shares[1]
     total[size[front] <= 2] = np.inf
     return total / F.shape[1]
+
+
+def _nsga2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
+    given = (operators.get(name) for name in ("crossover", "mutation", "eliminate_duplicates"))
+    return (NSGA2 if _mates_rows(*given) else nsga2.NSGA2)(population, **operators)
 
 
 def _with_directions(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
@@ -222,7 +321,7 @@ BIT_SEARCHES: dict[str, type[BitSearch]] = {
 """Searches with their own variation, for strings in which each bit selects a feature."""
 
 ALGORITHMS: dict[str, Callable[[int, Operators, int], Algorithm]] = {
-    "nsga2": lambda population, operators, n_objectives: NSGA2(population, **operators),
+    "nsga2": _nsga2,
     "nsga3": partial(_with_directions, "nsga3:NSGA3"),
     "spea2": _spea2,
     "agemoea2": _agemoea2,

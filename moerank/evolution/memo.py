@@ -13,7 +13,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +25,7 @@ from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
-from moerank.arrays import Array, Vector
+from moerank.arrays import Array, Matrix, Vector
 from moerank.evolution.operators import row_digests
 from moerank.files import cannot_write, open_regular
 from moerank.version import VERSION
@@ -34,7 +34,31 @@ FORMAT = "moerank memo 1"
 """Name and version of the file format."""
 
 
-class Memo(Evaluator):
+class ArrayEvaluator(Evaluator):
+    """pymoo evaluator that also takes strings as rows of an array, without individuals.
+
+    `collect`, if it is set, gets the rows and the objectives of each batch, as `callback` gets the individuals.
+    """
+
+    collect: Callable[[Array, Matrix], object] | None = None
+
+    def eval_rows(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm) -> Matrix:
+        """Return the objectives of a batch (n, n_var), of which the digests are known."""
+        F = self._values(problem, X, digests, algorithm)[:, : problem.n_obj]
+        self.n_eval += len(X)
+        if self.collect is not None:
+            self.collect(X, F)
+        return F
+
+    def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
+        """Return F, G and H side by side."""
+        out = problem.evaluate(
+            X, return_values_of=list("FGH"), return_as_dictionary=True, algorithm=algorithm, digests=digests
+        )
+        return np.column_stack([out[name] for name in "FGH"])
+
+
+class Memo(ArrayEvaluator):
     """pymoo evaluator that writes down what it evaluates, and evaluates nothing that stands in its file.
 
     To resume a search is to run it again from its seed with the same memo: what was evaluated before the interruption
@@ -95,7 +119,7 @@ class Memo(Evaluator):
         self.configuration = json.loads(json.dumps(configuration or {}))
         self.resumed = self.repeating = False
         self.elapsed = 0.0
-        self._values: dict[bytes, tuple[float, Vector]] | None = None
+        self._stored: dict[bytes, tuple[float, Vector]] | None = None
 
     def remove(self) -> None:
         """Delete the file."""
@@ -123,32 +147,34 @@ class Memo(Evaluator):
     def _eval(
         self, problem: Problem, pop: Population, names: Iterable[str], algorithm: Algorithm | None = None, **kw: object
     ) -> None:
-        """Set the values of a batch; individuals that do not stand in the file are evaluated, and written down."""
-        if self._values is None or (algorithm is not None and not algorithm.is_initialized):
-            self._values = self._opened(problem, algorithm)
-        values = self._values
-        digests = row_digests(individual.X for individual in pop)
-        first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in values}
+        """Set the values of individuals."""
+        X = pop.get("X")
+        values = self._values(problem, X, row_digests(X), algorithm)
+        for name, part in zip("FGH", np.split(values, np.cumsum(_sizes(problem))[:2], axis=1), strict=True):
+            pop.set(name, part)
+        pop.apply(lambda individual: individual.evaluated.update("FGH"))
+
+    def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
+        """Return F, G and H side by side; strings that do not stand in the file are evaluated, and written down."""
+        if self._stored is None or (algorithm is not None and not algorithm.is_initialized):
+            self._stored = self._opened(problem, algorithm)
+        stored = self._stored
+        first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in stored}
         if first:
             self.repeating = False
             numbers = sorted(first.values())
-            new = pop[numbers]
-            super()._eval(problem, new, list("FGH"), algorithm=algorithm, **kw)
+            names = [digests[i] for i in numbers]
+            values = super()._values(problem, X if len(names) == len(X) else X[numbers], names, algorithm)
             if algorithm is not None:
                 self.elapsed = max(self.elapsed, time.time() - algorithm.start_time)
-            rows = np.column_stack(new.get("F", "G", "H")).astype(np.float64)
-            measured = {digests[i]: (self.elapsed, row) for i, row in zip(numbers, rows, strict=True)}
-            record = [self.elapsed, {digest.hex(): row.tolist() for digest, (_, row) in measured.items()}]
+            record = [self.elapsed, {name.hex(): row.tolist() for name, row in zip(names, values, strict=True)}]
             self._write(self._with_check(json.dumps(record).encode()))
-            values |= measured
+            stored |= {name: (self.elapsed, row) for name, row in zip(names, values, strict=True)}
         elif self.repeating:
-            self.elapsed = max(self.elapsed, *(values[digest][0] for digest in digests))
+            self.elapsed = max(self.elapsed, *(stored[digest][0] for digest in digests))
             if algorithm is not None:
                 algorithm.start_time = time.time() - self.elapsed
-        rows = np.array([values[digest][1] for digest in digests])
-        for name, part in zip("FGH", np.split(rows, np.cumsum(_sizes(problem))[:2], axis=1), strict=True):
-            pop.set(name, part)
-        pop.apply(lambda individual: individual.evaluated.update("FGH"))
+        return np.array([stored[digest][1] for digest in digests])
 
     def _opened(self, problem: Problem, algorithm: Algorithm | None) -> dict[bytes, tuple[float, Vector]]:
         """Return the values in the file, which is begun if there is none, and cut after its last complete line."""

@@ -21,7 +21,7 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Array, Matrix, Vector
-from moerank.evolution.memo import Memo
+from moerank.evolution.memo import ArrayEvaluator, Memo
 
 
 class Archive:
@@ -210,8 +210,9 @@ def search(
     algorithm = deepcopy(algorithm)
     termination = ("n_gen", termination) if isinstance(termination, int) else deepcopy(termination)
     archive = Archive() if archive is None else archive
-    evaluator = Evaluator() if memo is None else memo
+    evaluator = ArrayEvaluator() if memo is None else memo
     evaluator.callback = partial(_collect, archive, problem.has_constraints())
+    evaluator.collect = archive.add
     algorithm.setup(problem, termination=termination, seed=seed, verbose=verbose, evaluator=evaluator)
     history: list[Generation] = []
     while algorithm.has_next():

@@ -49,8 +49,6 @@ class Staircase(BitSearch):
         Nominal number of strings in the population, and in a batch. Both grow with the root of the number of
         evaluations, from a quarter of it at first to four times as much, through the nominal size at 10,000: a small
         population is far better early and a large one late. During the search the attribute is the present size.
-    adaptive : bool, default True
-        Choose the operators by their latest success; False gives each an equal share.
     sampling, repair, **settings
         See `BitSearch`.
 
@@ -99,10 +97,9 @@ class Staircase(BitSearch):
     [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
-    def __init__(self, pop_size: int = 100, *, adaptive: bool = True, **settings: object) -> None:
+    def __init__(self, pop_size: int = 100, **settings: object) -> None:
         super().__init__(pop_size, **settings)
         self.nominal_size = pop_size
-        self.adaptive = adaptive
 
     def _setup(self, problem: Problem, **settings: object) -> None:
         super()._setup(problem, **settings)
@@ -170,7 +167,7 @@ class Staircase(BitSearch):
 
     def _operators(self, n: int) -> Integers:
         """Draw an operator for each of `n` children."""
-        success = (self.survived + 0.5) / (self.used + 5) if self.adaptive else np.ones(len(OPERATORS))
+        success = (self.survived + 0.5) / (self.used + 5)
         shares = LEAST_SHARE + (1 - LEAST_SHARE * len(OPERATORS)) * success / success.sum()
         ends = (shares / shares.sum()).cumsum()
         return (ends / ends[-1]).searchsorted(self.random_state.random(n), side="right")

@@ -70,8 +70,6 @@ class Deployable:
         Descriptions of the features in the target.
     negative : tuple of str
         Names of features with raw values below 0 in the training data.
-    version : (int, int) or None
-        Version of the target, major and minor, if there is one.
     phase : {"first", "second"}
         Phase of Vespa that scores by the model.
     inherits : str
@@ -86,7 +84,6 @@ class Deployable:
     missing: float | None
     features: tuple[TargetFeature, ...]
     negative: tuple[str, ...] = ()
-    version: tuple[int, ...] | None = None
     phase: Phase = "second"
     inherits: str = "default"
 
@@ -156,22 +153,18 @@ def deployable(
     model: Model,
     name: str,
     features: Mapping[str, TargetFeature],
-    target_version: str | None = None,
     phase: Phase = "second",
     inherits: str = "default",
 ) -> Deployable:
     """Prepare a model for another system, where it has a name; descriptions of other features are ignored.
 
-    A version that is not of the form 3.8, an unknown phase, a profile's name that is not plain or is its own, and a
-    model that is neither linear nor of trees, uses no feature, or depends on other documents of a query are a
-    ValueError.
+    An unknown phase, a profile's name that is not plain or is its own, and a model that is neither linear nor of trees,
+    uses no feature, or depends on other documents of a query are a ValueError.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(f"name must consist of small letters, digits and _, and begin with a letter, not {name!r}")
     if reasons := obstacles(model):
         raise ValueError("; ".join(reasons))
-    if target_version is not None and not re.fullmatch(r"\d{1,4}(\.\d{1,4}){1,2}", target_version):
-        raise ValueError(f"target_version must be a version such as '3.8', not {target_version!r}")
     check_choice(get_args(Phase), phase=phase)
     if not re.fullmatch(PLAIN_NAME, inherits) or inherits == name:
         raise ValueError(f"inherits must be the name of another profile, not {inherits!r}")
@@ -186,7 +179,6 @@ def deployable(
         missing=model.missing,
         features=tuple(features.get(own, TargetFeature()) for own in model.names),
         negative=model.negative,
-        version=None if target_version is None else tuple(map(int, target_version.split(".")[:2])),
         phase=phase,
         inherits=inherits,
     )
@@ -409,13 +401,8 @@ def depths(trees: Forest) -> list[int]:
 
 
 def compact_json(values: Node) -> bytes:
-    """Return trees as JSON without spaces; trees that are too deep for readers of JSON are a ValueError."""
-    try:
-        return (json.dumps(values, separators=(",", ":"), allow_nan=False) + "\n").encode()
-    except RecursionError:
-        raise ValueError(
-            "a tree is hundreds of splits deep, which readers of JSON refuse; train with fewer leaves"
-        ) from None
+    """Return trees as JSON without spaces."""
+    return (json.dumps(values, separators=(",", ":"), allow_nan=False) + "\n").encode()
 
 
 def indented_json(values: Node | list[Node]) -> bytes:

@@ -29,9 +29,6 @@ PLUGIN_URL = "http://localhost:9200"
 
 POST = ("curl", "-X", "POST", "-H", "Content-Type: application/json")
 
-NEWEST = (3, 9)
-"""The first version of OpenSearch in which a model of trees may say ``missing_as_zero``."""
-
 
 def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for Elasticsearch, and its feature set in a file of the same name with ``-features``.
@@ -48,13 +45,15 @@ def plugin_files(
     """Return the feature set and the model, with instructions for a `system` that end with its own remarks."""
     features = path.with_name(f"{path.stem}-features{path.suffix}")
     text = indented_json({"featureset": {"features": _feature_set(ranker)}})
+    named: Node = {"name": ranker.name}
     if ranker.trees is not None:
         definition: object = _trees(ranker, ranker.trees)
         if missing_as_zero:
             definition = {"objective": "rank:ndcg", "missing_as_zero": True, "splits": definition}
-        content = compact_json(_named(ranker, {"type": "model/xgboost+json", "definition": definition}))
+        named["model"] = {"type": "model/xgboost+json", "definition": definition}
     else:
-        content = indented_json(_named(ranker, _linear(ranker)))
+        named["model"] = _linear(ranker)
+    content = (indented_json if ranker.trees is None else compact_json)({"model": named})
     sentences = [*ranker.remarks("elasticsearch"), *remarks]
     if ranker.trees is None and ranker.absent != 0 and any(entry.elasticsearch for entry in ranker.features):
         sentences.append(
@@ -94,10 +93,6 @@ def _field_value(ranker: Deployable, name: str, field: str) -> Node:
             f"{name!r} with --features, or train with another number"
         )
     return {"function_score": {"query": query, "field_value_factor": value, "boost_mode": "replace"}}
-
-
-def _named(ranker: Deployable, model: Node) -> Node:
-    return {"model": {"name": ranker.name, "model": model}}
 
 
 def _linear(ranker: Deployable) -> Node:
@@ -167,25 +162,17 @@ def opensearch(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for OpenSearch; files and errors are those of `elasticsearch`.
 
     The queries written here always have a value, unless missing values count as less than 0. Where a value can be
-    absent, trees take it for 0 before version 3.2, send it right from 3.2 to 3.7, and follow each split in 3.8. From
-    3.9 on a model may say that an absent value is 0; earlier versions refuse that key.
+    absent, trees follow each split from version 3.8 on. From 3.9 on a model may say that an absent value is 0; earlier
+    versions refuse that key, and before 3.2 take an absent value for 0 in any model.
     """
     system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
     if ranker.trees is None or (ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)):
         return plugin_files(ranker, path, system)
-    version = ranker.version or NEWEST
-    as_zero = ranker.absent == 0 and version >= NEWEST
-    remarks = []
-    if ranker.version is None:
-        before = "refuses this model; name your version with --target-version" if as_zero else "treats it otherwise"
-        least = "3.9" if as_zero else "3.8"
-        remarks.append(f"Use OpenSearch {least} or later for queries without a match: an earlier version {before}.")
-    elif (3, 2) <= version < (3, 8):
-        remarks.append(
-            "OpenSearch 3.2 to 3.7 sends a feature whose query does not match right in every tree: all must match."
+    as_zero = ranker.absent == 0
+    remark = "Use OpenSearch 3.8 or later for queries without a match: an earlier version treats it otherwise."
+    if as_zero:
+        remark = (
+            "Use OpenSearch 3.9 or later for queries without a match: an earlier version refuses this model. Before "
+            "3.2 the file of --format elasticsearch does the same."
         )
-    elif version < (3, 2) and ranker.absent != 0:
-        remarks.append(
-            f"OpenSearch before 3.2 counts a feature whose query does not match as 0, not {ranker.absent:g}."
-        )
-    return plugin_files(ranker, path, system, *remarks, missing_as_zero=as_zero)
+    return plugin_files(ranker, path, system, remark, missing_as_zero=as_zero)

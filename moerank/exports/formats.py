@@ -47,7 +47,7 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     "solr": Format("solr.json", "moerank.exports.solr:solr"),
     "elasticsearch": Format("elasticsearch.json", "moerank.exports.elasticsearch:elasticsearch"),
-    "opensearch": Format("opensearch.json", "moerank.exports.elasticsearch:opensearch", ("target_version",)),
+    "opensearch": Format("opensearch.json", "moerank.exports.elasticsearch:opensearch"),
     "vespa": Format("{}.profile", "moerank.exports.vespa:vespa", ("phase", "inherits")),
     "onnx": Format("ranker.onnx", "moerank.exports.onnx:onnx_graph"),
     "python": Format("score.py", "moerank.exports.python:python"),
@@ -61,9 +61,8 @@ def find_format(name: str) -> Format:
     formats = {**plugins("moerank.exports"), **FORMATS}
     if name not in formats:
         raise ValueError(unknown("format", name, formats))
-    if not isinstance(formats[name], Format):
-        raise ValueError(f"entry point moerank.exports: {name} is a {type(formats[name]).__name__}, not a Format")
-    return formats[name]
+    entry: Format = formats[name]
+    return entry
 
 
 def export(
@@ -74,7 +73,6 @@ def export(
     member: int | None = None,
     name: str = "moerank",
     features: str | Path | Mapping[str, object] | None = None,
-    target_version: str | None = None,
     phase: Phase | None = None,
     inherits: str | None = None,
 ) -> Deployment:
@@ -99,9 +97,6 @@ def export(
         and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, for
         "opensearch", too) or ``vespa`` (an expression). A feature without a description is a field of the same name,
         with _ in place of all characters but ASCII letters and digits.
-    target_version : str, optional
-        The version of OpenSearch, as "3.1", for its rule for absent values in trees. Without it, where the rule
-        matters, versions before 3.9 refuse the file rather than rank otherwise.
     phase : {"first", "second"}, optional
         The phase of a profile of Vespa that scores by the ranker; by default the second, which re-ranks the best
         documents of the first.
@@ -137,7 +132,7 @@ def export(
     from moerank.exports.deployable import deployable, read_features
 
     chosen = find_format(format)
-    options: dict[str, Any] = {"target_version": target_version, "phase": phase, "inherits": inherits}
+    options: dict[str, Any] = {"phase": phase, "inherits": inherits}
     given = {option: value for option, value in options.items() if value is not None}
     for option in given.keys() - chosen.takes:
         takers = " and ".join(other for other, entry in FORMATS.items() if option in entry.takes)

@@ -7,7 +7,6 @@ rounded down to single precision, which changes no comparison with values of sin
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +64,10 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
         zeros = add("Mul", [values, constant("zero", 0.0)], "zeros")
         add("Add", ["sum", add("ReduceSum", [zeros, constant("axes", [1], np.int64)], "nothing")], "score")
     else:
-        values = _scaled(ranker, values, add, constant)
+        if ranker.scaling is not None:
+            offset = constant("offset", [single(term.offset, f"the offset of {term.name!r}") for term in ranker.terms])
+            scale = [single_positive(term.scale, f"the scale of {term.name!r}") for term in ranker.terms]
+            values = add("Div", [add("Sub", [values, offset], "moved"), constant("scale", scale)], "scaled")
         weights = [[single(term.weight, f"the weight of {term.name!r}")] for term in ranker.terms]
         add("MatMul", [values, constant("weights", weights)], "score")
     table = helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, ["n_documents", len(ranker.names)])
@@ -88,15 +90,6 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
         ]
     )
     return Deployment({path: model.SerializeToString()}, step)
-
-
-def _scaled(ranker: Deployable, values: str, add: Callable[..., str], constant: Callable[..., str]) -> str:
-    """Add (x − offset) / scale to the graph if the model has a scaling."""
-    if ranker.scaling is None:
-        return values
-    offsets = constant("offset", [single(term.offset, f"the offset of {term.name!r}") for term in ranker.terms])
-    scales = constant("scale", [single_positive(term.scale, f"the scale of {term.name!r}") for term in ranker.terms])
-    return add("Div", [add("Sub", [values, offsets], "moved"), scales], "scaled")
 
 
 def _trees(trees: Forest) -> Node:

@@ -88,7 +88,9 @@ def _normaliser(ranker: Deployable, index: int) -> Node | None:
 
 def _trees_model(ranker: Deployable, trees: Forest) -> Node:
     """Return a model of trees, with numbers as text. No value is absent: the store or Solr has a default."""
-    thresholds = [repr(value) for value in _thresholds(trees)]
+    most = np.array([single_at_most(value) for value in trees.thresholds], np.float32)
+    # The largest numbers v with v + 1e-6 at most the tree's threshold, in single precision.
+    thresholds = largest_value(len(most), lambda v: v + np.float32(1e-6) <= most, np.float32).tolist()
     values = [repr(single(value, "a leaf")) for value in trees.leaves]
 
     def leaf(number: int) -> Node:
@@ -96,7 +98,7 @@ def _trees_model(ranker: Deployable, trees: Forest) -> Node:
 
     def split(number: int, left: Node, right: Node) -> Node:
         feature = ranker.labels[trees.columns[number]]
-        return {"feature": feature, "threshold": thresholds[number], "left": left, "right": right}
+        return {"feature": feature, "threshold": repr(thresholds[number]), "left": left, "right": right}
 
     return {
         "store": ranker.name,
@@ -105,13 +107,6 @@ def _trees_model(ranker: Deployable, trees: Forest) -> Node:
         "features": [{"name": label} for label in ranker.labels],
         "params": {"trees": [{"weight": "1", "root": root} for root in nested_trees(trees, leaf, split)]},
     }
-
-
-def _thresholds(trees: Forest) -> list[float]:
-    """Return the largest thresholds v with v + 1e-6 at most the tree's threshold, in single precision."""
-    most = np.array([single_at_most(value) for value in trees.thresholds], np.float32)
-    thresholds: list[float] = largest_value(len(most), lambda v: v + np.float32(1e-6) <= most, np.float32).tolist()
-    return thresholds
 
 
 def _next_step(ranker: Deployable, store: Path, path: Path) -> str:

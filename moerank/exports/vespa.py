@@ -6,6 +6,7 @@ of single precision above the threshold is written; values of float fields then 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from moerank.exports.deployable import Deployable, Deployment, Node, compact_json, nested_trees, single_above
@@ -48,8 +49,9 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     files: dict[Path, bytes] = {}
     functions = [f"f_{label}" for label in ranker.labels]
     profile = []
-    for function, label, entry in zip(functions, ranker.labels, ranker.features, strict=True):
-        value = entry.vespa or f"attribute({label})"
+    for function, label, name, entry in zip(functions, ranker.labels, ranker.names, ranker.features, strict=True):
+        logged = name if re.fullmatch(r"[A-Za-z]\w*\(.*\)[\w.]*", name) else None  # such as bm25(title)
+        value = entry.vespa or logged or f"attribute({label})"
         expression = f"if (isNan({value}), {_number(ranker.absent)}, {value})"
         profile.append(FUNCTION.format(name=function, expression=expression))
     if ranker.trees is not None:

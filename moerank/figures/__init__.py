@@ -1,1 +1,159 @@
-"""Figures drawn from results: of one run in `of_run`, of a study in `of_study`, one file per figure."""
+"""Figures drawn from results, one file each: `RUN_FIGURES` of one run, `FIGURES` of a study.
+
+A file of a figure is loaded when it is drawn, so that ``moerank plot --help`` is fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from moerank.studies.problem import Problem
+    from moerank.studies.result import Result
+    from moerank.studies.results import Results
+
+__all__ = ["FIGURES", "RUN_FIGURES", "draw_run_figures"]
+
+
+@dataclass(frozen=True)
+class RunFigure:
+    """A figure of one run."""
+
+    source: str  # "file:function" in this package; the function takes a result
+    shows: Callable[[Result], bool] = lambda result: True  # whether the result has data for the figure
+
+    def draw(self, result: Result) -> Figure:
+        """Draw the figure in the style of all figures."""
+        return _draw(self.source, result)
+
+
+@dataclass(frozen=True)
+class View:
+    """Selection of results for a figure: of one problem or all (None), of some solvers or all (empty).
+
+    Without a selected fold it is the first one with results, see `fold_of`.
+    """
+
+    results: Results
+    problem: Problem | None
+    solvers: Sequence[str]
+    fold: int | None
+    metric: str
+
+    def fold_of(self, results: Results) -> int:
+        """Return the selected fold, or the first fold of some results."""
+        return min(results.folds) if self.fold is None else self.fold
+
+    @property
+    def where(self) -> str:
+        """The name of the problem, for messages."""
+        return "all problems" if self.problem is None else self.problem.name
+
+
+@dataclass(frozen=True)
+class StudyFigure:
+    """A figure of a study."""
+
+    source: str  # "file:function" in this package; the function takes a view, and options that the file describes
+    section: str  # of reports with the figure: results, tests, features or ablations
+    takes: tuple[Literal["fold", "metric"], ...] = ()  # options that apply
+    of_problem: bool = True  # it needs one problem; others show all problems, or a selected one
+    of_chosen: bool = False  # it shows chosen members alone, of which studies keep all metrics
+    reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of a problem
+
+    @property
+    def caption(self) -> str:
+        """What the figure shows, in reports: the second paragraph of its file's docstring."""
+        file = import_module(f"{__name__}.{self.source.partition(':')[0]}")
+        return " ".join((file.__doc__ or "").partition("\n\n")[2].split())
+
+    def draw(
+        self,
+        results: Results,
+        problem: Problem | None = None,
+        *,
+        solvers: Sequence[str] = (),
+        fold: int | None = None,
+        metric: str | None = None,
+        **options: object,
+    ) -> Figure:
+        """Draw the figure of some results of any problems; its file describes further options.
+
+        By default it shows all solvers in the order of the study, the first fold with results, and the metric of the
+        error. Only figures of several problems need no problem.
+
+        Raises
+        ------
+        NoResultsError
+            If the results have no data for the figure.
+        ValueError
+            For a solver, fold or metric without results, or a fold or metric that does not apply.
+        """
+        if problem is None and self.of_problem:
+            raise ValueError("this figure is of one problem; name it")
+        mine = results if problem is None else results.of(problem.name)
+        for name, value in (("fold", fold), ("metric", metric)):
+            if value is not None and name not in self.takes:
+                raise ValueError(f"this figure takes no {name}; omit it")
+        if metric is not None:
+            metric = mine.named_metric(metric, mine.all_metrics if self.of_chosen else mine.metrics)
+        if fold is not None and fold not in mine.folds:
+            raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
+        shown = mine.among(solvers)
+        return _draw(self.source, View(shown, problem, solvers, fold, metric or shown.metric), **options)
+
+
+def _draw(source: str, data: object, **options: object) -> Figure:
+    from moerank.figures.style import in_style
+
+    with in_style():
+        figure: Figure = resolve_name(f"{__name__}.{source}")(data, **options)
+    return figure
+
+
+RUN_FIGURES = {
+    "certificate": RunFigure("certificate_of_run:certificate_figure", lambda result: result.certificate is not None),
+    "convergence": RunFigure("convergence_of_run:convergence_figure", lambda result: bool(result.convergence)),
+    "features": RunFigure("features_of_run:features_figure"),
+    "front": RunFigure("front_of_run:front_figure"),
+    "objectives": RunFigure(
+        "objectives_of_study:run_objectives_figure",
+        lambda result: min(len(result.objectives), len(result.front)) > 1 and bool(result.further_objectives),
+    ),
+}
+"""The figures of one run by name."""
+
+
+FIGURES = {
+    "ablation": StudyFigure("ablation_of_study:ablation_figure", "ablations", ("fold",)),
+    "accuracy": StudyFigure("accuracy_of_study:accuracy_figure", "results", ("metric",)),
+    "fronts": StudyFigure("fronts_of_study:fronts_figure", "results", ("fold",)),
+    "attainment": StudyFigure("attainment_of_study:attainment_figure", "results", ("fold",)),
+    "hypervolume": StudyFigure("hypervolume_of_study:hypervolume_figure", "results"),
+    "cost": StudyFigure("cost_of_study:cost_figure", "results", ("metric",), of_chosen=True),
+    "objectives": StudyFigure(
+        "objectives_of_study:objectives_figure",
+        "results",
+        ("fold",),
+        reported=lambda results: bool(results.further_objectives),
+    ),
+    "instances": StudyFigure("instances_of_study:instances_figure", "results"),
+    "frequency": StudyFigure("frequency_of_study:frequency_figure", "features"),
+    "ranks": StudyFigure("ranks_of_study:ranks_figure", "tests", ("metric",), of_problem=False, of_chosen=True),
+}
+"""The figures of a study by name, in the order of reports, for the command line, recipes and tests."""
+
+
+def draw_run_figures(result: Result, folder: Path) -> list[Path]:
+    """Write all figures that have something to show of a run into a folder, as png, and return their paths."""
+    from moerank.figures.style import save_figure
+
+    shown = {name: figure for name, figure in RUN_FIGURES.items() if figure.shows(result)}
+    return [save_figure(figure.draw(result), folder / f"{name}.png") for name, figure in shown.items()]

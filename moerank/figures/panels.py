@@ -8,6 +8,7 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import LineStyleType
@@ -15,12 +16,12 @@ from moocore import is_nondominated
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Matrix, Vector
-from moerank.figures.figure import View
+from moerank.figures import View
 from moerank.figures.style import WIDTH, Style, finished, put_ticks, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
-from moerank.statistics import FEWEST_QUERIES
+from moerank.statistics import FEWEST_QUERIES, LEVEL, holm, signed_rank_p
 from moerank.studies.comparison import by_validation
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results
@@ -38,12 +39,6 @@ DASHES: tuple[LineStyleType, ...] = (
 )
 FAINT = "0.8"
 
-GIVEN = "given"
-"""Family of solvers that are not in the table."""
-
-FAMILY_TITLES: dict[str, str] = {**dict(FAMILIES.items()), GIVEN: "Given in Python"}
-"""Titles of families in legends."""
-
 
 def solver_style(number: int) -> Style:
     """Return the colour, the marker and the dashes of a solver by its number in a figure; 616 differ."""
@@ -54,24 +49,22 @@ def solver_style(number: int) -> Style:
     }
 
 
-def by_family(solvers: Sequence[str]) -> dict[str, list[str]]:
-    """Return the solvers of each family by its title; those of Python objects, which no table has, are "given"."""
-    table = solver_table()
-    entries = {solver: table.get(solver.partition("[")[0]) for solver in solvers}
-    families = {solver: GIVEN if entry is None else entry.family for solver, entry in entries.items()}
-    members = {title: [s for s in solvers if families[s] == family] for family, title in FAMILY_TITLES.items()}
-    return {title: names for title, names in members.items() if names}
-
-
 def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
-    """Return up to `MOST_LINES` solvers, or of more the one of each family that validation queries like best."""
+    """Return up to `MOST_LINES` solvers, or of more the one of each family that validation queries like best.
+
+    Solvers of Python objects, which no table has, are a family of their own.
+    """
     if len(solvers) <= MOST_LINES:
         return list(solvers)
     among = results.among(solvers)
     validation = {name: means.mean(f"validation {among.metric}")[0] for name, means in among.means().items()}
     selecting = by_validation(among)
     others = sorted(validation.keys() - {*selecting}, key=lambda solver: (-validation[solver], solver))
-    return [best for best, *_ in by_family([*selecting, *others]).values()]
+    table, best = solver_table(), dict.fromkeys([*FAMILIES, "given"], "")
+    for solver in reversed([*selecting, *others]):
+        entry = table.get(solver.partition("[")[0])
+        best["given" if entry is None else entry.family] = solver
+    return list(filter(None, best.values()))
 
 
 @dataclass(frozen=True)
@@ -208,29 +201,32 @@ def judged(verdict: Verdict) -> str:
     return f"{size}, no difference from all of them is detected {where}"
 
 
-Ends = Mapping[str, tuple[float, float, float]]
-"""Quartiles of the last value of each solver."""
+def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[list[str], str]:
+    """Return the first solver with those that differ from it in training by a test, and a sentence on the test.
 
-
-def apart_from_first(ends: Ends, *, largest: bool) -> tuple[list[str], str]:
-    """Return the first solver with those whose quartiles do not meet its own, and a sentence for ends on training data.
-
-    Of many, those that are farthest from the first are returned. Up to `MOST_LINES` solvers are returned as they are.
+    `ends` has a value of each run by fold and seed. The signed-rank test pairs those that both solvers have, and Holm's
+    method adjusts the p values for the number of solvers. Of many solvers that differ the farthest are returned. Up to
+    `MOST_LINES` solvers are returned as they are.
 
     Examples
     --------
-    >>> apart_from_first({"a": (1, 2, 3), "b": (2, 3, 4), "c": (5, 6, 7)}, largest=True)[1]
-    'Against a in training, by quartiles of runs: 1 better, 0 worse, 1 not apart'
+    >>> runs = pd.Series(range(9))
+    >>> apart_from_first({"a": runs, "b": runs + 1, "c": runs[::-1].reset_index(drop=True)}, largest=True)[1]
+    'Against a in training (signed-rank test of 9 runs, Holm): 1 better, 0 worse, 1 undecided'
     """
     first, *others = ends
-    low, middle, high = ends[first]
-    above = [solver for solver in others if ends[solver][0] > high]
-    below = [solver for solver in others if ends[solver][2] < low]
-    better, worse = (above, below) if largest else (below, above)
-    apart = sorted(above + below, key=lambda solver: -abs(ends[solver][1] - middle))[: MOST_LINES - 1]
-    shown = list(ends) if len(ends) <= MOST_LINES else [solver for solver in ends if solver in {first, *apart}]
-    counts = f"{len(better)} better, {len(worse)} worse, {len(others) - len(above) - len(below)} not apart"
-    return shown, f"Against {first} in training, by quartiles of runs: {counts}" if others else f"Runs of {first}"
+    if not others:
+        return [first], f"Runs of {first}"
+    ahead = [(ends[solver] - ends[first]).dropna() * (1.0 if largest else -1.0) for solver in others]
+    n_runs = max(map(len, ahead))
+    if len(others) * 2.0 ** (1 - n_runs) > LEVEL:
+        return list(ends)[:MOST_LINES], f"{n_runs} run{'s'[: n_runs != 1]} of each search: too few to tell a difference"
+    p = holm([signed_rank_p(difference, 0.0 * difference) for difference in ahead])
+    steps = np.where(p <= LEVEL, [difference.median() or difference.mean() for difference in ahead], 0.0)
+    farthest = [i for i in np.argsort(-np.abs(steps), kind="stable")[: MOST_LINES - 1] if steps[i]]
+    drawn = [first, *(others[i] for i in sorted(farthest))] if len(ends) > MOST_LINES else list(ends)
+    counts = f"{(steps > 0).sum()} better, {(steps < 0).sum()} worse, {(steps == 0).sum()} undecided"
+    return drawn, f"Against {first} in training (signed-rank test of {n_runs} runs, Holm): {counts}"
 
 
 def errors_noted(results: Results, metric: str) -> str:

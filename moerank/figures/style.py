@@ -90,6 +90,8 @@ def _reproducible(svg: bytes) -> bytes:
 
 LEGEND_SIZE = NOTE_SIZE = 6
 MOST_COLUMNS = 3
+_LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": LEGEND_SIZE}
+_LEGEND |= {"title_fontproperties": {"size": 8, "weight": "bold"}}
 TEXT_WIDTH = WIDTH - 0.1
 """Largest width of titles, legends and notes in inches."""
 
@@ -103,22 +105,7 @@ def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
     handles, labels = lines.get_legend_handles_labels()
     for columns in range(MOST_COLUMNS, 0, -1):
         figure.legends.clear()
-        legend = figure.legend(
-            handles,
-            [fill(label, 52) for label in labels],
-            loc="outside upper left",
-            title="finding",
-            title_fontproperties={"size": 8, "weight": "bold"},
-            alignment="left",
-            ncols=columns,
-            fontsize=LEGEND_SIZE,
-            handlelength=2.9,
-            handletextpad=0.6,
-            labelspacing=0.3,
-            columnspacing=0.8,
-            borderaxespad=0.2,
-            borderpad=0.2,
-        )
+        legend = figure.legend(handles, [fill(label, 52) for label in labels], ncols=columns, **_LEGEND)
         if legend.get_window_extent().width <= TEXT_WIDTH * figure.dpi:
             break
     _fit(legend.get_title(), finding)
@@ -206,32 +193,16 @@ def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
 FAR = 3.0
 """Interquartile ranges below the lower quartile beyond which a solver is an outlier."""
 
-FEWEST_WITH_OUTLIERS = 9
-"""Least number of solvers among which there may be outliers."""
-
-
-def far_below(best: Mapping[str, float]) -> dict[str, float]:
-    """Return the solvers whose values, of which larger ones are better, lie too far below the others to share an axis.
-
-    They are outliers that would lengthen the axis of the others by more than half.
-    """
-    if len(best) < FEWEST_WITH_OUTLIERS:
-        return {}
-    lower, upper = np.quantile(list(best.values()), (0.25, 0.75))
-    least = lower - FAR * (upper - lower) if upper > lower else -np.inf
-    others = [value for value in best.values() if value >= least]
-    edge = min(others) - 0.5 * (max(others) - min(others))
-    return {solver: value for solver, value in best.items() if value < min(least, edge)}
-
 
 def limits_of(values: Mapping[str, Vector], always: Sequence[float] = ()) -> tuple[float, float]:
     """Return limits of the axis for the values of each solver, of which larger ones are better, and for some others.
 
     The poorest twentieth of the values, such as those of single features, gets at most half of the axis, and lower
-    values lie beyond it. The best value of every solver is inside unless it is `far_below`.
+    values lie beyond it. The best value of every solver is inside unless it is an outlier among those of the others.
     """
     best = {solver: float(np.nanmax(value)) for solver, value in values.items() if np.isfinite(value).any()}
-    shown = best.keys() - far_below(best)
+    lower, upper = np.quantile(list(best.values()), (0.25, 0.75))
+    shown = [solver for solver, value in best.items() if value >= lower - FAR * max(upper - lower, MARGIN)]
     drawn = np.concatenate([*(value for solver, value in values.items() if solver in shown), np.asarray(always, float)])
     drawn = drawn[np.isfinite(drawn)]
     poorest = np.quantile(drawn, 0.05)

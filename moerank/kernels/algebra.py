@@ -1,4 +1,4 @@
-"""Products, and positive definite systems of feature subsets, with the same bits on every processor.
+"""Products, moments of preference pairs, and systems of feature subsets, with the same bits on every processor.
 
 A linear algebra library chooses its code, and with it the order of a sum, by the processor. Here sums are in order of
 the rows, and NumPy's `einsum` uses no such library.
@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
-from moerank.kernels.lanes import fused, lanes, load, spread, store
+from moerank.kernels.lanes import bits_of, fused, lanes, load, spread, store
 
 PRODUCT_LANES = lanes(np.float64)
-"""Features of a vector."""
+"""Features of a vector, which are multiplied, or centred, side by side."""
 
 PRODUCT_ROWS = 64
 """Documents that stay in the second level of the cache."""
+
+ENTRIES_ABREAST, QUERY_BLOCK = 256, 512
+"""A block of as many entries of as many queries stays in the second level of the cache."""
 
 LEAST_PIVOT = 1e-15
 """Share of a diagonal entry that replaces a pivot lost in rounding, as with two equal features of large scale."""
@@ -142,3 +145,89 @@ def ridge_subsets(B: Matrix, rhs: Vector, feature_mask: Mask) -> Matrix:
         _factor_one(B, np.flatnonzero(feature_mask[row]), L)
         solve(L, feature_mask[row], rhs, W[row])
     return W
+
+
+@kernel
+def sums_over_queries(packed: Floats, query_mask: Mask) -> Matrix:
+    """Return Σ of the rows of `packed` (n_queries, n_entries) that each row of `query_mask` keeps.
+
+    Shape (n_individuals, n_entries), summed in double precision in order of query. O(n_individuals · n_queries ·
+    n_entries); queries that an individual leaves out cost nothing.
+    """
+    n_queries, n_entries = packed.shape
+    sums = np.zeros((len(query_mask), n_entries))
+    for first in range(0, n_queries, QUERY_BLOCK):
+        last = min(first + QUERY_BLOCK, n_queries)
+        for begin in range(0, n_entries, ENTRIES_ABREAST):
+            end = min(begin + ENTRIES_ABREAST, n_entries)
+            for individual in range(len(query_mask)):
+                for q in range(first, last):
+                    if query_mask[individual, q]:
+                        for entry in range(begin, end):
+                            sums[individual, entry] += packed[q, entry]
+    return sums
+
+
+@kernel
+def centred_stack(
+    flat: Floats,
+    stride: int,
+    first: int,
+    offsets: Integers,
+    run: Integers,
+    n_runs: int,
+    root_degree: Vector,
+    stack: Matrix,
+    n_features: int,
+) -> None:
+    """Centre documents in their queries, and fill the stack whose square is the sum over their preference pairs.
+
+    Sums are taken document after document. Eight features go side by side to hide the latency of an addition.
+
+    flat : has the value of feature f of document i at ``f · stride + first + i``
+    offsets : (n_queries + 1,), where the block's queries begin, from 0
+    run : (n_documents,), the run of each document, from 0 to ``n_runs - 1``
+    root_degree : (n_documents,), √ of the number of pairs of each document
+    stack : (n_features, n_documents + n_runs), or larger
+        Receives √degree · x, and then the sum of x over each run, x centred in its query and in double precision.
+        Where a feature is constant in a query it is exactly 0.
+    """
+    n_documents = len(run)
+    tile = np.zeros((np.diff(offsets).max(), PRODUCT_LANES))
+    sums = np.empty((n_runs, PRODUCT_LANES))
+    mean = np.empty((1, PRODUCT_LANES))
+    zero = spread(0.0)
+    for f in range(0, n_features, PRODUCT_LANES):
+        width = min(PRODUCT_LANES, n_features - f)
+        for r in range(n_runs):
+            store(sums, r, zero)
+        for q in range(len(offsets) - 1):
+            begin = offsets[q]
+            size = offsets[q + 1] - begin
+            for c in range(width):
+                base = (f + c) * stride + first + begin
+                for k in range(size):
+                    tile[k, c] = flat[np.uint64(base + k)]  # unsigned numbers need no test for a place from the end
+            head = load(tile, 0)
+            total = zero
+            constant = zero >= zero
+            for k in range(size):
+                x = load(tile, k)
+                total = total + x
+                constant = constant & (x >= head) & (head >= x)
+            store(mean, 0, total)
+            bits = bits_of(constant)
+            for c in range(PRODUCT_LANES):
+                mean[0, c] = tile[0, c] if (bits >> c) & 1 else mean[0, c] / size
+            centre = load(mean, 0)
+            for k in range(size):
+                r = run[np.uint64(begin + k)]
+                store(sums, r, load(sums, r) + (load(tile, k) - centre))
+            for c in range(width):
+                base = (f + c) * stride + first + begin
+                for k in range(size):
+                    i = np.uint64(begin + k)
+                    stack[f + c, i] = (flat[np.uint64(base + k)] - mean[0, c]) * root_degree[i]
+        for c in range(width):
+            for r in range(n_runs):
+                stack[f + c, n_documents + r] = sums[r, c]

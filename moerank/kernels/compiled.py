@@ -1,4 +1,4 @@
-"""Compiler of the kernels, whose machine code numba's cache keeps on disk.
+"""Compiler of the kernels, whose machine code numba's cache keeps on disk, when they are called or before.
 
 Four behaviours of that cache do not suit code that several processes share. So here
 
@@ -9,22 +9,31 @@ Four behaviours of that cache do not suit code that several processes share. So 
 * only folders in which nobody else can write are believed, as the files are pickles. numba wants folders that it can
   write in itself, but those that root has filled serve everybody;
 * one process writes at a time. numba names a file by the next free number of an index, which two may read at once.
+
+``signatures.json`` records which kernels runs call, and how: "front" up to the verdict, "baselines" after it, "others"
+with other solvers and data. Each entry is the name, the types of the arguments and the seconds to compile it. They are
+compiled by several processes side by side before they are called.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cache
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cache, partial
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from pickle import UnpicklingError
 from shutil import rmtree
-from typing import Any, TypeVar
+from time import sleep
+from typing import Any, TypeAlias, TypeVar
 
 import llvmlite
 import numba
@@ -37,11 +46,17 @@ from platformdirs import user_cache_path
 from moerank.files import is_private
 
 F = TypeVar("F", bound=Callable[..., object])
+Entry: TypeAlias = tuple[str, str, float]
 
 HERE = Path(__file__).resolve().parent
 _SOURCES = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.py")))
 STAMP = blake2b(f"{numba.__version__} {llvmlite.__version__} ".encode() + _SOURCES, digest_size=6).hexdigest()
 
+GROUPS = ("front", "baselines", "others")
+RECORDED = HERE / "signatures.json"
+
+REFRESH = 0.1
+"""Seconds between two looks at the progress."""
 
 DAMAGED = (EOFError, UnpicklingError)
 """Errors of a file that a power cut has shortened."""
@@ -165,3 +180,64 @@ def _folders() -> list[Path]:
 def is_on_disk(function: Callable[..., object]) -> bool:
     """Whether machine code of a kernel is on disk, so that its first call need not compile."""
     return any(Path(each._cache_file._index_path).exists() for each in function._cache._caches)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def compiled_ahead(
+    groups: Iterable[str],
+    later: Iterable[str],
+    n_processes: int,
+    progress: Callable[[], AbstractContextManager[Callable[[float], object]]] = lambda: nullcontext(float),
+) -> Iterator[None]:
+    """Compile the kernels of `groups` that are not on disk; inside the context those of `later` are compiled, too.
+
+    Both are some of `GROUPS`. `progress` returns a context manager, which is entered only if there is work on `groups`;
+    what it gives is called with the share that is done. The slowest kernel begins first. A kernel that is called while
+    another process compiles it waits for that process.
+    """
+    first, second = missing(groups), missing(later)
+    if not first and not second:
+        yield
+        return
+    from loky import ProcessPoolExecutor
+
+    pool = ProcessPoolExecutor(n_processes, initializer=end_with, initargs=(os.getpid(),))
+    try:
+        costs = {pool.submit(_compile, name, types): seconds for name, types, seconds in first}
+        waiting = {pool.submit(_compile, name, types): name for name, types, _ in second}
+        with progress() if costs else nullcontext(float) as report:
+            left = set(costs)
+            while left:
+                left = wait(left, REFRESH).not_done
+                report(sum(seconds for future, seconds in costs.items() if future not in left) / sum(costs.values()))
+        for future, name in waiting.items():
+            _kernel(name)._cache.under_way.append(partial(wait, [future]))
+        yield
+    finally:
+        pool.shutdown(kill_workers=True)
+
+
+def missing(groups: Iterable[str]) -> list[Entry]:
+    """Return the entries of some groups whose kernels are not on disk."""
+    recorded = json.loads(RECORDED.read_text())
+    return [entry for group in groups for entry in recorded[group] if not is_on_disk(_kernel(entry[0]))]
+
+
+def end_with(parent: int) -> None:
+    """End this process when its parent ends, even if the parent was killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _compile(name: str, types: str) -> None:
+    _kernel(name).compile(eval(types, dict(vars(numba.types))))  # of our own file
+
+
+def _kernel(name: str) -> Any:
+    module, _, function = name.partition(".")
+    return getattr(import_module(f"moerank.kernels.{module}"), function)

@@ -129,20 +129,14 @@ def average_precision(scores: Vector, offsets: Integers, query: Integers, releva
     return values
 
 
-@kernel
 def sum_over_queries(values: Matrix) -> Matrix:
-    """Return the sum over the rows, added one after the other."""
-    total = np.zeros(values.shape[1])
-    for q in range(len(values)):
-        for individual in range(values.shape[1]):
-            total[individual] += values[q, individual]
-    return total
+    """Return the sum over the rows, added one by one: the order of `numpy.sum` depends on the number of columns."""
+    return np.cumsum(values, axis=0)[-1]
 
 
-@kernel
 def mean_over_queries(values: Matrix) -> Matrix:
-    """Return the mean over the rows, added one by one: numpy's order of summation depends on the number of columns."""
-    return sum_over_queries(values) / len(values)
+    """Return the mean over the rows, added one by one."""
+    return np.asarray(sum_over_queries(values) / len(values))
 
 
 @kernel

@@ -7,7 +7,6 @@ goes query by query, changes C and U there and sums the errors of the next step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -22,8 +21,8 @@ GROUP_SIZE = lanes(np.float64)
 ByFeature: TypeAlias = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
 """C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and what `_changes` wrote, each (n_blocks, lanes)."""
 
-ByDocument: TypeAlias = tuple[Vector, Vector, Vector, Vector, Vector]
-"""a, p, the leave-query-out predictions, and C and U of the feature selected last, as they were before."""
+ByDocument: TypeAlias = tuple[Vector, Vector, Vector, Vector]
+"""a, p, and C and U of the feature selected last, as they were before."""
 
 ByQuery: TypeAlias = tuple[Integers, Vector, Vector]
 """Where the queries begin, and two numbers for each that follow from the feature selected last."""
@@ -35,7 +34,6 @@ def greedy_rank_rls(
     offsets: Integers,
     ridge: float,
     n_steps: int,
-    judge: Callable[[Matrix], Vector] | None = None,
 ) -> tuple[Integers, Vector, Matrix]:
     """Select `n_steps` features, each the one with the least leave-query-out error beside those before it.
 
@@ -45,9 +43,8 @@ def greedy_rank_rls(
 
     O(n_steps · n_documents · n_features) time, O(n_documents · n_features) memory. Ties go to the first feature.
 
-    X (n_features, n_documents) and y (n_documents,) are centred in every query. `judge` returns the errors
-    (n_features,) of leave-query-out predictions (n_documents, n_features), those of each feature beside the selected
-    ones; by default they are Σ_Q ‖y_Q − prediction without Q‖².
+    X (n_features, n_documents) and y (n_documents,) are centred in every query. The error is Σ_Q ‖y_Q − prediction
+    without Q‖².
 
     Returns the features in the order of their selection (n_steps,), and the error (n_steps,) and the weights (n_steps,
     n_features) after each step.
@@ -55,17 +52,13 @@ def greedy_rank_rls(
     n_features, n_documents = X.shape
     by_feature = _begin(X, y, ridge)
     a = y / ridge
-    by_document = a, y.copy(), np.zeros(n_documents), np.zeros(n_documents), np.zeros(n_documents)
+    by_document = a, y.copy(), np.zeros(n_documents), np.zeros(n_documents)
     by_query = offsets, *np.zeros((2, len(offsets) - 1))
     left = np.ones(n_features, np.bool_)
     order, errors = np.empty(n_steps, np.int64), np.empty(n_steps)
     W = np.zeros((n_steps, n_features))
-    tried = np.empty((0 if judge is None else len(by_feature[0]), GROUP_SIZE))
     for step in range(n_steps):
-        error = _update_and_try(by_feature, by_document, by_query, tried).ravel()[:n_features]
-        if judge is not None:
-            predictions = tried.reshape(-1, n_documents, GROUP_SIZE).swapaxes(0, 1).reshape(n_documents, -1)
-            error = judge(predictions[:, :n_features])
+        error = _update_and_try(by_feature, by_document, by_query).ravel()[:n_features]
         order[step] = best = int(np.where(left, error, np.inf).argmin())
         errors[step], left[best] = error[best], False
         _select(best, X, by_feature, by_document, by_query)
@@ -77,7 +70,7 @@ def greedy_rank_rls(
 def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery) -> None:
     """Bring all but C and U up to the selection of the feature `best`."""
     C, U, power, target, change = by_feature
-    a, p, f, column, scaled = by_document
+    a, p, column, scaled = by_document
     offsets, through, g = by_query
     n_documents = len(a)
     block, lane = best // GROUP_SIZE, best % GROUP_SIZE
@@ -96,7 +89,6 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
         factor = -d - g[q] * inner
         for i in range(begin, end):
             p[i] += factor * scaled[i]
-            f[i] -= factor * scaled[i]
     for i in range(n_documents):
         a[i] += -d * column[i]
     weight = target[block, lane]
@@ -154,16 +146,13 @@ def _changes(C: Matrix, x: Vector, c: float, change: Matrix) -> None:
 
 
 @kernel
-def _update_and_try(by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery, tried: Matrix) -> Matrix:
+def _update_and_try(by_feature: ByFeature, by_document: ByDocument, by_query: ByQuery) -> Matrix:
     """Bring C and U up to the selection so far, and return the error (n_blocks, lanes) that each feature would leave.
-
-    Write the leave-query-out predictions (n_blocks · n_documents, lanes) of each feature into `tried`, if it has rows.
-    They are summed up without the labels: rounding must not tell documents of equal predictions apart by their labels.
 
     What describes the feature selected last is 0 in the first step. All but C and U is up to date.
     """
     C, U, power, target, change = by_feature
-    a, p, f, column, scaled = by_document
+    a, p, column, scaled = by_document
     offsets, through, g = by_query
     n_documents = len(a)
     error = np.empty_like(power)
@@ -199,8 +188,5 @@ def _update_and_try(by_feature: ByFeature, by_document: ByDocument, by_query: By
             for i in range(begin, end):
                 residual = spread(p[i]) - factors * load(U, first + i)
                 total = total + residual * residual
-            if len(tried):
-                for i in range(begin, end):
-                    store(tried, first + i, spread(f[i]) + factors * load(U, first + i))
         store(error, b, total)
     return error

@@ -27,44 +27,6 @@ MAX_PASSES = 100
 """Steps after which a line search ends; two to four are usual."""
 
 
-@kernel
-def logistic_pass(pairs: PairGroups, y: Vector, z: Vector, X: Matrix, gradient: Vector, curvature: Matrix) -> float:
-    """Return Σ log(1 + exp d) − t d over the pairs (i, j), with d = zᵢ − zⱼ and t = (1 + yᵢ − yⱼ) / 2.
-
-    O(n_pairs · n_features), vectorised over the features.
-
-    y are labels in [0, 1] and z scores. `gradient` (n_documents,) receives
-    the gradient in z, `curvature` (n_documents, n_features) the Hessian in z, a graph Laplacian, times X.
-    """
-    first, winner, worse = pairs
-    n_features = X.shape[1]
-    gradient[:] = 0.0
-    curvature[:] = 0.0
-    degree = np.zeros(len(z))
-    loss = 0.0
-    for k in range(len(winner)):
-        i = winner[k]
-        for pair in range(first[k], first[k + 1]):
-            j = worse[pair]
-            d = z[i] - z[j]
-            small = np.exp(-abs(d))
-            p = (1.0 if d >= 0.0 else small) / (1.0 + small)
-            t = 0.5 * (1.0 + y[i] - y[j])
-            loss += np.log1p(small) + max(d, 0.0) - t * d
-            gradient[i] += p - t
-            gradient[j] -= p - t
-            h = small / (1.0 + small) ** 2
-            degree[i] += h
-            degree[j] += h
-            for f in range(n_features):
-                curvature[i, f] -= h * X[j, f]
-                curvature[j, f] -= h * X[i, f]
-    for i in range(len(z)):
-        for f in range(n_features):
-            curvature[i, f] += degree[i] * X[i, f]
-    return loss
-
-
 def sort_by_label(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
     """Return the order of documents for a line search, and the runs of equal labels in it.
 
@@ -93,8 +55,6 @@ def hinge_line_search(
     runs: Integers,
     scores: Vector,
     change: Vector,
-    slope: float,
-    curvature: float,
     start: float,
     longest: float,
     residual: Vector,
@@ -103,14 +63,14 @@ def hinge_line_search(
 
     With s the scores and c their change along the direction, and the sum over all preference pairs (i, j),
 
-        φ(t) = Σ max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ))² + slope · t + ½ curvature · t²,   curvature ≥ 0.
+        φ(t) = Σ max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ))².
 
     φ′ is piecewise linear and increasing, so Newton's method ends at its zero; a bracket keeps it from cycling. The
     breakpoints are neither computed nor sorted. O(n_pairs) a pass; two to four passes where `start` is a good guess.
 
     runs, scores, change : see `sort_by_label`; scores and change have shape (n_sorted,)
     start : the first step, in [0, longest]
-    longest : the largest step, may be infinite if φ has a minimum
+    longest : the largest step
     residual : (n_sorted,), receives the sums of d = max(0, 1 − (sᵢ − sⱼ) − t (cᵢ − cⱼ)) at the minimum, + d for the
         better document, − d for the worse; the loss has the gradient −2 residual in the scores
     """
@@ -123,8 +83,7 @@ def hinge_line_search(
         for i in range(len(scores)):
             moved[i] = scores[i] + step * change[i]
         _pass(runs, moved, change, above, below, bends)
-        value = slope * step + 0.5 * curvature * step * step  # φ, φ′ and φ″
-        rise, bend = slope + curvature * step, curvature
+        value = rise = bend = 0.0  # φ, φ′ and φ″
         for i in range(len(scores)):
             residual[i] = above[i] - below[i]
             value += above[i] - moved[i] * residual[i]  # Σ d² = Σ d − Σ d (sᵢ − sⱼ)
@@ -132,18 +91,13 @@ def hinge_line_search(
             bend += 2.0 * bends[i]
         if rise == 0.0 or (step == 0.0 and rise > 0.0) or (step == longest and rise < 0.0):
             break
-        if bend > 0.0 and rise * rise <= 2.0 * STEP_ROUNDING * bend * abs(value):
+        if rise * rise <= 2.0 * STEP_ROUNDING * bend * value or bend == 0.0:
             break
         if rise > 0.0:
             high, high_seen = step, True
         else:
             low, low_seen = step, True
-        if bend > 0.0:
-            following = step - rise / bend
-        elif rise > 0.0:
-            following = low
-        else:
-            following = min(high, 2.0 * step + 1.0)
+        following = step - rise / bend
         if (following <= low and low_seen) or (following >= high and high_seen):
             following = 0.5 * (low + high)
             if not low < following < high:
@@ -242,15 +196,15 @@ def split_weight(pairs: PairGroups, weights: Vector, above: Mask) -> tuple[float
 
 @kernel
 def best_stump(
-    bins: NDArray[np.int32], n_thresholds: Integers, potentials: Vector, total: float, reversed_too: bool
+    bins: NDArray[np.int32], n_thresholds: Integers, potentials: Vector, total: float
 ) -> tuple[int, int, float]:
-    """Return feature, threshold and r of the stump with the largest r, or the largest |r| with `reversed_too`.
+    """Return feature, threshold and r of the stump with the largest r.
 
     `bins` (n_features, n_documents) counts the thresholds below each value, and `total` is the weight of all pairs.
     Of equal stumps the first feature is taken, then the lowest threshold. O(n_documents · n_features + Σ n_thresholds).
     """
     feature, threshold = 0, 0
-    best = largest = 0.0
+    best = 0.0
     sums = np.empty(n_thresholds.max() + 1)
     for f in range(len(bins)):
         sums[: n_thresholds[f] + 1] = 0.0
@@ -260,9 +214,8 @@ def best_stump(
             sums[b - 1] += sums[b]
         for b in range(n_thresholds[f]):
             r = sums[b + 1]
-            gain = abs(r) if reversed_too else r
-            if gain > largest + TIE * total:
-                feature, threshold, best, largest = f, b, r, gain
+            if r > best + TIE * total:
+                feature, threshold, best = f, b, r
     return feature, threshold, best
 
 

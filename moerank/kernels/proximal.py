@@ -1,4 +1,4 @@
-"""Gradient methods for a population of sparse pair rankers: FSMRank's Algorithm 1 and projected sub-gradients.
+"""A gradient method for a population of sparse pair rankers: FSMRank's Algorithm 1.
 
 An individual minimises its own objective over 2 n_features non-negative variables w = [u; v],
 
@@ -84,14 +84,17 @@ def advance(
     squares : (n,), Σ d²
     """
     w, z, trial, L = state.w, state.z, state.trial, state.L
-    n_variables = w.shape[1]
-    similar = np.zeros(n_variables // 2)
+    n_variables, n_features = w.shape[1], terms.cost.shape[1]
+    similar = np.zeros(n_features)
     for i in range(len(w)):
         if not served[i]:
             continue
         if state.task[i] == GRADIENT:
             state.value[i] = _smooth(terms, i, z[i], squares[i], similar)
-            _gradient(terms, i, pulled[i], similar, state.gradient[i])
+            for f in range(n_features):  # of ℓ in [u; v], from Σ d (xᵢ − xⱼ) and A (u + v)
+                loss = -2.0 * terms.share[i] * pulled[i, f]
+                quadratic = terms.lambda1[i] * similar[f] if terms.lambda1[i] > 0.0 else 0.0
+                state.gradient[i, f], state.gradient[i, n_features + f] = quadratic + loss, quadratic - loss
             if state.n_iter[i] == 0:  # z is w here
                 state.objective[i] = state.value[i] + _penalty(terms, i, z[i])
             state.task[i] = VALUE
@@ -115,7 +118,10 @@ def advance(
                     z[i, k] = w[i, k] + state.momentum[i] * (w[i, k] - state.before[i, k])
                 continue
             L[i] *= 2.0
-        _step(terms, i, z[i], state.gradient[i], L[i], trial[i])
+        for k in range(n_variables):  # the minimum of the model at z: max(0, z − (g + λ₂ c) / L), 0 off the features
+            f = k % n_features
+            step = (state.gradient[i, k] + terms.lambda2[i] * terms.cost[i, f]) / L[i]
+            trial[i, k] = max(0.0, z[i, k] - step) if terms.feature_mask[i, f] else 0.0
 
 
 @kernel
@@ -185,52 +191,6 @@ def proximal_lanes(
 
 
 @kernel
-def subgradient_lanes(
-    X: Matrix,
-    pairs: PairGroups,
-    feature_mask: Mask,
-    A: Matrix,
-    cost: Matrix,
-    lambda1: Vector,
-    lambda2: Vector,
-    eta0: Vector,
-    max_iter: int,
-    history: Matrix,
-) -> Matrix:
-    """Return the best point of each lane (lanes, 2 n_features) among w ← max(0, w − η₀ / √t ∇F(w)), t = 1 … max_iter.
-
-    All pairs count, and `eta0` (lanes,) is positive. `history` (max_iter + 1, lanes) receives F at w = 0 and after each
-    step. The other parameters are those of `proximal_lanes`.
-    """
-    lanes, n_features = feature_mask.shape
-    every = np.arange(n_features)
-    share = np.full(lanes, 1.0 / len(pairs[2]))
-    terms = Terms(feature_mask, share, np.ascontiguousarray(A.T), np.ascontiguousarray(cost), lambda1, lambda2)
-    w = np.zeros((lanes, 2 * n_features))
-    best, gradient, similar = w.copy(), np.empty(2 * n_features), np.zeros(n_features)
-    weights, partial, sums = np.empty((n_features, lanes)), np.empty((n_features, lanes)), np.empty((n_features, lanes))
-    scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
-    words = np.full(len(pairs[2]), 255, np.uint8)
-    pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(words)
-    least = np.full(lanes, np.inf)
-    for step in range(max_iter + 1):
-        _differences(w, weights)
-        project(X, weights, used_features(weights), scores)
-        _hinge(pairs, words, scores, active, documents, squares)
-        pull_back(X, documents, every, partial, sums)
-        transpose(sums, pulled)
-        for lane in range(lanes):
-            smooth = _smooth(terms, lane, w[lane], squares[lane], similar)
-            history[step, lane] = smooth + _penalty(terms, lane, w[lane])
-            if history[step, lane] < least[lane]:
-                least[lane] = history[step, lane]
-                best[lane] = w[lane]
-            _gradient(terms, lane, pulled[lane], similar, gradient)
-            _step(terms, lane, w[lane], gradient, np.sqrt(step + 1.0) / eta0[lane], w[lane])
-    return best
-
-
-@kernel
 def _differences(variables: Matrix, weights: Matrix) -> None:
     """Write u − v of each lane's variables [u; v] to its column of `weights` (n_features, lanes)."""
     n_features = len(weights)
@@ -274,17 +234,6 @@ def _smooth(terms: Terms, i: int, w: Vector, squares: float, similar: Vector) ->
 
 
 @kernel
-def _gradient(terms: Terms, i: int, pulled: Vector, similar: Vector, gradient: Vector) -> None:
-    """Write the gradient of ℓ in [u; v], from Σ d (xᵢ − xⱼ) of the pairs and A (u + v)."""
-    n_features = len(similar)
-    for f in range(n_features):
-        loss = -2.0 * terms.share[i] * pulled[f]
-        quadratic = terms.lambda1[i] * similar[f] if terms.lambda1[i] > 0.0 else 0.0
-        gradient[f] = quadratic + loss
-        gradient[n_features + f] = quadratic - loss
-
-
-@kernel
 def _penalty(terms: Terms, i: int, w: Vector) -> float:
     """Return λ₂ Σ cᵢ (uᵢ + vᵢ)."""
     n_features = terms.cost.shape[1]
@@ -292,13 +241,3 @@ def _penalty(terms: Terms, i: int, w: Vector) -> float:
     for f in range(n_features):
         total += (w[f] + w[n_features + f]) * terms.cost[i, f]
     return terms.lambda2[i] * total
-
-
-@kernel
-def _step(terms: Terms, i: int, z: Vector, gradient: Vector, L: float, result: Vector) -> None:
-    """Minimise the model at z over the non-negative variables: max(0, z − (g + λ₂ c) / L), 0 off the features."""
-    n_features = terms.cost.shape[1]
-    for k in range(len(z)):
-        f = k % n_features
-        step = (gradient[k] + terms.lambda2[i] * terms.cost[i, f]) / L
-        result[k] = max(0.0, z[k] - step) if terms.feature_mask[i, f] else 0.0

@@ -1,18 +1,24 @@
-"""Threads that share work. Those of a batch are kept.
+"""Threads that share work, and linear algebra on one thread: reproducible, and on small matrices faster."""
 
-A system may leave a new thread on the processor of its parent for some milliseconds, longer than a batch takes.
-"""
+from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from typing import Any, TypeVar
+from threading import Lock, local
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 from moerank.arrays import Array
 from moerank.checks import most_workers
+
+if TYPE_CHECKING:
+    from threadpoolctl import LibController
 
 Piece = TypeVar("Piece")
 Returned = TypeVar("Returned")
@@ -35,6 +41,7 @@ def in_threads(work: Callable[[Piece], Returned], pieces: Sequence[Piece]) -> li
     """Return the result of `work` for each piece, in order; each piece but the first has a thread of its own.
 
     The calling thread takes the first piece, then those that no thread has begun: so pieces may have pieces themselves.
+    Threads are kept: a system may leave a new one on the processor of its parent for longer than a batch takes.
     """
     waiting = [_pool().submit(work, piece) for piece in pieces[1:]]
     try:
@@ -47,21 +54,91 @@ def in_threads(work: Callable[[Piece], Returned], pieces: Sequence[Piece]) -> li
             future.cancel()
 
 
-@contextmanager
-def new_threads(n: int) -> Iterator[ThreadPoolExecutor]:
-    """Return a pool that waits for its threads at the end, but not after an exception such as Ctrl-C."""
-    pool = ThreadPoolExecutor(n)
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
-
-
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(most_workers(10**9), "moerank")
 
 
-os.register_at_fork(after_in_child=_pool.cache_clear)  # a fork has none of the threads
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Return a context in which products by a linear algebra library run on one thread.
+
+    With more, the last bits of a product depend on how many threads there are, and on a busy machine a product of a
+    millisecond takes two hundred.
+
+    Most libraries have one limit for the whole process. So contexts are counted, over all threads: the first to be
+    entered sets the limit, and the last to be left puts back what was there before.
+    """
+    with _SHARED.lock:
+        libraries = _libraries(len(sys.modules))
+        for limits, per_thread in ((_SHARED, False), (_OWN, True)):
+            limits.enter([library for library in libraries if _is_per_thread(library) == per_thread])
+    try:
+        yield
+    finally:
+        with _SHARED.lock:
+            for limits in (_SHARED, _OWN):
+                limits.leave()
+
+
+class _Limits:
+    """The earlier limits of libraries, and the number of contexts that hold them down."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self._n_inside = 0
+        self._before: dict[str, tuple[LibController, int]] = {}
+
+    def enter(self, libraries: list[LibController]) -> None:
+        """Set the libraries to one thread."""
+        self._n_inside += 1
+        for library in libraries:
+            self._before.setdefault(library.filepath, (library, library.num_threads))
+            _set_threads(library, 1)
+
+    def leave(self) -> None:
+        """Put back the limits that no context holds down any more."""
+        self._n_inside -= 1
+        while self._before and self._n_inside == 0:
+            _set_threads(*self._before.popitem()[1])
+
+    def begin_fork(self) -> None:
+        """Begin a forked process, which has only the thread that forked it."""
+        self.lock = Lock()
+        self._n_inside = _OWN._n_inside
+
+
+class _OwnLimits(_Limits, local):
+    """Those of a thread."""
+
+
+_SHARED, _OWN = _Limits(), _OwnLimits()
+
+
+@cache
+def _libraries(n_modules: int) -> list[LibController]:
+    """Return the linear algebra libraries, which takes milliseconds, once while no module is imported."""
+    return ThreadpoolController().select(user_api="blas").lib_controllers  # type: ignore[no-any-return]
+
+
+def _is_per_thread(library: LibController) -> bool:
+    """Whether the limit of a library holds only in the thread that sets it."""
+    return library.internal_api == "mkl" or getattr(library, "threading_layer", None) == "openmp"
+
+
+def _set_threads(library: LibController, n_threads: int) -> None:
+    """Set a limit from any thread; threadpoolctl 3.8 ignores all but the one that set it first."""
+    if library.num_threads == n_threads:
+        return
+    release = getattr(library, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    library.set_num_threads(n_threads)
+    release(force=True)
+
+
+def _begin_fork() -> None:
+    _pool.cache_clear()  # a fork has none of the threads
+    _SHARED.begin_fork()
+
+
+os.register_at_fork(after_in_child=_begin_fork)

@@ -7,16 +7,14 @@ import hashlib
 import logging
 import platform
 from concurrent.futures import CancelledError
-from functools import cache
-from itertools import cycle, islice
-from time import monotonic
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 
 from moerank.arrays import Array, Matrix
-from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.threads import one_blas_thread
 from moerank.version import VERSION
 
 if TYPE_CHECKING:
@@ -43,8 +41,9 @@ class Slices:
     """
 
     def __init__(self, client: Client, stage: Stage) -> None:
-        self._client, self._stage, self._name = client, stage, uuid4().hex
-        self._sent: Future[Stage] | None = None
+        scheduler: Any = client.scheduler
+        self._client, self._address, self._stage, self._name = client, scheduler.address, stage, uuid4().hex
+        self._stage_there: Future[Stage] | None = None
         self._holders: set[str] = set()
 
     def measure(self, X: Array) -> Matrix:
@@ -53,116 +52,75 @@ class Slices:
         Raises an OSError if the scheduler is gone, or its workers are gone for half a minute or unlike this process.
         """
         packed = np.packbits(X, axis=1) if X.dtype == np.bool_ else X
-        parts: list[Array] = []
-        measured: dict[int, Matrix] = {}
         for _ in range(MOST_TRIES):
             threads = self._threads()
-            parts = parts or np.array_split(packed, min(len(X), sum(threads.values())))
-            if not self._send(set(threads)):
-                continue
-            futures = {
-                i: self._client.submit(
-                    _measured,
-                    self._sent,
-                    self._name,
-                    parts[i],
-                    environment(),
-                    pure=False,
-                    workers=[worker],
-                    allow_other_workers=True,
-                )
-                for i, worker in enumerate(islice(cycle(threads), len(parts)))
-                if i not in measured
-            }
-            try:
-                self._wait(list(futures.values()))
-                results = {i: self._result(future) for i, future in futures.items()}
-            finally:
-                for future in futures.values():
-                    future.release()
-            measured |= {i: F for i, F in results.items() if F is not None}
-            if len(measured) == len(parts):
-                return np.concatenate([measured[i] for i in range(len(parts))])
+            F = self._sliced(np.array_split(packed, min(len(X), sum(threads.values()) or 1)), set(threads))
+            if F is not None:
+                return F
         raise OSError(f"the Dask workers at {self._address} died again and again; see whether their memory is enough")
-
-    @property
-    def _address(self) -> str:
-        scheduler: Any = self._client.scheduler
-        return str(scheduler.address)
 
     def _threads(self) -> dict[str, int]:
         """Return the number of threads of each worker; wait for one if there is none."""
-        end = monotonic() + PATIENCE
-        while True:
-            try:
-                threads: dict[str, int] = self._client.nthreads()
-                if threads:
-                    return threads
-                self._client.wait_for_workers(1, timeout=max(0.1, end - monotonic()))
-            except TimeoutError:
-                raise OSError(
-                    f"the Dask scheduler at {self._address} has no worker any more; start one: dask worker "
-                    f"{self._address}, and resume the search"
-                ) from None
-            except (OSError, CancelledError):
-                raise gone(self._address, "resume the search") from None
-
-    def _send(self, workers: set[str]) -> bool:
-        """Send the stage to all workers, if one of them does not have it; return whether they have it now."""
-        if self._sent is not None and workers <= self._holders:
-            return True
         try:
-            [self._sent] = self._client.scatter([self._stage], broadcast=True, hash=False)
-            self._holders = workers
+            if not self._client.nthreads():
+                self._client.wait_for_workers(1, timeout=PATIENCE)
+            threads: dict[str, int] = self._client.nthreads()
+            return threads
+        except TimeoutError:
+            raise OSError(
+                f"the Dask scheduler at {self._address} has no worker any more; start one: dask worker "
+                f"{self._address}, and resume the search"
+            ) from None
+        except (OSError, CancelledError):
+            raise gone(self._address, "resume the search") from None
+
+    def _sliced(self, parts: list[Array], workers: set[str]) -> Matrix | None:
+        """Return the objectives of all slices, or None if a worker or the stage was lost."""
+        from distributed import KilledWorker, wait
+
+        futures: list[Future[Matrix]] = []
+        try:
+            if self._stage_there is None or not workers <= self._holders:
+                [self._stage_there] = self._client.scatter([self._stage], broadcast=True, hash=False)
+                self._holders = workers
         except (OSError, TimeoutError, KeyError, CancelledError):  # a worker died meanwhile
-            self._sent = None
-        return self._sent is not None
-
-    def _wait(self, futures: list[Future[Matrix]]) -> None:
-        """Wait until all futures are done or cancelled, as long as there are workers."""
-        from distributed import wait
-
-        while any(future.status == "pending" for future in futures):
-            try:
-                with self._client.as_current():
-                    wait(futures, timeout=1)
-            except TimeoutError:
-                self._threads()
-            except CancelledError:
-                return
-
-    def _result(self, future: Future[Matrix]) -> Matrix | None:
-        """Return the objectives of a slice, or None if its workers or the stage were lost."""
-        from distributed import KilledWorker
-
-        try:
-            F: Matrix = future.result()
-            return F
-        except KilledWorker:
+            self._stage_there = None
             return None
-        except CancelledError:
-            self._sent = None
+        try:
+            task = partial(_measured, name=self._name, expected=environment())
+            futures = self._client.map(task, [self._stage_there] * len(parts), parts, pure=False)
+            while any(future.status == "pending" for future in futures):
+                try:
+                    with self._client.as_current():
+                        wait(futures, timeout=1)
+                except TimeoutError:
+                    self._threads()
+            return np.concatenate([future.result() for future in futures])
+        except (KilledWorker, CancelledError):
+            self._stage_there = None
             return None
         except (ImportError, AttributeError) as error:
             raise OSError(
                 f"the Dask workers at {self._address} cannot measure ({error}); they need the same moerank"
             ) from None
+        finally:
+            for future in futures:
+                future.release()
 
 
 _STAGES: dict[str, Stage] = {}
 """The stage that this worker measures, by the name of its search."""
 
 
-def _measured(stage: Stage, name: str, rows: Array, expected: dict[str, str]) -> Matrix:
+def _measured(stage: Stage, rows: Array, name: str, expected: str) -> Matrix:
     """Measure a slice on a worker."""
     from distributed import get_worker
 
-    for part, value in environment().items():
-        if value != expected[part]:
-            raise OSError(
-                f"the Dask worker at {get_worker().address} has {part} {value}, and this process has {part} "
-                f"{expected[part]}; results need the same everywhere, so stop this worker"
-            )
+    if environment() != expected:
+        raise OSError(
+            f"the Dask worker at {get_worker().address} has {environment()}, and this process has {expected}; results "
+            "need the same everywhere, so stop this worker"
+        )
     # A worker short of memory writes the stage to its disk and reads it again, without what was computed from the data.
     if name not in _STAGES:
         _STAGES.clear()
@@ -180,12 +138,8 @@ def connect(address: str) -> Client:
     except ImportError:
         raise OSError("--dask needs the package distributed: pip install 'moerank[distributed]'") from None
 
-    async def handshake() -> None:
-        comm = await reach(address, timeout=CONNECT)
-        await comm.close()
-
-    try:  # a client that does not get this far takes half a minute to give up
-        asyncio.run(handshake())
+    try:  # a client that does not get this far takes minutes to give up
+        asyncio.run(reach(address, timeout=CONNECT)).abort()
     except Exception as error:  # whatever answers there
         reason = str(error) or type(error).__name__
         raise OSError(f"no Dask scheduler answers at {address} ({reason}); give --dask its address") from None
@@ -206,17 +160,12 @@ def gone(address: str, remedy: str) -> OSError:
 
 
 @cache
-def environment() -> dict[str, str]:
+def environment() -> str:
     """Return the versions and the processor of this process, on which code and the last bits of sums depend."""
     import numba
     from llvmlite import binding
 
     features = ",".join(sorted(name for name, there in binding.get_host_cpu_features().items() if there))
+    software = f"moerank {VERSION}, Python {platform.python_version()}, numpy {np.__version__}"
     kind = f"{binding.get_host_cpu_name()} {hashlib.blake2b(features.encode(), digest_size=3).hexdigest()}"
-    return {
-        "moerank": VERSION,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "processor": f"{platform.machine()} {kind}",
-    }
+    return f"{software}, numba {numba.__version__}, processor {platform.machine()} {kind}"

@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from pymoo.core.algorithm import Algorithm
+from pymoo.core.sampling import Sampling
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.checks import Parameters
+from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.data.inputs import column_mask
-from moerank.evolution import Factory
-from moerank.kernels.blas import one_blas_thread
+from moerank.evolution import Archive, Factory, Memo, SearchResult, make_algorithm, search
+from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
-from moerank.mofsrank.front import (
+from moerank.mofsrank.dask_slices import Slices
+from moerank.mofsrank.ensemble import Ensemble
+from moerank.mofsrank.feature_selection import FeatureSelection
+from moerank.mofsrank.instance_selection import InstanceSelection, default_unit, spread_along_front
+from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
+from moerank.mofsrank.objectives import (
     Final,
     Front,
     Measured,
+    ObjectiveLike,
     advice_against,
     by_size,
     choose_member,
     guaranteed_member,
     halves,
+    read_objectives,
+    values_of,
 )
-from moerank.mofsrank.limits import FeatureStrings, allowed_features, with_costs
-from moerank.mofsrank.objectives import ObjectiveLike, read_objectives, values_of
-from moerank.mofsrank.searching import StagedSearch
 from moerank.mofsrank.settings import (
     SEARCH_DEFAULTS,
+    STAGES,
     Limits,
     SearchProgress,
     Settings,
     StageArgument,
+    StageSettings,
+    is_sparse,
     listed_settings,
     merged_settings,
     read_refit,
 )
+from moerank.mofsrank.stage import Stage
 from moerank.rankers import (
     AnyRanker,
     FitnessBackend,
@@ -62,11 +76,14 @@ from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import tuning_metric
 from moerank.rankers.model import Forest
 from moerank.statistics import LEVEL, level_of_each
+from moerank.training.masks import Unit
 from moerank.verdict import Part, Verdict, judge
 
 if TYPE_CHECKING:  # matplotlib takes long to load
     from distributed import Client
     from matplotlib.axes import Axes
+
+LOGGER = logging.getLogger("moerank")
 
 
 class _SearchData(NamedTuple):
@@ -127,7 +144,7 @@ class MOFSRank(RankingEstimator):
         fewer features. "auto" is "validation" with validation data, else "train". "one-se" and "knee" take the
         validation data if there are any. "guaranteed" needs validation data: half of their queries take no part in
         tuning, and test which members lose less than `margin` against all features, with 95 % confidence. The smallest
-        one that is shown to is chosen; see `moerank.mofsrank.front`.
+        one that passes is chosen; see `moerank.mofsrank.objectives`.
     refit : ranker or its name, optional
         Ranker that is trained on the features of each member of the last front after the search. One of these rankers
         is chosen and judged, and predicts. A name is that of a ranker in the table of solvers, such as "lambdamart".
@@ -482,3 +499,169 @@ class MOFSRank(RankingEstimator):
             advice=self._advice,
             level=level,
         )
+
+
+@dataclass
+class StagedSearch:
+    """Searches of the stages, on the same data with the same settings.
+
+    In the settings the backend is tuned, the seed is drawn, and included features are named. `instance_unit`, `fronts`,
+    `history` and `n_evaluations` are as in `MOFSRank`.
+    """
+
+    train: RankingData
+    settings: Settings
+    instance_unit: Unit | None = None
+    fronts: dict[str, Matrix] = field(default_factory=dict)
+    history: dict[str, pd.DataFrame] = field(default_factory=dict)
+    n_evaluations: int = 0
+
+    def select_instances(self) -> Mask:
+        """Run the first stage, and return the instance subsets (n_subsets, n_units) for the second."""
+        chosen = self.settings.instance_selection
+        assert chosen is not None
+        self.instance_unit = default_unit(self.train) if chosen.unit == "auto" else chosen.unit
+        arguments = self._arguments(chosen, "density")
+        if (linear := getattr(self.settings.backend, "judge_of_instances", None)) is not None:
+            arguments["backend"] = linear(self.train)
+        stage = InstanceSelection(self.train, unit=self.instance_unit, **arguments)
+        archive = self._search("instance_selection", stage, chosen)
+        return spread_along_front(archive.X, archive.F, chosen.max_subsets, include_all=chosen.include_all)
+
+    def select_features(self, pair_masks: Mask | None) -> Front:
+        """Run the second stage, and return its front; without masks all rankers train on all pairs."""
+        settings, chosen = self.settings, self.settings.feature_selection
+        stage = FeatureSelection(
+            self.train,
+            pair_masks=pair_masks,
+            unit=self.instance_unit or "pair",
+            adaptive=settings.adaptive_mutation and not is_sparse(settings.algorithm),
+            **self._shared(),
+            **self._arguments(chosen, "form", "decay", "importance", "redundancy"),
+        )
+        archive = self._search("feature_selection", stage, chosen)
+        rankers, subsets, _ = stage.most_accurate(archive.X)
+        trained_on = None if pair_masks is None else subsets[:, None] == np.arange(len(pair_masks))
+        return Front(archive.F, stage.feature_mask(archive.X), rankers, trained_on)
+
+    def combine(self, front: Front) -> Front:
+        """Run the third stage on the members of a front, and return its front."""
+        chosen = self.settings.ensemble
+        assert chosen is not None
+        rankers = require_sums(front.population, self.settings.backend)
+        stage = Ensemble(self.train, rankers, **self._shared(), **self._arguments(chosen, "inject", "count"))
+        archive = Archive()
+        if chosen.keep_members:
+            archive.add(stage.members(), stage.evaluate(stage.members()))
+        archive = self._search("ensemble", stage, chosen, archive=archive)
+        trained_on = None if front.trained_on is None else stage.summed(archive.X) @ front.trained_on
+        return Front(archive.F, stage.feature_mask(archive.X), stage.combined(archive.X), trained_on)
+
+    def _arguments(self, chosen: StageSettings, *own: str) -> Parameters:
+        """Return the arguments that all stages share, and the settings of one that are its `own`."""
+        shared = {name: getattr(self.settings, name) for name in ("backend", "metric", "workers")}
+        return {**shared, **chosen.model_dump(include={"crossover", "mutation", *own})}
+
+    def _shared(self) -> Parameters:
+        """Return the further arguments that the second and the third stage share."""
+        settings = self.settings
+        by_group = settings.feature_selection.by_group
+        return {"objectives": settings.objectives, "limits": settings.limits, "by_group": by_group}
+
+    def _search(self, name: str, stage: Stage, chosen: StageSettings, *, archive: Archive | None = None) -> Archive:
+        """Search a stage; return the non-dominated individuals of all evaluations and of the given archive."""
+        settings = self.settings
+        searching, termination = search_arguments(name, stage, settings.algorithm, chosen)
+        sequence = np.random.SeedSequence(settings.random_state, spawn_key=(STAGES.index(name),))
+        if settings.client is not None:
+            stage.slices = Slices(settings.client, stage)
+        memo = self._memo(name, stage)
+        if memo is not None and not settings.resume:
+            memo.remove()
+        result = search(
+            stage,
+            searching,
+            termination,
+            seed=int(sequence.generate_state(1)[0]),
+            archive=archive,
+            memo=memo,
+            progress=None if settings.progress is None else partial(settings.progress, name),
+            verbose=settings.verbose,
+        )
+        self.fronts[name] = result.archive.F
+        self.history[name] = _history(result, stage)
+        self.n_evaluations += result.history[-1].n_eval
+        last = self.history[name].iloc[-1]
+        LOGGER.info(
+            "%s: %d evaluations in %.1f s, %d members, hypervolume %.4f",
+            *(name, last["n_eval"], last["seconds"], len(result.archive.F), last["hypervolume"]),
+        )
+        return result.archive
+
+    def _memo(self, name: str, stage: Stage) -> Memo | None:
+        """Return the memo of one stage."""
+        if self.settings.memo is None:
+            return None
+        path = Path(self.settings.memo)
+        about = {"stage": name, "data": digest_of_data(self.train), **self.settings.configuration()}
+        about["backend"] = repr(stage.backend)
+        return Memo(path.with_name(f"{path.name}.{name}"), about)
+
+
+def search_arguments(
+    name: str, stage: Stage, algorithm: str | Factory, settings: StageSettings
+) -> tuple[Algorithm, object]:
+    """Return a fresh pymoo algorithm for a stage, and its termination.
+
+    Sparse searches are for feature strings; NSGA-II takes their place in the other stages. Raises a ValueError that
+    names the stage if the population does not fit in memory.
+    """
+    population = settings.population
+    check_room(f"{name}: a population of {population:,} strings of {stage.n_var:,}", population * stage.n_var)
+    operators = stage.operators()
+    if is_sparse(algorithm):
+        if isinstance(stage, FeatureSelection):
+            del operators["sampling"]  # the search has its own
+        else:
+            algorithm = "nsga2"
+    if settings.initial is not None:  # the repair brings it within the limits of the stage
+        initial = settings.initial if isinstance(settings.initial, Sampling) else np.asarray(settings.initial)
+        if isinstance(initial, np.ndarray) and initial.shape[1:] != (stage.n_var,):
+            raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}")
+        operators["sampling"] = initial
+    return make_algorithm(algorithm, population, operators, stage.n_obj), _end(algorithm, settings)
+
+
+def _end(algorithm: str | Factory, settings: StageSettings) -> object:
+    """Return the given termination, otherwise the number of generations.
+
+    The generations of Staircase differ in size, so that it ends after the evaluations that other searches take.
+    """
+    if settings.termination is not None:
+        return settings.termination
+    if algorithm == "staircase":
+        return "n_eval", settings.population * settings.generations
+    return "n_gen", settings.generations
+
+
+def _history(result: SearchResult, stage: Stage) -> pd.DataFrame:
+    """Return a row for each generation, as in `MOFSRank.history_`."""
+    train = stage.train
+    # The box of all features, whatever the strings are, so that stages can be compared.
+    least, largest = np.array([entry.bounds(train, train.n_features) for entry in stage.objectives], np.float64).T
+    return pd.DataFrame(
+        {
+            "generation": [generation.n_gen for generation in result.history],
+            "n_eval": [generation.n_eval for generation in result.history],
+            "hypervolume": result.hypervolume(largest) / np.prod(largest - least),
+            "seconds": [generation.elapsed for generation in result.history],
+        }
+    )
+
+
+def digest_of_data(train: RankingData) -> str:
+    """Return a digest of the data, remembered with them."""
+    costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
+    # Copies of other layouts, and arrays in files, have the same digest.
+    arrays = [np.ascontiguousarray(array) for array in (train.X, train.y, train.offsets, *costs)]
+    return train.remember("digest of the data", lambda: str(joblib.hash(arrays)))

@@ -13,19 +13,16 @@ from moerank.data import RankingData
 from moerank.evolution import (
     CROSSOVER,
     AdaptiveBitFlip,
-    Decay,
     DigestDuplicates,
-    Form,
-    Importance,
     Operators,
-    Redundancy,
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
-    first_of_equals,
     importance_degrees,
     redundancy_degrees,
 )
+from moerank.evolution.bit_search import first_of_equals
+from moerank.evolution.operators import Decay, Form, Importance, Redundancy
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced
@@ -127,8 +124,9 @@ class FeatureSelection(Stage):
         train.require_pairs()
         self.strings = FeatureStrings(train, limits, by_group=by_group)
         train = self.strings.data
-        # Of a random string, and of others to start from: a backend of many columns says so.
-        self.most_ones = min(self.strings.most_ones, getattr(backend, "most_features_at_first", train.n_features))
+        # Of strings to start from: a backend of many columns says so.
+        self.most_at_first: int = getattr(as_backend(backend), "most_features_at_first", train.n_features)
+        self.most_ones = min(self.strings.most_ones, self.most_at_first)  # of a random one
         super().__init__(
             train,
             as_backend(backend),
@@ -181,11 +179,11 @@ class FeatureSelection(Stage):
         a hundredth of tr(G) / n_features. O(n_features³) time; no metric is measured.
         """
         A, b = self._ridge_system()
-        half = min(n // 2, self.most_ones)
+        half = min(n // 2, self.train.n_features, self.most_at_first)
         forward = self._strings_of(forward_path(A, b, half))[:half]
         if self.train.n_features > MOST_BACKWARD or n <= half:
             return forward
-        backward = self._strings_of(backward_path(A, b)[: self.most_ones])
+        backward = self._strings_of(backward_path(A, b)[: self.most_at_first])
         return np.concatenate((forward, backward[evenly_spaced(len(backward), n - half)]))
 
     def _strings_of(self, path: Integers) -> Mask:

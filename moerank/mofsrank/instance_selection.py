@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix
-from moerank.checks import check_choice, check_room
+from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
 from moerank.evolution import (
@@ -29,9 +29,6 @@ from moerank.training.masks import Unit
 
 MOST_PAIRS = 1_000_000
 """Largest number of preference pairs for which a bit stands for a pair by default."""
-
-USUAL_POPULATION = 100
-"""Number of strings that must fit into memory."""
 
 
 class InstanceSelection(Stage):
@@ -98,12 +95,6 @@ class InstanceSelection(Stage):
     ) -> None:
         train.require_pairs()
         check_choice(get_args(Unit), unit=unit)
-        if unit == "pair":
-            check_room(
-                f'{train.n_pairs:,} preference pairs with a bit each in {USUAL_POPULATION} strings (unit="query" has '
-                f"{train.n_queries:,} bits)",
-                USUAL_POPULATION * train.n_pairs,
-            )
         n_units = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
         super().__init__(
             train,

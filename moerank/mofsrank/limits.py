@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from numpy.random import Generator
 from pymoo.core.problem import Problem
 from pymoo.core.repair import NoRepair, Repair
@@ -46,12 +47,13 @@ class FeatureStrings:
         self.included_bits: Mask = self._of_bits(column_mask(limits.include, data.feature_names, "include")) > 0
         self.included = self.columns(self.included_bits[None])[0]
         self._width = self._of_bits(self.allowed)  # number of features of each bit
-        self._own, self._group, self._shared = np.zeros(self.n_bits), np.full(self.n_bits, -1), np.zeros(1)
+        costs = FeatureCosts.of(np.zeros(data.n_features))
         if limits.max_cost is not None:
             costs = known_costs(data.costs, data.name, "max_cost")
-            self._own = self._of_bits(np.where(self.allowed, costs.own, 0.0))
-            self._group[self.bit_of] = costs.group
-            self._shared = np.append(costs.shared, 0.0)  # the last is for bits without a group
+        self._own = self._of_bits(np.where(self.allowed, costs.own, 0.0))
+        self._group = np.full(self.n_bits, -1)
+        self._group[self.bit_of] = costs.group
+        self._shared = np.append(costs.shared, 0.0)  # the last is for bits without a group
         max_cost = np.inf if limits.max_cost is None else limits.max_cost * (1 + ROUNDING)
         self._most = np.array([limits.max_features or np.inf, max_cost])
         self.most_ones = self.n_bits
@@ -66,12 +68,7 @@ class FeatureStrings:
 
     def bits(self, feature_mask: Mask) -> Mask:
         """Return strings (n, n_bits) with the bits of all features of each row."""
-        if not self.by_group:
-            return feature_mask
-        X = np.zeros((len(feature_mask), self.n_bits), np.bool_)
-        for column, bit in enumerate(self.bit_of):
-            X[:, bit] |= feature_mask[:, column]
-        return X
+        return feature_mask @ np.eye(self.n_bits, dtype=np.bool_)[self.bit_of] if self.by_group else feature_mask
 
     def keeps_limits(self, X: Mask) -> Mask:
         """Whether each string keeps all limits, shape (n,)."""
@@ -142,11 +139,7 @@ class FeatureStrings:
 
     def _cheapest_first(self) -> Integers:
         """Return the bits in an order in which nearly the largest number of them fits."""
-        if self.limits.max_cost is not None:
-            return np.lexsort((self._width, self._own + self._shared[self._group]))
-        costs = self.data.costs
-        own = np.zeros(self.n_bits) if costs is None else self._of_bits(costs.own)
-        return np.lexsort((own, self._width))
+        return np.lexsort((self._width, self._own + self._shared[self._group]))
 
     def _breach(self, bits: Mask) -> str:
         """Say which limit a string breaks."""
@@ -204,10 +197,8 @@ def _bits_of_groups(data: RankingData) -> Integers:
             f"{data.name}: by_group needs groups of features: give Limits(groups=…) or RankingData(costs="
             'FeatureCosts.of(…, groups=…)), or in a problem file [features] table = "features.csv" with a column group'
         )
-    groups = data.costs.group
-    keys = [("group", group) if group >= 0 else ("feature", column) for column, group in enumerate(groups)]
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    return np.array([numbers[key] for key in keys])
+    alone = -1 - np.arange(data.n_features)
+    return pd.factorize(np.where(data.costs.group >= 0, data.costs.group, alone))[0]
 
 
 def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, Parameters]:

@@ -1,4 +1,4 @@
-"""Objectives of a search: number of features, error, cost, risk, or an objective of a user.
+"""Objectives of a search (number of features, error, cost, risk, or one of a user), and the choice from their fronts.
 
 An objective is an object of a class with two methods, see `Objective`. `MOFSRank` takes such objects, problem files the
 names of objectives that packages offer by the entry point ``moerank.objectives``.
@@ -7,23 +7,37 @@ names of objectives that packages offer by the entry point ``moerank.objectives`
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, ClassVar, TypeAlias
+from itertools import takewhile
+from math import ceil
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
+from moocore import is_nondominated
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
+from moerank.data.folds import of_queries
+from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
-from moerank.rankers import FitnessBackend, Population, TablePopulation, scores_on, train_population
+from moerank.rankers import (
+    FitnessBackend,
+    Population,
+    TablePopulation,
+    on_all_columns,
+    scores_on,
+    train_population,
+)
 from moerank.solvers import is_code, load_code, plugins
+from moerank.statistics import largest_loss, mean_and_error, shown_above, smallest_within_error
 
 FRONT = ("features", "error")
 """The default objectives."""
@@ -99,20 +113,12 @@ class Candidates:
     backend: FitnessBackend | None = None
     workers: int = 1
 
-    def __len__(self) -> int:
-        return len(self.feature_mask)
-
     @cached_property
     def errors(self) -> Vector:
         """Return 1 − metric of each ranker on the data, shape (n_candidates,)."""
         if self.measured_errors is not None:
             return self.measured_errors
         return errors_of(self.data, self.metric, self.population, workers=self.workers)
-
-    @cached_property
-    def scores(self) -> Matrix:
-        """Return the scores of the documents by each ranker, shape (n_documents, n_candidates)."""
-        return scores_on(self.population, self.data)
 
     @cached_property
     def per_query(self) -> Matrix:
@@ -309,3 +315,236 @@ def errors_of(data: RankingData, metric: Metric, population: Population, *, work
 
         return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)
+
+
+Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee", "guaranteed"]
+"""Rules for the final member of the front; see `MOFSRank`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Members of a front: objectives (n_members, n_objectives), features (n_members, n_features) and their rankers.
+
+    `trained_on` (n_members, n_subsets) has the instance subsets that the rankers, or those of their sums, were trained
+    on; None stands for all pairs.
+    """
+
+    F: Matrix
+    feature_mask: Mask
+    population: Population
+    trained_on: Mask | None = None
+
+    @property
+    def sizes(self) -> Integers:
+        """Number of features of each member, shape (n_members,)."""
+        return np.count_nonzero(self.feature_mask, axis=1)
+
+    def on_all_columns(self, columns: Mask) -> Front:
+        """Return the front over all features, for one over the features of the mask `columns`."""
+        feature_mask = np.zeros((len(self.F), len(columns)), np.bool_)
+        feature_mask[:, columns] = self.feature_mask
+        return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, columns))
+
+    def take(self, members: Integers) -> Front:
+        """Return some members."""
+        trained_on = None if self.trained_on is None else self.trained_on[members]
+        return Front(self.F[members], self.feature_mask[members], self.population.take(members), trained_on)
+
+    def table(self, objectives: Sequence[Objective], errors: Vector, validation: Vector) -> pd.DataFrame:
+        """Return a row for each member, as in `MOFSRank.front_`."""
+        further = {entry.name: values for entry, values in zip(objectives, self.F.T, strict=True)}
+        return pd.DataFrame(
+            {
+                "n_features": self.sizes,
+                "error": errors,
+                **{name: values for name, values in further.items() if name not in FRONT},
+                "validation": validation,
+                "features": [tuple(np.flatnonzero(mask).tolist()) for mask in self.feature_mask],
+            }
+        )
+
+
+class Measured(NamedTuple):
+    """The metric of the members and of the reference on each query, and whether it can differ there."""
+
+    members: Matrix
+    reference: Vector
+    can_differ: Mask
+
+    @property
+    def differences(self) -> Matrix:
+        """Member − reference, on the queries that can differ."""
+        return (self.members - self.reference[:, None])[self.can_differ]
+
+
+def by_size(
+    front: Front, values: Mapping[str, Measured], objectives: Sequence[Objective], chosen_by: str, *, retrained: bool
+) -> tuple[Front, dict[str, Measured], Vector, pd.DataFrame]:
+    """Return the members by size, their values, their mean metric on the part `chosen_by`, and the table of them.
+
+    Members that others dominate by this metric are left out if their rankers are `retrained`.
+    """
+    means = {name: mean_over_queries(part.members) for name, part in values.items()}
+    names, training = [objective.name for objective in objectives], 1.0 - means["training"]
+    errors = front.F[:, names.index("error")] if "error" in names else training
+    quality = -training if chosen_by == "training" else means[chosen_by]
+    order = np.lexsort((*front.F.T[::-1], errors, front.sizes))
+    if retrained:
+        is_error = np.array([name == "error" for name in names])
+        order = order[is_nondominated(np.where(is_error, -quality[order, None], front.F[order]))]
+    front, validation = front.take(order), means.get("validation", np.full(len(errors), np.nan))
+    values = {name: part._replace(members=part.members[:, order]) for name, part in values.items()}
+    return front, values, quality[order], front.table(objectives, errors[order], validation[order])
+
+
+def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Matrix) -> int:
+    """Return the number of the member of a front that a rule chooses; see `MOFSRank`.
+
+    The members have ascending `sizes` and the mean metrics `means`, both of shape (n_members,), and the metric
+    `per_query` (n_queries, n_members).
+
+    >>> sizes, per_query = np.array([1, 2, 6, 9]), np.array([[0.1, 0.6, 0.7, 0.5], [0.3, 0.6, 0.6, 0.9]])
+    >>> means, rules = per_query.mean(axis=0), ("validation", "one-se", "knee")
+    >>> [choose_member(rule, sizes, means, per_query) for rule in rules]
+    [3, 1, 1]
+    """
+    if rule == "one-se":
+        return smallest_within_error(per_query, sizes)
+    return knee(sizes, means) if rule == "knee" else int(means.argmax())
+
+
+def knee(sizes: Integers, means: Vector) -> int:
+    """Return the member farthest above the line from the smallest member to the best one, or the best if none is above.
+
+    Size and metric are scaled to [0, 1] between these two.
+
+    I. Das: On characterizing the "knee" of the Pareto curve based on normal-boundary intersection. Structural
+    Optimization 18, 1999.
+
+    >>> knee(np.array([1, 2, 6, 9]), np.array([0.2, 0.6, 0.65, 0.7]))
+    1
+    >>> knee(np.array([1, 5, 9]), np.array([0.2, 0.4, 0.6]))
+    2
+    """
+    best = int(means.argmax())
+    first = int(np.lexsort((-means, sizes))[0])
+    if sizes[best] == sizes[first]:
+        return best
+    x = (sizes - sizes[first]) / (sizes[best] - sizes[first])
+    y = (means - means[first]) / max(means[best] - means[first], np.finfo(float).tiny)
+    above = np.where(x <= 1, y - x, -np.inf)
+    bend = int(above.argmax())
+    return bend if above[bend] > 1e-12 else best
+
+
+def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: Vector, *, all_allowed: bool) -> str:
+    """Return advice if the chosen member is worse than all features by more than a paired standard error, else "".
+
+    `per_query` (n_queries, n_members) and `reference` (n_queries,) are the metric of the members and of the ranker on
+    all features. `all_allowed` tells whether the limits allow all features together.
+    """
+    gains, errors = np.transpose([mean_and_error(values - reference) for values in per_query.T])
+    harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
+    if harmless[chosen]:
+        return ""
+    loss = f"By validation it is worse than all features by {-gains[chosen]:.3f}"
+    if not harmless.any():
+        keep = "keep all features" if all_allowed else "allow more features or a larger cost"
+        return f"{loss}, and so is every member of the front: {keep}"
+    smallest = int(sizes[harmless].min())
+    return f"{loss}; the smallest member of the front that is not has {smallest} features"
+
+
+GUARANTEE_STREAM = 0x677561
+"""Number of the random stream that halves the validation queries."""
+
+
+class Guarantee(NamedTuple):
+    """The member that fixed-sequence testing chooses.
+
+    Attributes
+    ----------
+    chosen : int
+        Its number; without a guaranteed member, the number of the first one that was tested.
+    shown : bool
+        Whether the tests show that it loses less than the margin.
+    smaller : bool
+        Whether a smaller member was to be tested after it.
+    largest_loss : float
+        The loss that it stays below with the same confidence; 1 where no test says more.
+    n_queries : int
+        Queries that can differ among those of the tests.
+    """
+
+    chosen: int
+    shown: bool
+    smaller: bool
+    largest_loss: float
+    n_queries: int
+
+    def sentence(self, sizes: Integers, n_allowed: int, metric: str, margin: float) -> str:
+        """Return the guarantee in words, for members of these `sizes`."""
+        size, queries = sizes[self.chosen], f"{self.n_queries:,} validation queries that chose nothing else"
+        loss = f"less than {margin:g} {metric} against all of them, with 95 % confidence by {queries}"
+        if self.shown:
+            return f"{size} of {n_allowed} features lose {loss}{'; the next smaller set fails the test' * self.smaller}"
+        least = f"{size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
+        advice = least if self.largest_loss < 1 else "keep all features"
+        return f"No member of the front passes the test that it loses {loss}; {advice}"
+
+
+def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData]:
+    """Return the queries that tune and order the members, and the queries of the tests: random halves."""
+    drawn = np.random.default_rng([GUARANTEE_STREAM, seed]).permutation(validation.n_queries)
+    first, second = np.split(drawn, [len(drawn) // 2])
+    return of_queries(validation, np.sort(first)), of_queries(validation, np.sort(second))
+
+
+def order_of_tests(sizes: Integers, means: Vector) -> Integers:
+    """Return the members in the order of their tests, from the best by `means` to smaller ones.
+
+    Members that another one of at most their size equals or exceeds are left out.
+
+    Examples
+    --------
+    >>> order_of_tests(np.array([1, 2, 6, 9]), np.array([0.2, 0.6, 0.5, 0.7])).tolist()
+    [3, 1, 0]
+    """
+    by_size = np.lexsort((-means, sizes))
+    best_before = np.maximum.accumulate(np.concatenate([[-np.inf], means[by_size][:-1]]))
+    return by_size[means[by_size] > best_before][::-1]
+
+
+def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, margin: float) -> Guarantee:
+    """Choose the smallest member of which the tests show that it loses less than the margin against all features.
+
+    The members are tested in the order of `order_of_tests`, each by `moerank.statistics.shown_above`, until one test
+    fails. So the chance that any member with a larger loss is accepted is at most .05, without a correction for their
+    number.
+
+    Parameters
+    ----------
+    sizes : ndarray of int, shape (n_members,)
+    ordering : ndarray, shape (n_members,)
+        Mean metric on queries that the tests do not see.
+    differences : ndarray, shape (n_queries, n_members)
+        Member − all features, on the queries of the tests that can differ.
+    margin : float
+        Positive.
+
+    References
+    ----------
+    B. Laufer-Goldshtein, A. Fisch, R. Barzilay, T. Jaakkola: Efficiently controlling multiple risks with Pareto
+    testing. ICLR 2023.
+
+    Examples
+    --------
+    >>> d = np.column_stack([np.full(400, loss) for loss in (-0.3, -0.01, 0.0)])
+    >>> guaranteed_member(np.array([1, 2, 6]), np.array([0.2, 0.6, 0.7]), d, margin=0.05)[:3]
+    (1, True, True)
+    """
+    order = order_of_tests(sizes, ordering)
+    accepted = list(takewhile(lambda member: shown_above(differences[:, member], -margin), order))
+    chosen = int(accepted[-1] if accepted else order[0])
+    loss = largest_loss(differences[:, chosen])
+    return Guarantee(chosen, bool(accepted), len(accepted) < len(order), loss, len(differences))

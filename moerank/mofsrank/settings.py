@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import (
@@ -34,22 +34,11 @@ from sklearn.base import clone
 from moerank.checks import check_at_least, check_switch, most_workers, unknown
 from moerank.data import FeatureCosts
 from moerank.data.inputs import listed
-from moerank.evolution import (
-    ALGORITHMS,
-    BIT_SEARCHES,
-    CROSSOVER,
-    DENSITY,
-    Decay,
-    Factory,
-    Form,
-    Importance,
-    Redundancy,
-    make_algorithm,
-)
+from moerank.evolution import ALGORITHMS, BIT_SEARCHES, CROSSOVER, DENSITY, Factory, make_algorithm
+from moerank.evolution.operators import Decay, Form, Importance, Redundancy
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.mofsrank.front import Final
-from moerank.mofsrank.objectives import FRONT, read_objectives
-from moerank.rankers import AnyRanker, FitnessBackend, RankerAdapter, as_backend
+from moerank.mofsrank.objectives import FRONT, Final, read_objectives
+from moerank.rankers import FitnessBackend, as_backend
 from moerank.solvers import make_solver, read_solver, solver_entry, solvers
 from moerank.verdict import MARGIN
 
@@ -107,17 +96,9 @@ def _check_termination(termination: Any) -> None:
         ) from None
 
 
-def _check_initial(initial: object) -> None:
-    if isinstance(initial, str | Mapping):
-        raise ValueError(f"initial must be an array of individuals or a pymoo Sampling, not {initial!r}")
-
-
 def _check_algorithm(algorithm: object) -> None:
-    if isinstance(algorithm, str):
-        if algorithm not in ALGORITHMS:
-            raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
-    elif not callable(algorithm):
-        raise ValueError(f"algorithm must be a name or a factory of pymoo algorithms, not {algorithm!r}")
+    if not callable(algorithm) and str(algorithm) not in ALGORITHMS:
+        raise ValueError(unknown("algorithm", str(algorithm), ALGORITHMS))
 
 
 def _as_json(value: object) -> object:
@@ -126,7 +107,7 @@ def _as_json(value: object) -> object:
         json.dumps(value)
     except TypeError:
         if isinstance(value, np.ndarray):
-            return {"shape": value.shape, "digest": blake2b(value.tobytes(), digest_size=16).hexdigest()}
+            return str(joblib.hash(value))
         if isinstance(value, list | tuple):
             return [_as_json(entry) for entry in value]
         # The address in the text of an object differs from process to process.
@@ -160,8 +141,7 @@ class LimitsSection(Section):
     @property
     def given(self) -> dict[str, object]:
         """The limits that are set, by name."""
-        limits = {name: getattr(self, name) for name in LimitsSection.model_fields}
-        return {name: limit for name, limit in limits.items() if limit not in (None, ())}
+        return {name: limit for name, limit in self if name in LimitsSection.model_fields and limit not in (None, ())}
 
 
 class Limits(LimitsSection):
@@ -245,7 +225,7 @@ class StageSettings(Section):
     termination: Annotated[object, _checked_by(_check_termination, list[str | int]), AsJson] = None
     crossover: Annotated[float, Field(ge=0, le=1)] = CROSSOVER
     mutation: Annotated[float, Field(gt=0, le=1)] | None = None
-    initial: SkipJsonSchema[Annotated[object, _checked_by(_check_initial, list[list[bool]]), AsJson]] = None
+    initial: SkipJsonSchema[Annotated[object, AsJson]] = None
 
     @model_serializer(mode="wrap")
     def _without_none(self, serialise: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -373,10 +353,9 @@ class Settings(SearchSettings):
         given = {name: arguments[name] for name in cls.model_fields if name != "client"}
         has_cluster = hasattr(given["workers"], "scatter")  # it is a Client
         given |= {"client": given["workers"], "workers": 1} if has_cluster else {"client": None}
-        backend = as_backend(given["backend"])
+        given["backend"] = as_backend(given["backend"])
         if given["instance_selection"] is None:
-            given["instance_selection"] = not hasattr(backend, "judge_of_instances")
-        given["backend"] = read_backend(backend, selects_instances=given["instance_selection"] is not False)
+            given["instance_selection"] = not hasattr(given["backend"], "judge_of_instances")
         given["metric"] = as_metric(given["metric"], NDCG(10))
         given["limits"] = given["limits"] or {}
         if given["random_state"] is None:
@@ -436,20 +415,6 @@ def is_sparse(algorithm: str | Factory) -> bool:
     return isinstance(algorithm, str) and algorithm in BIT_SEARCHES
 
 
-def read_backend(backend: FitnessBackend | AnyRanker | None, *, selects_instances: bool) -> FitnessBackend:
-    """Return the backend of a search, by default RankRLS; refuse other objects, and adapters for the first stage."""
-    adapted = as_backend(backend)
-    if selects_instances and isinstance(adapted, RankerAdapter):
-        name = type(adapted.ranker).__name__
-        raise ValueError(
-            f"{name} is trained on documents, one individual after the other: it serves feature selection without "
-            "instance selection, so give instance_selection=False, and ensemble=False unless it has weights (coef_). "
-            f"It is faster to search with another backend, and to train this ranker on the members of the front by "
-            f"refit={name}(…)"
-        )
-    return adapted
-
-
 def read_refit(value: object, random_state: int = 0) -> Any:
     """Return the ranker that the argument `refit` of `MOFSRank` names or is; None stays None.
 
@@ -483,11 +448,11 @@ def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
     >>> {name: value for name, value in listed_settings(stages | {"limits": None}).items() if "generations" in name}
     {'feature_selection__generations': 5}
     """
-    listed = {}
+    listed: dict[str, object] = {}
     for name, model in NESTED.items():
         if parameters[name] is not False:
-            defaults = {key: field.default for key, field in model.model_fields.items()}
-            listed.update({f"{name}__{key}": value for key, value in (defaults | _given(parameters[name])).items()})
+            settings = model.model_construct(**_given(parameters[name]))
+            listed |= {f"{name}__{key}": value for key, value in settings}
     return listed
 
 
@@ -516,7 +481,7 @@ def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, obje
     return merged
 
 
-def _given(settings: object) -> dict[str, object]:
+def _given(settings: object) -> dict[str, Any]:
     """Return what a user has set of a stage or of the limits."""
     if isinstance(settings, Section):
         return {name: getattr(settings, name) for name in settings.model_fields_set}

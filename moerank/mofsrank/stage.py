@@ -53,7 +53,7 @@ class Stage(Problem):  # type: ignore[misc]
         self.backend: Any = backend  # None in an Ensemble alone
         self.metric = metric or NDCG(10)
         self.objectives = read_objectives(objectives)
-        super().__init__(n_var=n_var, n_obj=len(self.objectives), **settings)
+        super().__init__(n_var=n_var, n_obj=len(self.objectives), requires_kwargs=True, **settings)
         self.workers = most_workers(workers)
         most = n_var if n_counted is None else n_counted
         self.bounds_of_objectives = np.array([entry.bounds(train, most) for entry in self.objectives], np.float64).T
@@ -87,13 +87,15 @@ class Stage(Problem):  # type: ignore[misc]
     def _is_empty(self, X: Array) -> Mask:
         return np.logical_not(np.any(X, axis=1))
 
-    def _evaluate(self, X: Array, out: dict[str, object], *args: object, **kwargs: object) -> None:
+    def _evaluate(
+        self, X: Array, out: dict[str, object], *args: object, digests: list[bytes] | None = None, **kwargs: object
+    ) -> None:
         if self.vtype is bool and X.dtype != np.bool_:
             raise ValueError(
                 f"{type(self).__name__}: strings must be bool, and the algorithm makes {X.dtype}; give it the "
                 "operators of the problem, as in NSGA2(100, **problem.operators())"
             )
-        digests = row_digests(X)
+        digests = digests or row_digests(X)
         first = {digest: i for i, digest in reversed(list(enumerate(digests))) if digest not in self._cached}
         if first:
             new = sorted(first.values())

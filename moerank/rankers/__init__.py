@@ -1,7 +1,5 @@
 """Rankers: learning to rank with all features or a given subset; each is a fitness backend for the search."""
 
-from moerank.rankers.ada_rank import AdaRank as AdaRank
-from moerank.rankers.adapter import QuerySample as QuerySample
 from moerank.rankers.adapter import RankerAdapter as RankerAdapter
 from moerank.rankers.adapter import as_backend as as_backend
 from moerank.rankers.adapter import train_on as train_on
@@ -16,9 +14,9 @@ from moerank.rankers.base import Backend as Backend
 from moerank.rankers.base import LinearRanker as LinearRanker
 from moerank.rankers.base import Ranker as Ranker
 from moerank.rankers.base import RankingEstimator as RankingEstimator
+from moerank.rankers.boosting import AdaRank as AdaRank
 from moerank.rankers.boosting import FRank as FRank
 from moerank.rankers.boosting import RankBoost as RankBoost
-from moerank.rankers.crr import CombinedRegressionRanking as CombinedRegressionRanking
 from moerank.rankers.fsm_rank import FSMRank as FSMRank
 from moerank.rankers.kernel import KernelRankSVM as KernelRankSVM
 from moerank.rankers.kernel import RankFourier as RankFourier
@@ -36,6 +34,7 @@ from moerank.rankers.population import require_sums as require_sums
 from moerank.rankers.population import scores_on as scores_on
 from moerank.rankers.population import side_by_side as side_by_side
 from moerank.rankers.population import train_population as train_population
+from moerank.rankers.rank_rls import CombinedRegressionRanking as CombinedRegressionRanking
 from moerank.rankers.rank_rls import RankRLS as RankRLS
 from moerank.rankers.rank_svm import RankSVM as RankSVM
 from moerank.rankers.rank_svm import RankSVMTRON as RankSVMTRON

@@ -1,23 +1,20 @@
-"""Rankers within others: any scikit-learn style ranker on feature subsets, as a backend, or on some of the queries."""
+"""Rankers within others: any scikit-learn style ranker on feature subsets, and as a backend."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from copy import copy
-from functools import partial
-from typing import Annotated, Any, ClassVar, Self, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
+from sklearn.utils.parallel import Parallel, delayed
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
-from moerank.data.folds import of_queries
-from moerank.kernels.threads import new_threads
-from moerank.rankers.arguments import as_ranking_data, refuse_weights
+from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import RankingEstimator
 from moerank.rankers.population import (
     AnyRanker,
@@ -99,59 +96,6 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
         return trained_rankers if isinstance(trained_rankers, FittedPopulation) else trained_rankers.coefs
 
 
-class QuerySample(BaseEstimator):  # type: ignore[misc]
-    """Train a ranker on a random sample of whole queries.
-
-    The resource `n_samples` of scikit-learn's HalvingGridSearchCV draws single documents, which divides queries. With
-    ``resource="n_queries"`` and this ranker, the search draws queries.
-
-    Parameters
-    ----------
-    ranker : estimator of moerank
-        Its own parameters are set as ``ranker__…``.
-    n_queries : int, optional
-        Queries to train on, at least 1; None, or more than the data have, for all.
-    random_state : int, default 0
-        Seed of the order of the queries. A larger sample contains each smaller one.
-
-    Attributes
-    ----------
-    ranker_ : estimator
-        The clone that was trained.
-
-    Examples
-    --------
-    >>> from moerank.rankers import RankRLS
-    >>> X, y, qid = [[0.1], [0.9], [0.9], [0.2]], [0, 1, 0, 1], [1, 1, 2, 2]
-    >>> [round(float(QuerySample(RankRLS(), n).fit(X, y, qid=qid).ranker_.coef_[0]), 2) for n in (1, 2)]
-    [0.49, 0.03]
-    """
-
-    # As in RankingEstimator: handed on without being asked for.
-    __metadata_request__fit: ClassVar = {"qid": True}
-    __metadata_request__score: ClassVar = {"qid": True}
-
-    def __init__(self, ranker: Any, n_queries: int | None = None, random_state: int = 0) -> None:
-        self.ranker = ranker
-        self.n_queries = n_queries
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> Self:
-        """Train a clone of the ranker on the sample; data as in `RankSVM.fit`."""
-        data = as_ranking_data(X, y, qid)
-        chosen = np.sort(np.random.default_rng(self.random_state).permutation(data.n_queries)[: self.n_queries])
-        self.ranker_ = clone(self.ranker).fit(of_queries(data, chosen))
-        return self
-
-    def predict(self, X: Any) -> Vector:
-        """Return the scores (n_documents,) of the rows of X; higher ranks higher."""
-        return np.asarray(self.ranker_.predict(X))
-
-    def score(self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None) -> float:
-        """Return the score of the ranker, for all but MOFSRank the mean average precision."""
-        return float(self.ranker_.score(X, y, qid=qid))
-
-
 class ForeignRanker(RankingEstimator):
     """A ranker or selector of another package as an estimator of this one.
 
@@ -220,12 +164,11 @@ def train_on_subsets(
         return train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
     usable = distinct & varying_for(ranker, train)
     rankers: list[AnyRanker | None] = []
-    with new_threads(workers) as pool:
-        in_order = pool.map if workers > 1 else map  # the caller's thread has its settings of scikit-learn
-        for trained in in_order(partial(train_on, ranker, train, validation=validation), usable):
-            rankers.append(trained)
-            if progress is not None:
-                progress(len(rankers) / len(usable), len(rankers))
+    pool = Parallel(workers, backend="threading", return_as="generator")
+    for trained in pool(delayed(train_on)(ranker, train, mask, validation) for mask in usable):
+        rankers.append(trained)
+        if progress is not None:
+            progress(len(rankers) / len(usable), len(rankers))
     return population_of(rankers, usable).take(row.ravel())
 
 
@@ -270,7 +213,11 @@ def _query_argument(ranker: AnyRanker, train: RankingData) -> Parameters:
 
 
 def varying_for(ranker: object, train: RankingData) -> Mask:
-    """Return the features that a ranker looks at, shape (n_features,): all, if it is from elsewhere."""
+    """Return the features that a ranker looks at, shape (n_features,): all, if it is from elsewhere.
+
+    Raises a ValueError for weights that it does not take.
+    """
+    refuse_weights(train, ranker)
     if not isinstance(ranker, RankingEstimator):
         return np.ones(train.n_features, bool)
     looking = clone(ranker)
@@ -282,7 +229,7 @@ def as_backend(ranker: FitnessBackend | AnyRanker | str | None) -> FitnessBacken
     """Return a ranker as the fitness backend that it is, or else in a `RankerAdapter`; None stands for RankRLS.
 
     A text names a backend of the table of solvers. Raises a ValueError for another text, and for an object that can
-    neither train a population nor be fitted and predict; the message says what to do.
+    neither train a population nor be fitted and predict.
 
     >>> from moerank.rankers import ListNet, RankRLS
     >>> as_backend(RankRLS()), as_backend(ListNet(n_epochs=5))
@@ -295,14 +242,11 @@ def as_backend(ranker: FitnessBackend | AnyRanker | str | None) -> FitnessBacken
     if isinstance(ranker, str):
         name, parameters = read_solver(ranker)
         return cast(FitnessBackend, make_backend(name, **parameters))
-    if isinstance(ranker, type):
-        raise ValueError(f"backend is the class {ranker.__name__}; give an object of it: {ranker.__name__}(…)")
-    if callable(getattr(ranker, "fit_population", None)):
-        return cast(FitnessBackend, ranker)
-    for method in ("fit", "predict"):
-        if not callable(getattr(ranker, method, None)):
-            raise ValueError(
-                "backend must have fit_population, or fit and predict as scikit-learn's estimators have them, "
-                f"and {type(ranker).__name__} has no {method}"
-            )
-    return RankerAdapter(cast(AnyRanker, ranker))
+    if not isinstance(ranker, type):
+        if callable(getattr(ranker, "fit_population", None)):
+            return cast(FitnessBackend, ranker)
+        if all(callable(getattr(ranker, method, None)) for method in ("fit", "predict")):
+            return RankerAdapter(cast(AnyRanker, ranker))
+    raise ValueError(
+        f"backend must be an object with fit_population, or with fit and predict, or a name, not {ranker!r}"
+    )

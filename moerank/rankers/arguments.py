@@ -47,8 +47,8 @@ def as_ranking_data(
         data = X
     elif y is None:
         raise ValueError(
-            "y is missing: give the relevance labels, one per row of X, or give a RankingData for X and y (a ranker "
-            "requires y to be passed, but the target y is None)"
+            "y is missing: give the relevance labels, one per row of X (a ranker requires y to be passed, but the "
+            "target y is None)"
         )
     else:
         data = RankingData(X, y, qid, name=name)
@@ -63,10 +63,8 @@ def one_validation(
     """Return the validation data of a `fit`, given in one piece or in three; a ValueError for both ways or a part."""
     if X_val is None and y_val is None and qid_val is None:
         return validation
-    if validation is not None:
-        raise ValueError("give either validation, or X_val, y_val and qid_val, not both")
-    if X_val is None or y_val is None:
-        raise ValueError("X_val and y_val go together: give the validation data and their labels, and qid_val")
+    if validation is not None or X_val is None or y_val is None:
+        raise ValueError("give either validation, or X_val and y_val with their qid_val")
     return X_val, y_val, qid_val
 
 
@@ -136,10 +134,9 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Ma
         if missing is not None and not isinstance(missing, str):
             table, _ = fill_missing(table, np.array([0, len(table)]), missing)
         remedy = (
-            f"no rule is known, since nothing was missing in the training data; give a RankingData with {RULES}"
+            f"the training data missed nothing and no rule is known; give a RankingData with {RULES}"
             if missing is None
-            else f"the rule of the training data, missing={missing!r}, looks at the whole query: give a RankingData "
-            "with this rule and the queries"
+            else f"the rule missing={missing!r} looks at the whole query; give a RankingData with the rule and queries"
         )
         refuse_missing_values(table, expected, remedy=remedy)
         if isinstance(scaling, FittedScaling):
@@ -151,15 +148,11 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Ma
 
 def _check_width(table: Array, ranker: RankingEstimator) -> None:
     n_features = ranker.n_features_in_
-    if table.ndim != 2:
+    if table.ndim != 2 or table.shape[1] != n_features:
         raise ValueError(
-            f"X must have shape (n_documents, {n_features}), not {table.shape}. Reshape your data: one document is "
+            f"X has {table.shape[-1]} features, but {type(ranker).__name__} is expecting {n_features} features as "
+            f"input, those of the fit. Reshape your data to (n_documents, {n_features}); one document is "
             "X.reshape(1, -1)"
-        )
-    if table.shape[1] != n_features:
-        raise ValueError(
-            f"X has {table.shape[1]} features, but {type(ranker).__name__} is expecting {n_features} features as "
-            f"input, those of the fit: shape (n_documents, {n_features})"
         )
 
 
@@ -185,9 +178,8 @@ def _scaled_alike(data: RankingData, scaling: Scaling, missing: MissingRule | No
 
 def _refuse_labels(y: ArrayLike | None, qid: ArrayLike | None) -> None:
     """Raise a ValueError for labels or queries that are given in addition to a RankingData."""
-    for argument, value in (("y", y), ("qid", qid)):
-        if value is not None:
-            raise ValueError(f"{argument} must not be given with a RankingData, which has its own")
+    if y is not None or qid is not None:
+        raise ValueError("y and qid must not be given with a RankingData, which has its own")
 
 
 def _check_names(
@@ -215,7 +207,7 @@ LARGEST_RATIO = 1e4
 
 def varying_in_queries(train: RankingData) -> Mask:
     """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
-    return _spread(train)[0] > 0.0
+    return _spread(train)[0]
 
 
 def features_apart(train: RankingData) -> tuple[int, int] | None:
@@ -224,29 +216,28 @@ def features_apart(train: RankingData) -> tuple[int, int] | None:
     The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
     that vary in some query count.
     """
-    varies, deviation = np.flatnonzero(varying_in_queries(train)), _spread(train)[1]
-    if len(varies) == 0:
+    varies, deviation = _spread(train)
+    if not varies.any():
         return None
-    large, small = int(varies[deviation[varies].argmax()]), int(varies[deviation[varies].argmin()])
+    large = int(np.where(varies, deviation, -1.0).argmax())
+    small = int(np.where(varies, deviation, np.inf).argmin())
     return None if deviation[large] <= LARGEST_RATIO * deviation[small] else (large, small)
 
 
-def _spread(train: RankingData) -> tuple[Vector, Vector]:
-    """Return of each feature the largest distance from the mean of a query, and the deviation; remembered.
+def _spread(train: RankingData) -> tuple[Mask, Vector]:
+    """Return of each feature whether it varies in some query, and its deviation from their means; remembered.
 
-    O(n_documents · n_features). Squares are summed in units of the largest distance: none overflows.
+    O(n_documents · n_features).
     """
 
-    def compute() -> tuple[Vector, Vector]:
-        largest, squares = np.zeros((2, train.n_features))
+    def compute() -> tuple[Mask, Vector]:
+        varies, squares = np.zeros(train.n_features, np.bool_), np.zeros(train.n_features)
         for begin, end in train.query_blocks(BLOCK_ROWS):
             offsets = train.offsets[begin : end + 1]
             X = centre_in_queries(train.X[offsets[0] : offsets[-1]], offsets - offsets[0])
-            before, largest = largest, np.maximum(largest, np.abs(X).max(axis=0))
-            unit = np.where(largest > 0.0, largest, 1.0)
-            X /= unit
-            squares = squares * (before / unit) ** 2 + np.einsum("ij,ij->j", X, X)
-        return largest, np.sqrt(squares / train.n_documents) * largest
+            varies |= X.any(axis=0)
+            squares += np.einsum("ij,ij->j", X, X)
+        return varies, np.sqrt(squares / train.n_documents)
 
     return train.remember("spread in queries", compute)
 
@@ -304,18 +295,16 @@ def warn_of_other_scales(train: RankingData, validation: RankingData) -> None:
     """
     if min(train.n_documents, validation.n_documents) < LEAST_ROWS:
         return
-    mean, deviation = _size_of(train)
-    other_mean, other = _size_of(validation)
+    (mean, deviation), (other_mean, other) = _size_of(train), _size_of(validation)
     varies = (deviation > 0) & (other > 0)
     if not varies.any():
         return
-    ratio = np.abs(np.log(other[varies] / deviation[varies]))
-    shift = np.abs(other_mean - mean)[varies] / deviation[varies]
-    if np.median(ratio) <= np.log(LARGEST_FACTOR) and np.median(shift) <= LARGEST_FACTOR:
+    ratio, shift = other[varies] / deviation[varies], np.abs(other_mean - mean)[varies] / deviation[varies]
+    if np.median(np.abs(np.log(ratio))) <= np.log(LARGEST_FACTOR) and np.median(shift) <= LARGEST_FACTOR:
         return
     message = (
         f"{validation.name} seem to be scaled otherwise than {train.name}: by the median of the features, their "
-        f"standard deviation is {np.median(other[varies] / deviation[varies]):.2g} times as large, and their mean "
+        f"standard deviation is {np.median(ratio):.2g} times as large, and their mean "
         f"{np.median(shift):.2g} standard deviations away; behind a scaler in a Pipeline give X_val, y_val and "
         'qid_val instead of validation, which Pipeline([…], transform_input=["X_val"]) scales, too'
     )

@@ -212,7 +212,6 @@ class RankingEstimator(_Estimator):
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
-        sample_weight: None = None,
     ) -> float:
         """Return the mean average precision of a ranking, by which `tune` chooses; for MOFSRank, its own metric.
 
@@ -222,8 +221,6 @@ class RankingEstimator(_Estimator):
         ----------
         X, y, qid
             As in `fit`. Without `qid` the documents are one query, which they may be only where the training data were.
-        sample_weight : None
-            Pipelines of scikit-learn pass it; weights of queries come with a RankingData.
 
         Returns
         -------
@@ -233,10 +230,8 @@ class RankingEstimator(_Estimator):
         Raises
         ------
         ValueError
-            For malformed data, a `qid` that is missing, and weights.
+            For malformed data, and a `qid` that is missing.
         """
-        if sample_weight is not None:
-            raise ValueError("sample_weight must be None; give weights as score(RankingData(…, query_weights=…))")
         scores = self.predict(X)
         if not isinstance(X, RankingData) and qid is None and self.n_queries_ > 1:
             raise ValueError(
@@ -377,6 +372,7 @@ class Ranker(RankingEstimator):
         """
         measure = as_metric(metric, MAP())
         self._check_parameters()
+        refuse_weights(train, self)
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
         for candidate in candidates:
             candidate._check_parameters()

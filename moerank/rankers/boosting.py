@@ -1,11 +1,12 @@
-"""RankBoost and FRank: boosting of decision stumps on preference pairs."""
+"""Boosting: RankBoost and FRank of decision stumps on preference pairs, AdaRank of features by a ranking measure."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,9 @@ from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.kernels.losses import best_stump, pair_weights, split_weight
-from moerank.metrics import Metric
-from moerank.rankers.base import Grid, Ranker
+from moerank.kernels.scores import linear_scores
+from moerank.metrics import MAP, NDCG, Metric, as_metric
+from moerank.rankers.base import Grid, LinearRanker, Ranker
 from moerank.rankers.model import Forest
 
 REACH = 10
@@ -72,7 +74,6 @@ class StumpBoosting(Ranker):
 
     n_rounds: Count = 300
     n_thresholds: Count | None = 10
-    reversed_stumps: bool = False
 
     _size = "n_rounds"
     _by_thresholds = True
@@ -110,7 +111,7 @@ class StumpBoosting(Ranker):
             total = pair_weights(groups, scores, importance, self._fidelity, weights, potentials)
             if total < VANISHED:
                 break
-            feature, b, r = best_stump(bins, n_thresholds, potentials, total, self.reversed_stumps)
+            feature, b, r = best_stump(bins, n_thresholds, potentials, total)
             if r == 0.0:
                 break
             above = bins[feature] > b
@@ -124,12 +125,6 @@ class StumpBoosting(Ranker):
         self.thresholds_, self.alphas_, self.right_, self.wrong_ = columns[1:].copy()
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[self.features_] = True
-
-    @property
-    def _remedy(self) -> str:
-        if self.reversed_stumps:
-            return super()._remedy
-        return "reversed_stumps=True takes stumps that prefer small values of a feature, too"
 
     def _scores(self, X: Matrix) -> Matrix:
         scores = np.zeros(len(X))
@@ -198,8 +193,6 @@ class RankBoost(StumpBoosting):
     n_thresholds : int or None, default 255
         Thresholds per feature, at equal distances from its minimum up; None takes every value of it. LETOR's results
         are with 255 (Liu 2011); RankLib takes 10.
-    reversed_stumps : bool, default False
-        Whether a stump with a negative r, which prefers small values, is as good as one with a positive r.
 
     Attributes
     ----------
@@ -209,8 +202,6 @@ class RankBoost(StumpBoosting):
         Threshold θ and weight α of each stump.
     right_, wrong_ : ndarray, shape (n_rounds_,)
         Weight of the pairs that the stump orders rightly and wrongly; r is the difference.
-    normalisers_ : ndarray, shape (n_rounds_,)
-        Z of each round. Their product is the mean exponential loss, and so at least the share of pairs in wrong order.
     n_rounds_ : int
         Rounds there were: fewer than asked for if no stump has a positive r.
     support_ : ndarray of bool, shape (n_features,)
@@ -244,12 +235,6 @@ class RankBoost(StumpBoosting):
 
     _fidelity = False
 
-    @property
-    def normalisers_(self) -> Matrix:
-        """Z of each round, one for each in `n_rounds_`."""
-        grown = self.wrong_ * np.exp(self.alphas_) + self.right_ * np.exp(-self.alphas_)
-        return np.asarray(1.0 - self.right_ - self.wrong_ + grown)
-
     def _step(self, right: float, wrong: float, least: float) -> float:
         r = right - wrong
         return 0.5 * math.log(max(1.0 + r, least) / max(1.0 - r, least))
@@ -272,8 +257,6 @@ class FRank(StumpBoosting):
     ----------
     n_rounds, n_thresholds
         As in `RankBoost`; 10 thresholds are the default.
-    reversed_stumps : bool, default False
-        Whether a stump with W₋ > W₊, which prefers small values, is as good as one with W₊ > W₋.
 
     Attributes
     ----------
@@ -316,3 +299,141 @@ class FRank(StumpBoosting):
         query = np.searchsorted(train.offsets, np.arange(train.n_documents), side="right") - 1
         n_pairs = np.bincount(query[pairs.better], minlength=train.n_queries)
         return 1.0 / np.maximum(n_pairs, 1)[query]
+
+
+MEASURES = {"map": MAP(), "ndcg": NDCG(10, convention="letor", short_queries="own_length")}
+Reweighting = Literal["combined", "cumulative", "weak"]
+# Σ P (1 − E) counts as at least this: α of a feature that ranks every query perfectly would be infinite.
+LEAST_ERROR = 1e-10
+
+
+class Round(NamedTuple):
+    """A round of boosting."""
+
+    query_weights: Matrix
+    feature: int
+    alpha: float
+    values: Matrix
+
+
+@dataclass(eq=False, repr=False)
+class AdaRank(LinearRanker):
+    """Boosting of features by a ranking measure E(q, f), the value of query q ranked by f.
+
+    The weights P of the queries start equal. Round t takes the feature h_t with the largest Σ_q P_t(q) E(q, h_t), as it
+    is, adds it to the ranker, f_t = f_{t−1} + α_t h_t, and weighs the queries anew by how well f_t ranks them:
+
+        α_t = ½ ln(Σ P_t(q) (1 + E(q, h_t)) / Σ P_t(q) (1 − E(q, h_t))),
+        P_{t+1}(q) = exp(−E(q, f_t)) / Σ exp(−E(·, f_t)).
+
+    Parameters
+    ----------
+    measure : {"map", "ndcg"}, Metric or its name, default "map"
+        E: average precision, or NDCG@10 with LETOR's discount, for shorter queries at their own length; "NDCG@10" is
+        LETOR's throughout.
+    n_rounds : int, default 500
+        Largest number of rounds, at least 1.
+    reweighting : {"combined", "cumulative", "weak"}, default "combined"
+        P as above, which is the paper's; or one of two that remember earlier rounds, and so come to more different
+        features: P_{t+1}(q) ∝ P_t(q) exp(−α_t E(q, f_t)), RankLib's, and P_{t+1}(q) ∝ P_t(q) exp(−α_t E(q, h_t)),
+        AdaBoost's, which looks at the feature of the round alone.
+
+    Attributes
+    ----------
+    features_ : ndarray of int, shape (n_rounds_,)
+        The column of X that each round takes.
+    alphas_ : ndarray, shape (n_rounds_,)
+        α of each round.
+    train_scores_ : ndarray, shape (n_rounds_,)
+        Mean of the training measure after each round.
+    path_coefs_ : ndarray, shape (n_rounds_, n_features)
+        The ranker after each round.
+    coef_ : ndarray, shape (n_features,)
+        The ranker after the last round: the sum of α of each feature.
+    n_rounds_ : int
+        Rounds there were. Fewer than asked for where no feature ranks anything right, or where the only feature so far
+        is taken again by the weights that it led to: no further round could change the ranking then.
+    support_ : ndarray of bool, shape (n_features,)
+
+    Notes
+    -----
+    The measure of every feature is computed once; a round takes O(n_queries · n_features) and one evaluation of the
+    combined ranker. 1 − mean E ≤ Π_t e^{−δ_t} √(1 − (Σ P_t E(·, h_t))²) bounds the training error for "combined", with
+    δ_t the least over queries of E(q, f_t) − E(q, f_{t−1}) − α_t E(q, h_t) and E(q, f_0) = 0; δ_t may be negative, so
+    the error need not fall. Queries without a relevant document have E = 0, whatever the ranking.
+
+    References
+    ----------
+    J. Xu, H. Li: AdaRank: a boosting algorithm for information retrieval. SIGIR, 2007.
+
+    Examples
+    --------
+    >>> from moerank.rankers.boosting import AdaRank
+    >>> X = [[0.3, 0.1], [0.2, 0.5], [0.1, 0.4], [0.1, 0.9], [0.6, 0.2], [0.3, 0.1], [0.4, 0.3]]
+    >>> ranker = AdaRank(n_rounds=5).fit(X, y=[1, 1, 0, 1, 0, 0, 1], qid=[1, 1, 1, 2, 2, 3, 3])
+    >>> ranker.features_.tolist(), ranker.train_scores_.round(2).tolist()
+    ([1], [0.94])
+    """
+
+    measure: str | Metric = "map"
+    n_rounds: Count = 500
+    reweighting: Reweighting = "combined"
+
+    _size = "n_rounds"
+
+    def default_grid(self, train: RankingData) -> Grid:
+        """Return every form of `reweighting` with every number of rounds up to `n_rounds`."""
+        sizes = range(1, self.n_rounds + 1)
+        return [{"n_rounds": size, "reweighting": form} for size in sizes for form in get_args(Reweighting)]
+
+    def _weights(self, train: RankingData) -> Matrix:
+        rounds = list(self._rounds(train))
+        self.n_rounds_ = len(rounds)
+        features = [r.feature for r in rounds]
+        self.features_ = np.flatnonzero(self.varying_)[np.array(features, np.int64)]
+        self.alphas_ = np.array([r.alpha for r in rounds])
+        self.train_scores_ = np.array([r.values.mean() for r in rounds])
+        steps = np.zeros((max(self.n_rounds_, 1), train.n_features))
+        steps[np.arange(self.n_rounds_), features] = self.alphas_
+        coefs = np.cumsum(steps, axis=0)
+        self.path_coefs_ = self._everywhere(coefs)
+        last: Matrix = coefs[-1]
+        return last
+
+    def _rounds(self, train: RankingData) -> Iterator[Round]:
+        """Yield the rounds of boosting on data all of whose features vary."""
+        measure = self._measure()
+        values = measure.per_query(train, train.X64)
+        P = np.full(train.n_queries, 1.0 / train.n_queries)
+        w = np.zeros(train.n_features)
+        for _ in range(self.n_rounds):
+            quality = (P[:, None] * values).sum(axis=0)
+            feature = int(np.argmax(quality))
+            stuck = self.reweighting == "combined" and np.flatnonzero(w).tolist() == [feature]
+            if quality[feature] <= 0.0 or stuck:
+                break
+            e = quality[feature]
+            alpha = 0.5 * math.log((1.0 + e) / max(1.0 - e, LEAST_ERROR))
+            w[feature] += alpha
+            reached = measure.per_query(train, linear_scores(train.X, w[None])[:, 0])
+            yield Round(P, feature, alpha, reached)
+            P = self._reweighted(P, alpha, reached, values[:, feature])
+
+    def _reweighted(self, P: Matrix, alpha: float, combined: Matrix, weak: Matrix) -> Matrix:
+        """Return the next weights of the queries; `combined` and `weak` are E of the ranker and of its last feature."""
+        if self.reweighting == "combined":
+            P = np.exp(-combined)
+        else:
+            P = P * np.exp(-alpha * (combined if self.reweighting == "cumulative" else weak))
+        return np.asarray(P / P.sum())
+
+    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
+        return linear_scores(X, self.path_coefs_)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._measure()
+
+    def _measure(self) -> Metric:
+        convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
+        return convention or as_metric(self.measure, name="measure")

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.checks import Count, NotNegative
 from moerank.data import RankingData
-from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Backend, Grid
 from moerank.rankers.importance import (
     FeatureImportance,
@@ -147,7 +146,6 @@ class FSMRank(LargestWeightsPath, Backend):
         fixed = {(c.max_iter, c.tol, key_of(c.importance), key_of(c.similarity), c.convex) for c in candidates}
         if len(fixed) > 1:
             return super()._fit_candidates(train, candidates)
-        refuse_weights(train, self)
         masks = read_masks(train, feature_mask=np.ones((len(candidates), train.n_features), bool))
         lambdas = np.array([(c.lambda1, c.lambda2) for c in candidates])
         return weights_of(candidates[0]._minimise(train, masks, lambdas=lambdas)[0])

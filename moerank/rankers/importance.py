@@ -15,7 +15,7 @@ from moerank.arrays import Array, Matrix, Vector
 from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.describe import feature_correlations, label_correlations
-from moerank.kernels.blas import one_blas_thread
+from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import Metric, as_metric, make_metric
 
 # An importance below this is the rounding error of none.

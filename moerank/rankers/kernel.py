@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar, Literal, Self, TypeAlias
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
 
-from moerank.arrays import Matrix, Vector
-from moerank.checks import Count, NotNegative, Positive
+from moerank.arrays import Matrix
+from moerank.checks import Count, Positive, check_room
 from moerank.data import RankingData
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import LabelledPairs
-from moerank.rankers.adapter import RankerOrNone, train_on_subsets
+from moerank.kernels.threads import one_blas_thread
 from moerank.rankers.base import Grid, Ranker
-from moerank.training.smooth import Minimum
 from moerank.training.sorted import (
+    Minimum,
     PairedDocuments,
     hessian_diagonal,
     no_convergence,
@@ -95,28 +94,6 @@ class KernelRanker(Ranker):
         return leader._scores_of(validation.X64, W)
 
 
-def _widths(ranker: KernelRanker, powers: Iterable[int]) -> Grid:
-    """Return the grid of gamma as powers of 2; a linear kernel has no width."""
-    return [{}] if getattr(ranker, "kernel", "") == "linear" else [{"gamma": 2.0**power} for power in powers]
-
-
-KernelName: TypeAlias = Literal["rbf", "polynomial", "linear"]
-
-
-class _HasKernel:
-    """Part of the rankers that choose a kernel."""
-
-    kernel: KernelName
-    gamma: Positive
-    degree: Count
-    coef0: NotNegative
-
-    def _kernel(self, X: Matrix, Y: Matrix) -> Matrix:
-        """Return the kernel of all rows of X with all rows of Y, shape (len(X), len(Y))."""
-        parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        return np.asarray(pairwise_kernels(X, Y, metric=self.kernel, filter_params=True, n_jobs=1, **parameters))
-
-
 # Landmarks that are nearly combinations of others add directions of smaller eigenvalues than this: they are left out.
 SMALLEST_EIGENVALUE = 1e-6
 
@@ -130,38 +107,15 @@ class KernelMapRanker(KernelRanker):
     gamma: Positive = 2.0**-6
     tol: Positive = 1e-3
     random_state: int | None = None
-    ranker: RankerOrNone = None
-
-    _trained_together: ClassVar[tuple[str, ...]] = ("C", "tol", "ranker")
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the paper's ranges, C = ½ p · 2ᶜ with c = −12 … 6 and gamma = 2⁻¹² … 2², in steps of 2²: 80 entries.
 
-        The paper's steps are 2¹, those of the authors' code 2² in C. The grid of `ranker` takes the place of C.
+        The paper's steps are 2¹, those of the authors' code 2² in C.
         """
         half = 0.5 * train.label_runs.n_pairs
-        own: Grid = [{"C": half * 2.0**c} for c in range(-12, 7, 2)]
-        if self.ranker is not None:
-            entries = self.ranker.default_grid(train) if hasattr(self.ranker, "default_grid") else [{}]
-            own = [{"ranker": clone(self.ranker).set_params(**entry)} for entry in entries]
-        return [{**width, **entry} for width, entry in product(_widths(self, range(-12, 3, 2)), own)]
-
-    def _solutions(self, train: RankingData, candidates: list[Self]) -> list[Minimum]:
-        if self.ranker is None:
-            return super()._solutions(train, candidates)
-        part = train.with_features(self.varying_)
-        with one_blas_thread():
-            self._draw_map(part.X64)
-            mapped = RankingData(self._image(part.X64), part.y, part.qid, name=f"{train.name}, mapped")
-        return [candidate._trained(mapped) for candidate in candidates]
-
-    def _trained(self, mapped: RankingData) -> Minimum:
-        """Return the weights of `ranker` on the mapped documents."""
-        population = train_on_subsets(self.ranker, mapped, np.ones((1, mapped.n_features), np.bool_))
-        if population.coefs is None:
-            name = type(self.ranker).__name__
-            raise ValueError(f"{type(self).__name__} needs a linear ranker, and {name} has no weights (coef_)")
-        return Minimum(population.coefs[0], 0, True)
+        steps = range(-12, 3, 2), range(-12, 7, 2)
+        return [{"gamma": 2.0**width, "C": half * 2.0**c} for width, c in product(*steps)]
 
     def _draw_map(self, X: Matrix) -> None:
         """Draw the feature map for training documents X (n_documents, n_varying)."""
@@ -172,16 +126,12 @@ class KernelMapRanker(KernelRanker):
         return self._image(train.X64[documents.rows])
 
     def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
-        return solve_with_features(table, pairs, self.C, self.tol, self._metric(table, pairs))
-
-    def _metric(self, table: Matrix, pairs: LabelledPairs) -> Vector | None:
-        """Return a good inner product for the solution, as `solve_with_features` takes it."""
-        return None
+        return solve_with_features(table, pairs, self.C, self.tol)
 
 
 @dataclass(eq=False, repr=False)
-class RankNystrom(_HasKernel, KernelMapRanker):
-    """RankSVM on the Nyström map of a kernel, by default k(x, x') = exp(−gamma ‖x − x'‖²).
+class RankNystrom(KernelMapRanker):
+    """RankSVM on the Nyström map of the kernel k(x, x') = exp(−gamma ‖x − x'‖²).
 
     Landmarks x̂₁ … x̂ₖ are drawn from the training documents. With their kernel matrix UΣUᵀ the map is
 
@@ -207,17 +157,6 @@ class RankNystrom(_HasKernel, KernelMapRanker):
         diagonal of the Hessian gives, in which features of any scale count alike.
     random_state : int or None, default None
         Seed of the draw.
-    ranker : estimator, optional
-        A linear ranker that is trained on the mapped documents instead, with all its own parameters: `RankRLS`, or
-        `RankSVMStruct` for the hinge loss that is not squared. With all documents as landmarks that is the ranker in
-        the space of the kernel.
-    rank : int, optional
-        Keep only so many eigenvalues, the largest: the best approximation of this rank of the landmarks' kernel.
-    kernel : {"rbf", "polynomial", "linear"}, default "rbf"
-        "polynomial" is (gamma xᵀx' + coef0)^degree, "linear" is xᵀx'.
-    degree : int, default 3
-    coef0 : float, default 1.0
-        Both of the polynomial kernel; coef0 ≥ 0.
 
     Attributes
     ----------
@@ -236,6 +175,9 @@ class RankNystrom(_HasKernel, KernelMapRanker):
     The map turns the landmarks to their principal axes; so the Hessian's diagonal is a preconditioner that saves most
     of the products.
 
+    Other kernels and losses are a pipeline: ``make_pipeline(Nystroem(kernel="polynomial"), RankSVMStruct())`` with
+    scikit-learn's Nystroem.
+
     References
     ----------
     K. Chen, R. Li, Y. Dou, Z. Liang, Q. Lv: Ranking support vector machine with kernel approximation. Computational
@@ -249,27 +191,21 @@ class RankNystrom(_HasKernel, KernelMapRanker):
     [0, 2, 1]
     """
 
-    rank: Count | None = None
-    kernel: KernelName = "rbf"
-    degree: Count = 3
-    coef0: NotNegative = 1.0
-
     def _draw_map(self, X: Matrix) -> None:
         n_landmarks = min(self.n_components, len(X))
         drawn = check_random_state(self.random_state).choice(len(X), n_landmarks, replace=False)
         self.landmarks_ = X[drawn]
-        values, U = np.linalg.eigh(self._kernel(self.landmarks_, self.landmarks_))
+        values, U = np.linalg.eigh(rbf_kernel(self.landmarks_, self.landmarks_, self.gamma))
         positive = values > SMALLEST_EIGENVALUE
-        if self.rank is not None:  # they ascend
-            positive[: max(0, len(values) - self.rank)] = False
         self.whitening_ = U[:, positive] / np.sqrt(values[positive])
 
     def _image(self, X: Matrix) -> Matrix:
-        return self._kernel(X, self.landmarks_) @ self.whitening_
+        image: Matrix = rbf_kernel(X, self.landmarks_, self.gamma) @ self.whitening_
+        return image
 
-    def _metric(self, table: Matrix, pairs: LabelledPairs) -> Vector:
+    def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
         # The mapped features are the kernel's principal axes on the landmarks, so nearly uncorrelated.
-        return hessian_diagonal(table, pairs, self.C)
+        return solve_with_features(table, pairs, self.C, self.tol, hessian_diagonal(table, pairs, self.C))
 
 
 class RankFourier(KernelMapRanker):
@@ -294,8 +230,6 @@ class RankFourier(KernelMapRanker):
         As in `RankNystrom`.
     tol : float, default 1e-3
         Training ends when the gradient is at most this share of the gradient at w = 0, > 0.
-    ranker : estimator, optional
-        As in `RankNystrom`.
 
     Attributes
     ----------
@@ -332,16 +266,12 @@ class RankFourier(KernelMapRanker):
         return image
 
 
-GIB = 2.0**30
 KERNEL_ROWS = 512
 
 
 @dataclass(eq=False, repr=False)
-class KernelRankSVM(_HasKernel, KernelRanker):
-    """RankSVM with squared hinge loss in the space of a kernel, by default exp(−gamma ‖x − x'‖²).
-
-    For the hinge loss that is not squared take `RankNystrom` with ``ranker=RankSVMStruct()`` and all documents as
-    landmarks, which is the same problem in the same space.
+class KernelRankSVM(KernelRanker):
+    """RankSVM with squared hinge loss in the space of the kernel k(x, x') = exp(−gamma ‖x − x'‖²).
 
     A document scores f(x) = Σ bₗ k(xₗ, x) over the training documents. Minimises, over the p preference pairs (i, j),
 
@@ -357,11 +287,6 @@ class KernelRankSVM(_HasKernel, KernelRanker):
         Width of the kernel, > 0, for features scaled to [0, 1].
     tol : float, default 1e-3
         Training ends when the gradient is at most this share of the gradient at b = 0, > 0; the authors' value.
-    memory_limit : float, default 2.0
-        The kernel matrix may take this many GiB, > 0; the default serves 16,384 documents. A larger problem is
-        refused before anything is allocated.
-    kernel, degree, coef0
-        As in `RankNystrom`.
 
     Attributes
     ----------
@@ -375,7 +300,8 @@ class KernelRankSVM(_HasKernel, KernelRanker):
     Raises
     ------
     ValueError
-        If the n_paired² kernel values, in double precision, take more than `memory_limit`; the message has the figure.
+        If the n_paired² kernel values, in double precision, take more memory than the limit; the message says how to
+        raise it.
 
     Notes
     -----
@@ -397,10 +323,6 @@ class KernelRankSVM(_HasKernel, KernelRanker):
     C: Positive = 1000.0
     gamma: Positive = 2.0**-6
     tol: Positive = 1e-3
-    memory_limit: Positive = 2.0
-    kernel: KernelName = "rbf"
-    degree: Count = 3
-    coef0: NotNegative = 1.0
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return C = p · 2ᶜ, c = −12, −9 … 0, and gamma = 2⁻⁸, 2⁻⁶, 2⁻⁴, 2⁻².
@@ -408,22 +330,17 @@ class KernelRankSVM(_HasKernel, KernelRanker):
         This is a coarser part of the paper's grid, c = −12 … 6 and gamma = 2⁻¹² … 2², that a fold can afford.
         """
         p = train.label_runs.n_pairs
-        return [{**width, "C": p * 2.0**c} for width, c in product(_widths(self, range(-8, -1, 2)), range(-12, 1, 3))]
+        return [{"gamma": 2.0**g, "C": p * 2.0**c} for g, c in product(range(-8, -1, 2), range(-12, 1, 3))]
 
     def _prepare(self, train: RankingData, documents: PairedDocuments) -> Matrix:
         X = train.X64[documents.rows]
         n = len(X)
-        needed = 8.0 * n * n / GIB
-        if needed > self.memory_limit:
-            raise ValueError(
-                f"KernelRankSVM needs {needed:,.2f} GiB for {n:,}² kernel values, more than memory_limit="
-                f"{self.memory_limit:g} GiB; raise memory_limit, or use rank-nystrom or rank-fourier instead"
-            )
+        check_room(f"{n:,}² kernel values, which rank-nystrom and rank-fourier do without,", 8 * n * n)
         self.documents_ = X
         K = np.empty((n, n))  # products read the lower triangle only, so the rest is neither computed nor touched
         for begin in range(0, n, KERNEL_ROWS):
             end = min(begin + KERNEL_ROWS, n)
-            K[begin:end, :end] = self._kernel(X[begin:end], X[:end])
+            K[begin:end, :end] = rbf_kernel(X[begin:end], X[:end], self.gamma)
         return K
 
     def _solve(self, table: Matrix, pairs: LabelledPairs) -> Minimum:
@@ -431,4 +348,4 @@ class KernelRankSVM(_HasKernel, KernelRanker):
         return minimum._replace(x=minimum.x[0])
 
     def _image(self, X: Matrix) -> Matrix:
-        return self._kernel(X, self.documents_)
+        return np.asarray(rbf_kernel(X, self.documents_, self.gamma))

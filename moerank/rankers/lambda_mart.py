@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, Share, check_share
@@ -23,9 +22,6 @@ from moerank.rankers.model import Forest
 
 if TYPE_CHECKING:
     from lightgbm import Booster
-
-LONGEST_QUERY = 10_000
-"""Documents of the longest query that LightGBM accepts."""
 
 # Tuning also tries small trees, larger leaves (shares of the documents), and a lower learning rate.
 FEW_LEAVES = 3
@@ -70,8 +66,6 @@ class LambdaMART(Ranker):
         The trees whose leaves add up to the score, as a `Model` stores them.
     support_ : ndarray of bool, shape (n_features,)
         Features that some tree splits by.
-    feature_importances_ : ndarray, shape (n_features,)
-        Share of each feature in the gain of all splits.
 
     Notes
     -----
@@ -178,14 +172,6 @@ class LambdaMART(Ranker):
         """The trees, over all columns of the training table."""
         return mean_forest([(self.booster_, self.booster_.num_trees())]).over(np.flatnonzero(self.varying_))
 
-    @property
-    def feature_importances_(self) -> Vector:
-        """Share (n_features,) of each feature in the gain of all splits; 0 for all features if nothing was split."""
-        check_is_fitted(self, "support_")
-        gains = np.zeros(self.n_features_in_)
-        gains[self.varying_] = self.booster_.feature_importance("gain")
-        return np.asarray(gains / (gains.sum() or 1.0))
-
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         return scores_by_trees(self.booster_, X[:, self.varying_])
 
@@ -208,8 +194,13 @@ def boosted_trees(
     With data to watch, the training ends `patience` trees after the best ``value(watched, scores)``, by default MAP;
     the Booster's ``best_iteration`` is the number of trees of this value, and not positive otherwise.
     """
-    lightgbm = _lightgbm()
-    _check_size(train)
+    import lightgbm  # which takes a second
+
+    if train.y.max() > LARGEST_EXP2_LABEL:
+        raise ValueError(
+            f"{train.name}: the label {train.y.max()} is too large for the gain 2^y − 1 "
+            f"(at most {LARGEST_EXP2_LABEL}); use fewer levels of relevance"
+        )
     fixed = {
         "objective": "lambdarank",
         "metric": "None",
@@ -235,18 +226,6 @@ def boosted_trees(
     return lightgbm.train(fixed | parameters, data, n_trees, **watching)
 
 
-def _lightgbm() -> Any:
-    """Import LightGBM, which takes a second, where it is used."""
-    try:
-        import lightgbm
-    except OSError as error:  # its shared library lacks the one of OpenMP
-        raise ImportError(
-            f"LightGBM cannot be loaded ({error}). Install the OpenMP runtime, on Debian and Ubuntu by apt-get install "
-            "libgomp1, on macOS by brew install libomp"
-        ) from None
-    return lightgbm
-
-
 def scores_by_trees(booster: Booster, X: Matrix) -> Matrix:
     """Return the scores (n_documents, n_trees) of the rows of X with the first 1, 2, … trees.
 
@@ -269,42 +248,25 @@ def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
     members = list(boosters)
     columns: list[int] = []
     thresholds: list[float] = []
-    left: list[int] = []
-    right: list[int] = []
+    children: list[list[int]] = []
     leaves: list[float] = []
-    roots: list[int] = []
-    for booster, n_trees in members:
-        for tree in booster.dump_model(num_iteration=n_trees)["tree_info"]:
-            roots.append(0)
-            # A node of the tree, and the list and the position in it that are to name it.
-            waiting = [(tree["tree_structure"], roots, len(roots) - 1)]
-            while waiting:
-                node, names, slot = waiting.pop()
-                if "split_feature" not in node:
-                    leaves.append(node["leaf_value"] / len(members))
-                    names[slot] = -len(leaves)
-                    continue
-                names[slot] = split = len(columns)
-                columns.append(node["split_feature"])
-                thresholds.append(node["threshold"])
-                left.append(0)
-                right.append(0)
-                waiting += [(node["right_child"], right, split), (node["left_child"], left, split)]
-    return Forest(tuple(columns), tuple(thresholds), tuple(left), tuple(right), tuple(leaves), tuple(roots))
 
+    def add(node: Parameters) -> int:
+        """Add a node and all below it, and return its name."""
+        if "split_feature" not in node:
+            leaves.append(node["leaf_value"] / len(members))
+            return -len(leaves)
+        columns.append(node["split_feature"])
+        thresholds.append(node["threshold"])
+        children.append(pair := [])
+        split = len(columns) - 1
+        pair += [add(node["left_child"]), add(node["right_child"])]
+        return split
 
-def _check_size(train: RankingData) -> None:
-    if train.y.max() > LARGEST_EXP2_LABEL:
-        raise ValueError(
-            f"{train.name}: the label {train.y.max()} is too large for the gain 2^y − 1 "
-            f"(at most {LARGEST_EXP2_LABEL}); use fewer levels of relevance"
-        )
-    longest = int(np.diff(train.offsets).max())
-    if longest > LONGEST_QUERY:
-        raise ValueError(
-            f"{train.name}: a query has {longest} documents, and LightGBM takes at most {LONGEST_QUERY}; leave "
-            "irrelevant documents out"
-        )
+    trees = (tree for booster, n in members for tree in booster.dump_model(num_iteration=n)["tree_info"])
+    roots = tuple(add(tree["tree_structure"]) for tree in trees)
+    left, right = zip(*children, strict=True) if children else ((), ())
+    return Forest(tuple(columns), tuple(thresholds), left, right, tuple(leaves), roots)
 
 
 # LightGBM draws documents one by one, and cannot grow a tree if it happens to draw none.

@@ -307,24 +307,24 @@ class Model(BaseModel):
         least = self.columns[-1] + 1 if self.columns else 0
         if table.ndim != 2 or table.shape[1] < least:
             raise ValueError(f"X must have the columns of the training data, {least} or more, not shape {table.shape}")
+        columns = np.array(self.columns, np.int64)
         for name, column in zip(self.names, self.columns, strict=True):
             if given is not None and given[column] != name:
                 raise ValueError(f"column {column} of X must be {name!r}, as in training, not {given[column]!r}")
-        own = table[:, np.array(self.columns, np.int64)]
+        own = table[:, columns]
         if self.missing is not None and not isinstance(self.missing, str):
             own[np.isnan(own)] = self.missing
         if isinstance(self.scaling, FittedScaling):
             own = self.scaling.table(own)
-        for position, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
-            values = own[:, position]
-            if not np.isfinite(values).all():
-                row = np.flatnonzero(~np.isfinite(values))[0]
-                rule = f" by the rule {self.missing!r} of the training data" if isinstance(self.missing, str) else ""
-                raise ValueError(
-                    f"X[{row}, {column}] ({name}) is {values[row]}; replace missing values before ranking{rule}"
-                )
+        if not (finite := np.isfinite(own)).all():
+            row, position = np.argwhere(~finite)[0]
+            rule = f" by the rule {self.missing!r} of the training data" if isinstance(self.missing, str) else ""
+            raise ValueError(
+                f"X[{row}, {self.columns[position]}] ({self.names[position]}) is {own[row, position]}; replace missing "
+                f"values before ranking{rule}"
+            )
         completed = np.array(table, order="C")
-        completed[:, np.array(self.columns, np.int64)] = own
+        completed[:, columns] = own
         return completed
 
     def to_json(self, **provenance: object) -> str:
@@ -347,13 +347,11 @@ class Model(BaseModel):
             if not isinstance(values, dict):
                 raise ValueError("a table of keys and values is needed")
             score = values.pop("score", None)
-            for name in PROVENANCE:
-                values.pop(name, None)
-            model = cls.model_validate_json(json.dumps(values))
+            own = {name: value for name, value in values.items() if name not in PROVENANCE}
+            model = cls.model_validate_json(json.dumps(own))
             if score != model.score:
                 raise ValueError(f"score: this version scores such a model by {model.score!r}, not {score!r}")
-        except ValidationError as error:
-            raise ValueError(f"not a model: {first_mistake(error)}") from None
         except ValueError as error:
-            raise ValueError(f"not a model: {error}") from None
+            mistake = first_mistake(error) if isinstance(error, ValidationError) else error
+            raise ValueError(f"not a model: {mistake}") from None
         return model

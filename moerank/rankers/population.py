@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -122,16 +122,14 @@ class BatchMember:
     batch: Scorer
     column: int
 
-
-def _scores_of_batch(batch: Scorer, X: Matrix, last: int) -> Matrix:
-    """Return the scores (n_documents, n_individuals) of a batch, which has a column of number `last`."""
-    scores = np.asarray(batch.scores(X), dtype=np.float64)
-    if scores.ndim != 2 or len(scores) != len(X) or scores.shape[1] <= last:
-        raise ValueError(
-            f"{type(batch).__name__}.scores must return shape ({len(X)}, n_individuals) with at least {last + 1} "
-            f"individuals, not {scores.shape}"
-        )
-    return scores
+    def of_batch(self, scores: Matrix, n_documents: int) -> Matrix:
+        """Return the column of the ranker in the scores of its batch; a ValueError if there is none."""
+        if scores.ndim != 2 or len(scores) != n_documents or scores.shape[1] <= self.column:
+            raise ValueError(
+                f"{type(self.batch).__name__}.scores must return shape ({n_documents}, n_individuals) with at least "
+                f"{self.column + 1} individuals, not {scores.shape}"
+            )
+        return scores[:, self.column]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,17 +149,16 @@ class FittedPopulation:
     def scores(self, X: Matrix) -> Matrix:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
         scores = np.zeros((len(X), len(self)))
-        batches: dict[tuple[int, bytes], list[int]] = {}
+        batches: dict[tuple[int, bytes], Matrix] = {}
         for individual, (ranker, mask) in enumerate(zip(self.rankers, self.feature_mask, strict=True)):
             if isinstance(ranker, BatchMember):
-                batches.setdefault((id(ranker.batch), mask.tobytes()), []).append(individual)
+                key = id(ranker.batch), mask.tobytes()
+                if key not in batches:  # a batch is scored once
+                    table = X if mask.all() else np.ascontiguousarray(X[:, mask])
+                    batches[key] = np.asarray(ranker.batch.scores(table), np.float64)
+                scores[:, individual] = ranker.of_batch(batches[key], len(X))
             elif ranker is not None and mask.any():
                 scores[:, individual] = np.ravel(ranker.predict(X[:, mask]))
-        for individuals in batches.values():  # a batch is scored once
-            members = [cast(BatchMember, self.rankers[i]) for i in individuals]
-            columns, mask = [member.column for member in members], self.feature_mask[individuals[0]]
-            table = X if mask.all() else np.ascontiguousarray(X[:, mask])
-            scores[:, individuals] = _scores_of_batch(members[0].batch, table, max(columns))[:, columns]
         return scores
 
     def take(self, rows: Integers) -> FittedPopulation:
@@ -261,8 +258,7 @@ def train_population(
     For a backend whose ``fit_population`` has no argument `unit`, the pairs among the documents, or of the queries, are
     listed; a ValueError refuses too many.
 
-    Raises a TypeError if the backend returns neither an array nor an object with a method ``scores``, and a ValueError
-    for weights of a wrong shape.
+    Raises a ValueError if the backend returns neither weights of the right shape nor an object with ``scores``.
     """
     every = pair_mask is not None and pair_mask.ndim == 1 and pair_mask.all()
     masks = {"pair_mask": None if every else pair_mask, "feature_mask": feature_mask}
@@ -272,35 +268,26 @@ def train_population(
     if unit != "pair" and "pair_mask" in given:
         counts = "unit" in signature(backend.fit_population).parameters
         given |= {"unit": unit} if counts else {"pair_mask": _pairs_of_units(train, given["pair_mask"], unit)}
-    result = backend.fit_population(train, **given)
+    result: Any = backend.fit_population(train, **given)
     if isinstance(result, LinearPopulation | FittedPopulation | TablePopulation):
         return result
-    name = type(backend).__name__
-    if not isinstance(result, np.ndarray):
-        if callable(getattr(result, "scores", None)):
-            return batch_of(result, size, train.n_features)
-        raise TypeError(
-            f"{name}.fit_population must return an array of weights or an object with a method scores(X), not "
-            f"{type(result).__name__}"
-        )
-    if result.shape != (size, train.n_features):
+    if callable(getattr(result, "scores", None)):
+        return batch_of(result, size, train.n_features)
+    if np.shape(result) != (size, train.n_features):
         raise ValueError(
-            f"{name}.fit_population must return weights of shape ({size}, {train.n_features}), not {result.shape}"
+            f"{type(backend).__name__}.fit_population must return weights of shape ({size}, {train.n_features}), or an "
+            f"object with a method scores(X), not {type(result).__name__} of shape {np.shape(result)}"
         )
     # Features of 10²⁵ overflow in the squares of a solver: such a ranker scores every document alike.
-    finite = np.isfinite(result).all(axis=1, keepdims=True)
-    W = result if finite.all() else np.where(finite, result, 0.0)
-    return LinearPopulation(np.ascontiguousarray(W, dtype=np.float64))
+    W = np.ascontiguousarray(result, np.float64)
+    finite = np.isfinite(W).all(axis=1, keepdims=True)
+    return LinearPopulation(W if finite.all() else np.where(finite, W, 0.0))
 
 
 def _pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
     """Return the pairs that each row of documents or queries keeps, shape (…, n_pairs)."""
     n_pairs, n_strings = train.n_pairs, len(np.atleast_2d(mask))
-    check_room(
-        f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings (which RankRLS, RankSVM and FSMRank do "
-        "without if documents or queries are the units),",
-        n_pairs * (n_strings + 8),
-    )
+    check_room(f"{n_pairs:,} preference pairs, listed for each of {n_strings} strings,", n_pairs * (n_strings + 8))
     better, worse = (pairs := train.pairs).better, pairs.worse
     if unit == "document":
         return mask[..., better] & mask[..., worse]

@@ -12,12 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from moerank.arrays import Matrix
 from moerank.checks import NotNegative, Positive
 from moerank.data import RankingData
-from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Backend, Grid, LinearRanker
-from moerank.training.masks import Masks, read_masks
+from moerank.training.masks import Masks
 from moerank.training.pair_loss import SQUARED_HINGE
-from moerank.training.pairs import LONGEST_LIST, CountedPairs, pairs_for
-from moerank.training.smooth import EXACT_STEPS
+from moerank.training.pairs import EXACT_STEPS, LONGEST_LIST, CountedPairs, pairs_for
 from moerank.training.sorted import PairedDocuments, no_convergence, solve_with_features
 
 SHORT_LIST = 16
@@ -79,8 +77,7 @@ class RankSVM(Backend):
         return [{"C": 0.5 * 10.0**k} for k in range(-2, 3)]
 
     def _fit_candidates(self, train: RankingData, candidates: list[Self]) -> Matrix:
-        refuse_weights(train, self)
-        read_masks(train)
+        train.require_pairs()
         return self._minima(train, [candidate.C for candidate in candidates])
 
     def _minima(self, train: RankingData, Cs: list[float]) -> Matrix:

@@ -11,8 +11,8 @@ import pandas as pd
 from moerank.reports.study_report import ALPHA, ERROR, Report, ReportSection, ReportTable, over_folds, p_text
 from moerank.solvers import BASES, ablations
 from moerank.statistics import holm
-from moerank.studies.comparison import against_reference, chosen_solver, compare_runs, standings, verdicts
-from moerank.studies.problem import Problem, shipped_problems
+from moerank.studies.comparison import against_reference, chosen_solver, compare_runs, verdicts
+from moerank.studies.problem import Problem
 from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
 
 FRONT_COLUMNS = ("hypervolume", "IGD+", "instances used", "given up", "proved")
@@ -39,10 +39,10 @@ def _decision(results: Results) -> str:
     except NoResultsError as error:
         return f"{problem}: no verdict, because {error}."
     loss = choice.loss["verdict"]
-    chosen_by = "cross-validation" if choice.cross_validated else "validation queries"
     return (
-        f"{problem}: {choice.solver} with {choice.n_features:.1f} of {loss.n_allowed} features, chosen by {chosen_by} "
-        f"among {1 + len(choice.others)} solvers. Against {loss.against or 'the same ranker'} with all features: "
+        f"{problem}: {choice.solver} with {choice.n_features:.1f} of {loss.n_allowed} features, chosen by validation "
+        f"queries among {1 + len(choice.others)} solvers. "
+        f"Against {loss.against or 'the same ranker'} with all features: "
         f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of one beyond the "
         f"margin {p_text(loss.p_equivalent)}). On the test queries {choice.worse} other solvers are worse, "
         f"{choice.better} are better and {choice.undecided} are undecided (paired t tests, Holm)."
@@ -125,31 +125,6 @@ def _losses(results: Results) -> ReportTable:
     return ReportTable(f"verdicts-{problem}", caption, frame)
 
 
-def pairs_section(report: Report) -> ReportSection:
-    """Return how many solvers each is better than, on test queries and by the hypervolume of its front."""
-    section = ReportSection("All pairs of solvers")
-    for problem in report.problems:
-        for measure in (report.results.of(problem.name).metric, "hypervolume"):
-            tests = report.pairs[(report.pairs["problem"] == problem.name) & (report.pairs["measure"] == measure)]
-            section.tables.append(_standings(report, problem, measure, tests))
-    return section
-
-
-def _standings(report: Report, problem: Problem, measure: str, tests: pd.DataFrame) -> ReportTable:
-    """Return the means of solvers, the best first, with the numbers of others that are better and worse."""
-    by_front, others = measure == "hypervolume", standings(tests, ALPHA)
-    frame = over_folds(report.runs(problem), {measure if by_front else f"test {measure}": measure})[["solver", measure]]
-    frame = frame[frame["solver"].isin([*others])].sort_values(measure, ascending=False, kind="stable")
-    for kind in ("better", "worse", "undecided"):
-        frame[kind] = [len(others[solver][kind]) for solver in frame["solver"]]
-    unit = "signed-rank tests over common cells" if by_front else "paired t tests over test queries"
-    caption = (
-        f"{problem.name}: {tests['p'].count():,} two-sided {unit} (Holm, {ALPHA:.0%}), of which "
-        f"{(tests['holm'] <= ALPHA).sum():,} find a difference; {tests['p'].isna().sum():,} pairs have too few cells."
-    )
-    return ReportTable(f"pairs-{'hypervolume-' * by_front}{problem.name}", caption, frame.reset_index(drop=True))
-
-
 def features_section(report: Report) -> ReportSection:
     """Return the chosen features, and the stability of the choice."""
     tables = [_most_chosen(report.results.of(problem.name)) for problem in report.problems]
@@ -207,22 +182,22 @@ def missing_section(report: Report) -> ReportSection:
 
 
 def commands_section(report: Report) -> ReportSection:
-    """Return the commands, the versions, the machine and the dates of the results."""
+    """Return how to run the study again, the versions and the machine of the results."""
     versions = pd.DataFrame([run.versions for run in report.results])
     rows = [(name, ", ".join(sorted(set(versions[name].dropna())))) for name in versions]
-    own = [problem.name for problem in report.study.problems if problem.name not in shipped_problems()]
-    paragraphs = [f"Replace {', '.join(own)} by the path of its problem file."] if own else []
-    if days := report.study.days():
-        paragraphs.append(f"The results were written from {days[0]} to {days[-1]} (UTC).")
+    paragraphs = ["study.json holds what was asked for. In a folder with this file alone, Python runs all of it again:"]
+    code = (
+        "import moerank as mr\nmr.Study.load(folder, data=None).run()  # data: the folder that holds the files of data"
+    )
     table = ReportTable("versions", "Libraries and machine.", pd.DataFrame(rows, columns=["library", "version"]))
-    return ReportSection("How to reproduce", [table], paragraphs, code="\n".join(report.study.commands()))
+    return ReportSection("How to reproduce", [table], paragraphs, code=code)
 
 
 def sections(report: Report) -> Iterator[ReportSection]:
     """Yield the sections that are not empty, in reading order, with the tables that have rows."""
     yield verdict_section(report)
     yield from (results_section(report, problem) for problem in report.problems)
-    makers = (tests_section, pairs_section, features_section, ablations_section, missing_section, commands_section)
+    makers = (tests_section, features_section, ablations_section, missing_section, commands_section)
     for section in (make(report) for make in makers):
         section.tables = [table for table in section.tables if len(table.frame)]
         if section.paragraphs or section.tables:

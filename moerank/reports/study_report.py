@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.studies.comparison import hypervolume_pairs, query_pairs
 from moerank.studies.problem import Problem
 from moerank.studies.results import NoResultsError, Results, front_quality
@@ -219,7 +219,7 @@ def illustrations(report: Report, section: ReportSection) -> dict[str, tuple[Fig
     drawn = {}
     for part, problem in section.figures:
         results = report.results if problem is None else report.results.of(problem.name)
-        for name, figure in sorted(FIGURES.items(), key=lambda item: item[1].order):
+        for name, figure in FIGURES.items():
             if figure.section == part and figure.of_problem == (problem is not None) and figure.reported(results):
                 try:
                     image = figure.draw(results, problem)

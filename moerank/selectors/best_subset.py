@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from numbers import Integral
 from time import perf_counter
-from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,8 +15,8 @@ from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import ROUNDING, known_costs
 from moerank.data.inputs import column_mask, listed
 from moerank.kernels.algebra import ridge_subsets
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.subset_tree import TOLERANCE, Incumbents, Tree, Units, grow_tree, room_for
+from moerank.kernels.threads import one_blas_thread
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
 from moerank.rankers.base import Grid
 from moerank.training.pair_moments import PairMoments
@@ -35,19 +32,6 @@ LOSS_TOLERANCE = 1e-6
 
 WORK = 24_000_000_000
 """Nodes that are looked at by default, times the square of the number of features."""
-
-
-def _check_kind(kinds: Any, wanted: str, **parameters: object) -> None:
-    """Raise a ValueError for a parameter that is none of the kinds."""
-    for name, value in parameters.items():
-        if not isinstance(value, kinds) or isinstance(value, bool):
-            raise ValueError(f"{name} must be {wanted}, not {value!r}")
-
-
-ColumnsOrNames: TypeAlias = Annotated[
-    Sequence[int | str] | int | str,
-    partial(_check_kind, str | Integral | list | tuple | range | np.ndarray, "a list of columns or names of features"),
-]
 
 
 @dataclass(eq=False, repr=False)
@@ -124,14 +108,12 @@ class BestSubset(Selection, LinearRanker):
     alpha: Positive | None = None
     max_features: Count | None = None
     max_cost: NotNegative | None = None
-    include: ColumnsOrNames = ()
-    exclude: ColumnsOrNames = ()
+    include: Sequence[int | str] | int | str = ()
+    exclude: Sequence[int | str] | int | str = ()
     by_group: bool = False
     max_nodes: Count | None = None
     time_limit: Positive | None = None
-    progress: Annotated[
-        Callable[[str, float, int, int], object] | None, partial(_check_kind, Callable | None, "a function, or None")
-    ] = None
+    progress: Callable[[str, float, int, int], object] | None = None
 
     _size = "n_features_to_select"
     _takes_weights = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -86,10 +86,6 @@ def _changes(w: Vector, f: int) -> Vector:
 Subset: TypeAlias = tuple[int, ...]
 
 
-class EvaluationsSpent(Exception):  # noqa: N818
-    """No further subset may be evaluated."""
-
-
 @dataclass(eq=False, repr=False)
 class FSBFS(Filter):
     """Partition the features, make each part one new feature, and train a ranker on the new features.
@@ -114,9 +110,6 @@ class FSBFS(Filter):
         Of coordinate ascent, ≥ 1; it has no more than a subset has features. 1 takes a third of the time.
     tolerance : float, default 0.001
         Least improvement that counts, in both searches, ≥ 0.
-    max_evaluations : int, default 100_000
-        Subsets of at least two features whose value may be computed, ≥ 1. A search that comes to this limit ends, with
-        a warning, and each feature that is left then is a new feature of its own, the best first.
 
     Attributes
     ----------
@@ -137,10 +130,10 @@ class FSBFS(Filter):
     -----
     About n_features · max_size · patience / 2 evaluations of a subset for each new feature, each of some dozens of
     line searches with the metric of 51 individuals; a value is computed once for all searches. With more than a few
-    hundred features `max_evaluations` bounds them. Where the papers are
-    silent: a search begins with the best single feature that is left, max_size and patience are defaults of ours,
-    the tolerance and the rule to count `patience` are those of R. Kohavi, G. H. John: Wrappers for feature subset
-    selection. Artificial Intelligence 97, 1997.
+    hundred features this takes hours: lower `max_size`, `patience` and `restarts`, or begin with fewer. Where the
+    papers are silent: a search begins with the best single feature that is left, max_size and patience are defaults
+    of ours, the tolerance and the rule to count `patience` are those of R. Kohavi, G. H. John: Wrappers for feature
+    subset selection. Artificial Intelligence 97, 1997.
 
     References
     ----------
@@ -159,7 +152,6 @@ class FSBFS(Filter):
     patience: Count = 5
     restarts: Count = 5
     tolerance: NotNegative = 0.001
-    max_evaluations: Count = 100_000
 
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers of as many new features as have at most 1, 2, … members together.
@@ -174,38 +166,21 @@ class FSBFS(Filter):
         sizes = np.searchsorted(n_members, np.arange(1, train.n_features + 1), side="right")
         return SelectionPath(*self._train_first(train, sizes))
 
-    def _fit_warnings(self) -> Iterator[str]:
-        yield from super()._fit_warnings()
-        if self._cut_short:
-            yield (
-                f"stopped joining features after max_evaluations={self.max_evaluations} subsets, and took the others "
-                "one by one; raise max_evaluations, lower max_size, patience or restarts, or begin with fewer features"
-            )
-
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
-        results = self._once(train, None, lambda: self._partition(train))
-        self.subsets_, self.combinations_, self.values_, self._cut_short = results
+        self.subsets_, self.combinations_, self.values_ = self._once(train, None, lambda: self._partition(train))
 
     @property
     def n_combined_(self) -> int:
         """The number of new features that the ranker uses."""
         return min(self.n_features_to_select, len(self.subsets_))
 
-    def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix, bool]:
-        """Return the subsets, their combinations (n_subsets, n_features), their values, and if the limit was met."""
+    def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix]:
+        """Return the subsets, their combinations (n_subsets, n_features) and their values."""
         metric = as_metric(self.metric, NDCG(10))
         results: dict[Subset, tuple[Matrix, float]] = {}
 
-        n_joined, cut_short = 0, False
-
         def value(subset: Subset) -> float:
-            nonlocal n_joined, cut_short
             if subset not in results:
-                if len(subset) > 1:
-                    if n_joined == self.max_evaluations:
-                        cut_short = True
-                        raise EvaluationsSpent
-                    n_joined += 1
                 results[subset] = coordinate_ascent(train, metric, subset, self.restarts, self.tolerance)
             return results[subset][1]
 
@@ -215,7 +190,7 @@ class FSBFS(Filter):
         for row, subset in zip(combinations, subsets, strict=True):
             row[list(subset)] = results[subset][0]
         values = np.array([results[subset][1] for subset in subsets])
-        return subsets, combinations, values, cut_short
+        return subsets, combinations, values
 
     def _train_first(self, train: RankingData, sizes: Order) -> tuple[Mask, Population]:
         new = train.remember(
@@ -249,19 +224,11 @@ def partition(
     max_size: int,
     tolerance: float,
 ) -> list[Subset]:
-    """Return disjoint subsets that cover the features, each the result of a best-first search among those left.
-
-    Once `value` raises `EvaluationsSpent`, which it may not for a single feature, each feature left is a subset of its
-    own, in the order of their values.
-    """
+    """Return disjoint subsets that cover the features, each the result of a best-first search among those left."""
     left, subsets = sorted(features), []
     while left:
         start = max(left, key=lambda feature: value((feature,)))
-        try:
-            subsets.append(best_first((start,), left, value, patience, max_size, tolerance))
-        except EvaluationsSpent:
-            single = sorted(left, key=lambda feature: value((feature,)), reverse=True)
-            return subsets + [(feature,) for feature in single]
+        subsets.append(best_first((start,), left, value, patience, max_size, tolerance))
         left = [feature for feature in left if feature not in subsets[-1]]
     return subsets
 

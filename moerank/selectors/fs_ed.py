@@ -11,7 +11,7 @@ import numpy as np
 from moerank.arrays import Matrix, Vector
 from moerank.data import RankingData
 from moerank.data.describe import SMALLEST_SQUARED
-from moerank.kernels.moments import gaussian_density
+from moerank.kernels.counted_sums import gaussian_density
 from moerank.metrics import NDCG, as_metric
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.structural_svm import RankSVMStruct

@@ -8,12 +8,11 @@ from itertools import product
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from moerank.arrays import Matrix
 from moerank.checks import Count, NotNegative, Positive
 from moerank.data import RankingData
-from moerank.kernels.proximal import subgradient_lanes
+from moerank.kernels.run_pass import RESIDUALS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import Metric
 from moerank.rankers.base import Grid
@@ -21,7 +20,9 @@ from moerank.rankers.fsm_rank import FSMRank, weights_of
 from moerank.rankers.importance import FeatureImportance, FeatureSimilarity, feature_importance, feature_similarity
 from moerank.rankers.selection import LargestWeightsPath
 from moerank.selectors.filter import Filter, Order
-from moerank.training.pairs import ListedPairs, lane_groups
+from moerank.training.masks import Masks
+from moerank.training.pair_loss import SQUARED_HINGE
+from moerank.training.pairs import CountedPairs
 
 
 @dataclass(eq=False, repr=False)
@@ -57,8 +58,8 @@ class FSMRankSubgradient(LargestWeightsPath):
     Notes
     -----
     O(p + n_documents · n_features + n_features²) per step for p pairs, O(1 / √max_iter) error where FSMRank's is
-    O(1 / max_iter²). The paper says neither how long its steps are nor how many; up to eight entries of a grid are
-    solved together.
+    O(1 / max_iter²). The paper says neither how long its steps are nor how many; the entries of a grid are solved
+    together.
 
     References
     ----------
@@ -82,11 +83,6 @@ class FSMRankSubgradient(LargestWeightsPath):
     convex: bool = True
 
     _trained_together = ("lambda1", "lambda2", "eta0")
-
-    def objective(self, train: RankingData, variables: ArrayLike) -> float:
-        """Return the objective on all pairs of `train` at `variables`, [u; v] of shape (2 * n_features,)."""
-        alike = {name: getattr(self, name) for name in ("importance", "similarity", "convex")}
-        return FSMRank(self.lambda1, self.lambda2, **alike).objective(train, variables)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return lambda1 and lambda2 in 10⁻⁶ … 10⁰, each with eta0 = 1, 10⁻¹, 10⁻² and 10⁻³: 196 entries.
@@ -116,23 +112,27 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
 
     Returns their variables (n_rankers, 2 n_features) and histories (max_iter + 1, n_rankers).
     """
-    pairs, one = ListedPairs.of(train), rankers[0]
+    pairs, one, n = CountedPairs.of(train), rankers[0], len(rankers)
     s = feature_importance(train, one.importance)
     A = feature_similarity(train, one.similarity, convex=one.convex)
     cost = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
-    parameters = np.array([(ranker.lambda1, ranker.lambda2, ranker.eta0) for ranker in rankers], np.float64)
-    variables, histories = [], []
-    for group in lane_groups(len(rankers), np.float64):
-        history = np.empty((one.max_iter + 1, group.n_lanes))
-        lambda1, lambda2, eta0 = np.ascontiguousarray(group.fill_up(parameters, empty=1.0).T)
-        result = subgradient_lanes(
-            pairs.X, pairs.pairs.groups,
-            np.tile(s > 0, (group.n_lanes, 1)), A, np.tile(cost, (group.n_lanes, 1)),
-            lambda1, lambda2, eta0, one.max_iter, history,
-        )  # fmt: skip
-        variables.append(result[: len(group)])
-        histories.append(history[:, : len(group)])
-    return np.concatenate(variables), np.hstack(histories)
+    values = np.array([(ranker.lambda1, ranker.lambda2, ranker.eta0) for ranker in rankers], np.float64)
+    lambda1, lambda2, eta0 = values.T[:, :, None]
+    masks, tasks = Masks(np.tile(s > 0, (n, 1))), np.full(n, RESIDUALS)
+    w = best = np.zeros((n, 2 * len(s)))
+    history = np.empty((one.max_iter + 1, n))
+    for step in range(one.max_iter + 1):
+        u, v = np.hsplit(w, 2)
+        size, W = u + v, u - v
+        sums, slack = pairs.sums(SQUARED_HINGE, np.float64, tasks, masks, W, np.zeros_like(W))
+        similar = lambda1 * np.einsum("fg,ng->nf", A, size)
+        loss = (slack - (W * sums).sum(axis=1)) / train.n_pairs
+        history[step] = loss + (size * (0.5 * similar + lambda2 * cost)).sum(axis=1)
+        best = np.where((history[step] == history[: step + 1].min(axis=0))[:, None], w, best)
+        rise, pull = similar + lambda2 * cost, 2.0 / train.n_pairs * sums
+        stepped = w - eta0 / np.sqrt(step + 1.0) * np.hstack([rise - pull, rise + pull])
+        w = np.where(np.tile(s > 0, 2), stepped.clip(0.0), 0.0)
+    return best, history
 
 
 @dataclass(eq=False, repr=False)

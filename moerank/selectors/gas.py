@@ -9,12 +9,11 @@ from typing import Literal
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
-from scipy.stats import rankdata
 
 from moerank.arrays import Integers, Matrix
 from moerank.checks import NotNegative, Share, check_square
 from moerank.data import RankingData
-from moerank.kernels.counted_sums import opposed_pairs
+from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.base import Grid
 from moerank.rankers.importance import single_feature_values, spearman
@@ -157,15 +156,16 @@ def mean_absolute(X: Matrix, offsets: Integers, correlation: Callable[[Matrix], 
 def concordance(X: Matrix) -> Matrix:
     """Return the share of the document pairs that two features order alike, shape (n_features, n_features).
 
-    A pair tied in both is ordered alike; one tied in one of them counts half. O(n_features² · m log m), m documents.
+    A pair tied in both is ordered alike; one tied in one of them counts half. O(n_features² · m²), m documents.
     """
     n_pairs = len(X) * (len(X) - 1) / 2
-    rank = np.ascontiguousarray(rankdata(X, "dense", axis=0).T, np.int64)
-    opposed, tied_in_both = opposed_pairs(np.ascontiguousarray(np.argsort(X, axis=0, kind="stable").T), rank)
-    tied = np.diag(tied_in_both)
-    alike = np.tril(n_pairs - opposed - 0.5 * (tied[:, None] + tied) + tied_in_both)
-    result: Matrix = (alike + np.tril(alike, -1).T) / n_pairs
-    return result
+    alike = np.full((X.shape[1], X.shape[1]), n_pairs)
+    with one_blas_thread():
+        for i in range(1, len(X)):  # sums of whole numbers are exact
+            signs = np.sign(X[i] - X[:i]).astype(np.float32)
+            ties = 1.0 - np.abs(signs)
+            alike += signs.T @ signs + ties.T @ ties
+    return 0.5 * alike / n_pairs
 
 
 def kendall(X: Matrix) -> Matrix:
@@ -388,21 +388,16 @@ class HCAS(RelevanceFilter):
     linkage: Linkage = "single"
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
-        return cluster_order(relevance, similarity, self.linkage)
-
-
-def cluster_order(relevance: Matrix, similarity: Matrix, method: Linkage) -> Order:
-    """Return all features, the first t one of each of t clusters; shapes (n_features,) and (n_features, n_features)."""
-    n_features = len(relevance)
-    if n_features == 1:
-        return np.zeros(1, np.int64)
-    distances = np.clip(1.0 - similarity[np.triu_indices(n_features, 1)], 0.0, None)
-    rank = np.empty(n_features, np.int64)
-    rank[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
-    best = list(range(n_features))  # the most relevant feature of each cluster, single features first
-    order: list[int] = []
-    for a, b in linkage(distances, method)[:, :2].astype(np.int64):
-        winner, loser = sorted((best[a], best[b]), key=rank.__getitem__)
-        best.append(winner)
-        order.append(loser)
-    return np.array([best[-1], *order[::-1]])
+        n_features = len(relevance)
+        if n_features == 1:
+            return np.zeros(1, np.int64)
+        distances = np.clip(1.0 - similarity[np.triu_indices(n_features, 1)], 0.0, None)
+        rank = np.empty(n_features, np.int64)
+        rank[np.argsort(-relevance, kind="stable")] = np.arange(n_features)
+        best = list(range(n_features))  # the most relevant feature of each cluster, single features first
+        order: list[int] = []
+        for a, b in linkage(distances, self.linkage)[:, :2].astype(np.int64):
+            winner, loser = sorted((best[a], best[b]), key=rank.__getitem__)
+            best.append(winner)
+            order.append(loser)
+        return np.array([best[-1], *order[::-1]])

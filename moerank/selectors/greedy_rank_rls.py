@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Integers, Matrix
 from moerank.checks import Count, Positive
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.kernels.scores import linear_scores
-from moerank.metrics import Metric, as_metric
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
 from moerank.rankers.base import Grid
-
-SQUARED_ERROR = "squared"
-
-# Documents with equal features have equal predictions, and rounding must not part them.
-LOSS_DIGITS = 10
-
-
-def check_criterion(criterion: Any) -> None:
-    """Raise a ValueError for a parameter that is neither the squared error nor a metric nor the name of one."""
-    if criterion != SQUARED_ERROR:
-        as_metric(criterion, name=f"criterion must be {SQUARED_ERROR!r}, or it")
-
-
-Criterion: TypeAlias = Annotated[Metric | str, check_criterion]
 
 
 @dataclass(eq=False, repr=False)
@@ -39,7 +22,7 @@ class GreedyRankRLS(Selection, LinearRanker):
 
     The criterion of a feature set S is Σ_Q ‖ỹ_Q − X̃_Q w₋Q‖², with ~ centring in every query and w₋Q the minimum of
     ‖ỹ − X̃_S w‖² + alpha ‖w‖² over all queries but Q. It is half the squared error over all document pairs of the
-    query, divided by the query's length. With a metric as `criterion` it is 1 − the metric of the predictions X̃_Q w₋Q.
+    query, divided by the query's length.
 
     Parameters
     ----------
@@ -47,9 +30,6 @@ class GreedyRankRLS(Selection, LinearRanker):
         Features to select; fewer if there are not as many that vary.
     alpha : float, default 1.0
         Regularisation, > 0.
-    criterion : "squared", Metric or its name, default "squared"
-        The squared error, or a metric of the training queries, such as "MAP" or "NDCG@10". The paper has the first
-        and says that any measure will do.
 
     Attributes
     ----------
@@ -68,8 +48,7 @@ class GreedyRankRLS(Selection, LinearRanker):
     Notes
     -----
     O(k · n_documents · n_features) for k features, by a recursion that solves no system; the straightforward wrapper
-    trains n_features · n_queries rankers per step. A metric sorts every query for every feature in addition.
-    Predictions that differ by less than 10⁻¹⁰ of the largest count as equal.
+    trains n_features · n_queries rankers per step.
 
     References
     ----------
@@ -85,7 +64,6 @@ class GreedyRankRLS(Selection, LinearRanker):
 
     n_features_to_select: Count = 10
     alpha: Positive = 1.0
-    criterion: Criterion = "squared"
 
     _size = "n_features_to_select"
 
@@ -117,7 +95,6 @@ class GreedyRankRLS(Selection, LinearRanker):
 
     def _select(self, train: RankingData, n_steps: int) -> tuple[Integers, Matrix, Matrix]:
         """Return order, criterion and rankers of the first `n_steps` features, or of all that vary."""
-        judge = None if self.criterion == SQUARED_ERROR else partial(_errors, train, as_metric(self.criterion))
         centred = centre_in_queries(train.X[:, self.varying_], train.offsets)
         try:
             order, errors, coefs = greedy_rank_rls(
@@ -126,7 +103,6 @@ class GreedyRankRLS(Selection, LinearRanker):
                 train.offsets,
                 self.alpha,
                 min(n_steps, len(centred.T)),
-                judge,
             )
         except ZeroDivisionError:
             errors = np.array([np.inf])
@@ -137,10 +113,3 @@ class GreedyRankRLS(Selection, LinearRanker):
                 "the features, for instance by query_level_norm"
             )
         return np.flatnonzero(self.varying_)[order], errors, self._everywhere(coefs)
-
-
-def _errors(train: RankingData, metric: Metric, predictions: Matrix) -> Vector:
-    """Return 1 − the metric of each column of predictions (n_documents, n_features)."""
-    largest = np.abs(predictions).max(axis=0)
-    scores = (predictions / np.where(largest > 0, largest, 1.0)).round(LOSS_DIGITS)
-    return 1.0 - np.asarray(metric.score(train, scores))

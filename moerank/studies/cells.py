@@ -6,24 +6,27 @@ import os
 import signal
 import traceback
 import warnings
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
 from moerank.checks import check_at_least, most_workers
 from moerank.files import FULL, Json, cannot_write, prepare_folder, read_text, replace_file
-from moerank.kernels.ahead import end_with
+from moerank.kernels.compiled import end_with
 from moerank.mofsrank.dask_slices import connect, gone
 from moerank.solvers import allow_code, code_is_allowed
 from moerank.studies.result import FORMAT, MOST_BYTES, Format, Stored
+from moerank.studies.solver import digest_of
 from moerank.version import VERSION
 
 STUDY = "study.json"
@@ -42,22 +45,36 @@ ONE_THREAD = {
 """Environment that pins every library of a worker to one thread."""
 
 
-class Work(Protocol):
-    """What a folder keeps and a worker runs: a cell of a study, or of a study of searches."""
+class Work(ABC):
+    """What a folder keeps and a worker runs: a cell of a study, of a study of searches, or a half-sample."""
 
     @property
+    @abstractmethod
     def label(self) -> str:
         """What messages call the cell."""
 
-    @property
-    def key(self) -> str:
-        """The name of the cell's file: a digest of all that decides the outcome."""
+    @abstractmethod
+    def identity(self) -> Any:
+        """Return everything that decides the outcome, as plain JSON values."""
 
+    @cached_property
+    def key(self) -> str:
+        """The name of the cell's file: a digest of its identity."""
+        return digest_of(self.identity())
+
+    @abstractmethod
     def run(self, data: str | Path | None) -> Stored:
         """Run the cell."""
 
+    @abstractmethod
     def read(self, text: str) -> Any:
         """Return the outcome from the text of its file; a ValueError for that of another cell."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Work) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
 
 WorkT = TypeVar("WorkT", bound=Work)
@@ -86,22 +103,21 @@ class Store:
     message and traceback of a failed one, ``starts.log`` has a line for every start of a cell. A process claims a cell
     by locking the file ``.claims/KEY``. The operating system releases the lock when the process ends, however it ends,
     so no claim goes stale. A file that cannot be written is an OSError whose message names the file and the remedy. A
-    store that does not `write` makes no folder.
+    store that is written to is entered by ``with``; to read one makes no folder.
     """
 
-    def __init__(self, folder: str | Path, *, write: bool = True) -> None:
+    def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self._locks: dict[str, FileLock] = {}
-        if write:
-            for part in ("", "cells", "failures", CLAIMS):
-                prepare_folder(self.folder / part)
 
     def __enter__(self) -> Self:
+        for part in ("", "cells", "failures", CLAIMS):
+            prepare_folder(self.folder / part)
         return self
 
     def __exit__(self, *exception: object) -> None:
         for name in list(self._locks):
-            self._unlock(name)
+            self.release(name)
 
     def read_grids(self) -> list[Json]:
         """Return what was asked for in the folder, request by request; nothing for a new folder."""
@@ -125,7 +141,7 @@ class Store:
                 requests = Requests(format=FORMAT, moerank=VERSION, grids=[*grids, grid])
                 replace_file(self.folder / STUDY, requests.to_json().encode())
         finally:
-            self._unlock(STUDY)
+            self.release(STUDY)
 
     def done(self) -> tuple[set[str], set[str]]:
         """Return the keys of the cells that are finished, and of those that failed: two listings, no file is read."""
@@ -138,53 +154,52 @@ class Store:
         """Claim a cell that nobody has done; False if it is done, or if another process has claimed it."""
         if not self._lock(cell.key):
             return False
+        # Another process may have done it since we looked.
+        if any(self._path(cell.key, part).is_file() for part in ("cells", "failures")):
+            self.release(cell.key)
+            return False
         try:
-            # Another process may have done it since we looked.
-            if any(path(cell.key).is_file() for path in (self._result, self._failure)):
-                self._unlock(cell.key)
-                return False
             with (self.folder / STARTS).open("a") as log:
                 log.write(f"{cell.key} {os.getpid()} {cell.label}\n")
         except OSError as error:
-            self._unlock(cell.key)
+            self.release(cell.key)
             raise cannot_write(self.folder / STARTS, error) from None
         return True
 
-    def release(self, cell: Work) -> None:
-        """Let go of a claim."""
-        self._unlock(cell.key)
-
     def finish(self, cell: Work, result: str) -> None:
         """Write the result of a claimed cell and let go of it."""
-        replace_file(self._result(cell.key), result.encode())
-        self._failure(cell.key).unlink(missing_ok=True)
-        self._unlock(cell.key)
+        replace_file(self._path(cell.key), result.encode())
+        self.forget_failure(cell)
+        self.release(cell.key)
 
     def fail(self, cell: Work, error: str, traceback: str = "") -> None:
         """Write why a claimed cell failed and let go of it."""
         failure = Failure(cell=cell.label, error=error, traceback=traceback)
-        replace_file(self._failure(cell.key), failure.to_json().encode())
-        self._unlock(cell.key)
+        replace_file(self._path(cell.key, "failures"), failure.to_json().encode())
+        self.release(cell.key)
 
     def adopt(self, other: Store) -> None:
         """Copy results and failures of another study; what is here stays."""
         (finished, failed), (finished_there, failed_there) = self.done(), other.done()
-        new = {Store._result: finished_there - finished, Store._failure: failed_there - finished - failed}
-        for path_of, keys in new.items():
+        new = {"cells": finished_there - finished, "failures": failed_there - finished - failed}
+        for part, keys in new.items():
             for key in keys:
-                replace_file(path_of(self, key), read_text(path_of(other, key), MOST_BYTES).encode())
+                replace_file(self._path(key, part), read_text(other._path(key, part), MOST_BYTES).encode())
 
     def forget_failure(self, cell: Work) -> None:
         """Make a cell that failed one that was never tried."""
-        self._failure(cell.key).unlink(missing_ok=True)
+        self._path(cell.key, "failures").unlink(missing_ok=True)
 
-    def read_failure(self, cell: Work) -> Json:
-        """Return why a cell failed."""
-        return self._parsed(self._failure(cell.key), Failure.from_json).model_dump()
+    def results(self, cells: Iterable[WorkT]) -> dict[WorkT, Any]:
+        """Return the results of the cells that are finished."""
+        finished, _ = self.done()
+        return {cell: self._parsed(self._path(cell.key), cell.read) for cell in cells if cell.key in finished}
 
-    def read(self, cell: Work) -> Any:
-        """Return the result of a finished cell."""
-        return self._parsed(self._result(cell.key), cell.read)
+    def failures(self, cells: Iterable[WorkT]) -> dict[WorkT, Json]:
+        """Return why the cells failed that did."""
+        _, failed = self.done()
+        failures = {cell: self._path(cell.key, "failures") for cell in cells if cell.key in failed}
+        return {cell: self._parsed(path, Failure.from_json).model_dump() for cell, path in failures.items()}
 
     def _parsed(self, path: Path, parse: Callable[[str], Any]) -> Any:
         text = read_text(path, MOST_BYTES)
@@ -193,11 +208,8 @@ class Store:
         except ValueError as error:
             raise ValueError(f"{path}: {error}; remove the file to run its cell again") from None
 
-    def _result(self, key: str) -> Path:
-        return self.folder / "cells" / f"{key}.json"
-
-    def _failure(self, key: str) -> Path:
-        return self.folder / "failures" / f"{key}.json"
+    def _path(self, key: str, part: str = "cells") -> Path:
+        return self.folder / part / f"{key}.json"
 
     def _lock(self, name: str, *, wait: bool = False) -> bool:
         """Lock a file of `.claims`; False if this or another process holds it."""
@@ -214,8 +226,8 @@ class Store:
         self._locks[name] = lock
         return True
 
-    def _unlock(self, name: str) -> None:
-        """Remove a file of `.claims`, and then its lock: a process that waits for it makes a new file."""
+    def release(self, name: str) -> None:
+        """Let go of a claim: remove its file, and then the lock, for a process that waits makes a new file."""
         if (lock := self._locks.pop(name, None)) is not None:
             (self.folder / CLAIMS / name).unlink(missing_ok=True)
             lock.release()
@@ -362,6 +374,7 @@ def run_cells(
     workers: int = 1,
     dask: str | None = None,
     data: str | Path | None = None,
+    retry_failed: bool = False,
     done: Callable[[WorkT, bool], object] = lambda cell, succeeded: None,
     started: Callable[[WorkT], object] = lambda cell: None,
 ) -> None:
@@ -373,6 +386,8 @@ def run_cells(
     every cell that this process begins. If a file cannot be written, cells that still run are dropped, and finished
     ones stay.
     """
+    for cell in cells if retry_failed else ():
+        store.forget_failure(cell)
     left = {cell.key: cell for cell in cells}
     _strike_off(store, left, done)
     if not left:
@@ -400,7 +415,7 @@ def run_cells(
                     next_look = monotonic() + POLL
         finally:
             for cell in running.values():
-                store.release(cell)
+                store.release(cell.key)
 
 
 def _workers(workers: int, dask: str | None) -> AbstractContextManager[Workers]:
@@ -428,7 +443,7 @@ def _written(store: Store, cell: Work, outcome: Outcome, deaths: Counter[str]) -
     else:
         deaths[cell.key] += 1
         if deaths[cell.key] < MOST_DEATHS:
-            store.release(cell)
+            store.release(cell.key)
             return False
         store.fail(cell, f"its process died {MOST_DEATHS} times: {outcome.death}")
     return True

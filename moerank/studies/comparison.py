@@ -1,20 +1,18 @@
-"""Tests between solvers, the choice of one by validation queries, and means over the folds of a problem."""
+"""Tests between solvers, and the choice of one by validation queries."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from math import ceil, log2
 
 import numpy as np
 import pandas as pd
 
 from moerank.arrays import Vector
-from moerank.files import Json
 from moerank.statistics import LEVEL, PairedTest, RankTest, compare_paired, friedman, holm, signed_rank_p
-from moerank.studies.problem import Published
-from moerank.studies.result import PARTS, Result
 from moerank.studies.results import NoResultsError, Results
 
 
@@ -63,20 +61,8 @@ def against_reference(results: Results, reference: str, metric: str, part: str =
     if reference not in values:
         where = ", ".join(results.problems)
         raise NoResultsError(f"there is no finished run of {reference} on {where}: it cannot be the reference")
-    rows = []
-    for solver, folds in values.items():
-        shared = folds.keys() & values[reference].keys()
-        if solver != reference and shared:
-            test = compare_paired(pooled(folds, shared), pooled(values[reference], shared))
-            rows.append({"solver": solver, **test.__dict__})
-    columns = ["solver", "difference", "error", "wins", "ties", "losses", "p"]
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame.assign(holm=holm(frame["p"]) if len(frame) else [])
-
-
-def pooled(values: Mapping[int, Vector], folds: Iterable[int]) -> Vector:
-    """Return the values of the queries of some folds, in the order of the folds."""
-    return np.concatenate([values[fold] for fold in sorted(folds)])
+    tests = _query_tests(values, ((solver, reference) for solver in values if solver != reference))
+    return tests.drop(columns=["other", "n"])
 
 
 def verdicts(results: Results) -> pd.DataFrame:
@@ -100,59 +86,44 @@ def verdicts(results: Results) -> pd.DataFrame:
     """
     rows = []
     for solver, runs_of in Results(result for result in results if result.verdict is not None).by_solver().items():
-        folds = {fold: [run.verdict for run in runs if run.verdict is not None] for fold, runs in runs_of.items()}
-        every = [verdict for runs in folds.values() for verdict in runs]
-        first = every[0]
-        n_features = float(np.mean([np.mean([verdict.n_features for verdict in runs]) for runs in folds.values()]))
-        means = [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds.values()]
-        pooled_verdict = first.model_copy(
-            update={
-                "n_queries": sum(runs[0].n_queries for runs in folds.values()),
-                "differences": tuple(np.concatenate(means).tolist()),
-                "n_features": round(n_features),
-                "margin": max(verdict.margin for verdict in every),
-                "against": first.against.partition("(")[0],
-                "advice": "",
-                "rival": "",
-            }
-        )
+        folds = [[run.verdict for run in runs if run.verdict is not None] for runs in runs_of.values()]
+        every = list(chain.from_iterable(folds))
+        n_features = float(np.mean([np.mean([verdict.n_features for verdict in runs]) for runs in folds]))
+        means = [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds]
+        against = every[0].against.partition("(")[0]
+        total = {
+            "n_queries": sum(runs[0].n_queries for runs in folds),
+            "differences": tuple(np.concatenate(means).tolist()),
+            "n_features": round(n_features),
+            "margin": max(verdict.margin for verdict in every),
+        }
+        counts = Counter(verdict.finding for verdict in every)
         rows.append(
             {
                 "solver": solver,
-                "against": pooled_verdict.against,
+                "against": against,
                 "runs": len(every),
                 "n_features": n_features,
-                "verdict": pooled_verdict,
-                "loss": sum(verdict.finding == "loss" for verdict in every),
-                "gain": sum(verdict.finding == "gain" for verdict in every),
+                "verdict": every[0].model_copy(update={**total, "against": against, "advice": "", "rival": ""}),
+                "loss": counts["loss"],
+                "gain": counts["gain"],
                 "equivalent": sum(verdict.equivalent for verdict in every),
             }
         )
     return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True)
-class SolverRanks:
-    """Mean ranks of solvers over the folds of all problems; see `RankTest`.
-
-    Attributes
-    ----------
-    solvers : list of str
-        The best mean rank first, as in `test.ranks`.
-    test : RankTest
-    problems : list of str
-        Those whose folds are the blocks.
-    """
-
-    solvers: list[str]
-    test: RankTest
-    problems: list[str]
-
-
-def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float = 0.05) -> SolverRanks:
+def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float = 0.05) -> tuple[list[str], RankTest]:
     """Rank the solvers on every fold of every problem that all of them have.
 
     A solver's value on a fold is its mean over the seeds. Results of problems without the metric do not count.
+
+    Returns
+    -------
+    solvers : list of str
+        The best mean rank first.
+    test : RankTest
+        With the mean ranks over the folds in this order.
 
     Raises
     ------
@@ -171,8 +142,7 @@ def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float
     test = friedman(table.to_numpy(), alpha)
     order = np.argsort(test.ranks, kind="stable")
     ranked = RankTest(test.ranks[order], test.p, test.critical_difference, test.n_blocks)
-    problems = list(dict.fromkeys(table.index.get_level_values("problem")))
-    return SolverRanks([str(table.columns[i]) for i in order], ranked, problems)
+    return [str(table.columns[i]) for i in order], ranked
 
 
 COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "losses", "p", "holm"]
@@ -202,12 +172,17 @@ def query_pairs(results: Results, metric: str, part: str = "test") -> pd.DataFra
     say how they would do with other training data. O(n_solvers² · n_queries).
     """
     values = results.query_values(metric, part)
+    return _query_tests(values, combinations(values, 2))
+
+
+def _query_tests(values: Mapping[str, Mapping[int, Vector]], pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """Test the pairs of solvers that have folds in common, of which `values` has the queries."""
     rows = []
-    for solver, other in combinations(values, 2):
-        shared = values[solver].keys() & values[other].keys()
-        if shared:
-            test = compare_paired(pooled(values[solver], shared), pooled(values[other], shared))
-            rows.append({"solver": solver, "other": other, "n": test.wins + test.ties + test.losses, **test.__dict__})
+    for solver, other in pairs:
+        if shared := sorted(values[solver].keys() & values[other].keys()):
+            first, second = (np.concatenate([values[name][fold] for fold in shared]) for name in (solver, other))
+            test = compare_paired(first, second)
+            rows.append({"solver": solver, "other": other, "n": len(first), **test.__dict__})
     return _adjusted(rows)
 
 
@@ -243,18 +218,13 @@ def hypervolume_pairs(quality: pd.DataFrame, searches: Sequence[str], alpha: flo
     [[6.0, 6.0, 0.03125, 0.03125]]
     """
     values = quality.set_index(["solver", "fold", "seed"])["hypervolume"]
-    common = {
-        (solver, other): values.loc[solver].align(values.loc[other], join="inner")
-        for solver, other in combinations(searches, 2)
-    }
-    common = {pair: cells for pair, cells in common.items() if len(cells[0])}
-    needed = fewest_cells(len(common), alpha)
     rows = []
-    for (solver, other), (first, second) in common.items():
-        test = compare_paired(first, second)
-        p = signed_rank_p(first, second) if len(first) >= needed else np.nan
-        rows.append({"solver": solver, "other": other, "n": len(first), **test.__dict__, "p": p})
-    return _adjusted(rows)
+    for solver, other in combinations(searches, 2):
+        first, second = values.loc[solver].align(values.loc[other], join="inner")
+        if len(first):
+            test = {**compare_paired(first, second).__dict__, "p": signed_rank_p(first, second)}
+            rows.append({"solver": solver, "other": other, "n": len(first), **test})
+    return _adjusted(rows, fewest_cells(len(rows), alpha))
 
 
 def fewest_cells(n_pairs: int, alpha: float = 0.05) -> int:
@@ -270,74 +240,13 @@ def fewest_cells(n_pairs: int, alpha: float = 0.05) -> int:
     return 1 + ceil(log2(max(n_pairs, 1) / alpha))
 
 
-def standings(pairs: pd.DataFrame, alpha: float = 0.05) -> dict[str, dict[str, list[str]]]:
-    """Return for each solver which others it is shown to be better and worse than, and for which nothing is shown.
-
-    Parameters
-    ----------
-    pairs : DataFrame
-        By `query_pairs` or `hypervolume_pairs`.
-    alpha : float, default 0.05
-        The level of the adjusted p values.
-
-    Returns
-    -------
-    dict
-        By solver, then "better", "worse" and "undecided": the labels of the others that were tested against it.
-
-    Examples
-    --------
-    >>> row = {"solver": "a", "other": "b", "difference": 0.1, "holm": 0.01}
-    >>> standings(pd.DataFrame([row]))["b"]
-    {'better': [], 'worse': ['a'], 'undecided': []}
-    """
-    names = dict.fromkeys([*pairs["solver"], *pairs["other"]])
-    ranked: dict[str, dict[str, list[str]]] = {name: {"better": [], "worse": [], "undecided": []} for name in names}
-    for pair in pairs.dropna(subset="holm").itertuples():
-        shown = pair.holm <= alpha
-        ahead = "better" if pair.difference > 0 else "worse"
-        behind = "worse" if pair.difference > 0 else "better"
-        ranked[pair.solver][ahead if shown else "undecided"].append(pair.other)
-        ranked[pair.other][behind if shown else "undecided"].append(pair.solver)
-    return ranked
-
-
-def _adjusted(rows: list[dict[str, object]]) -> pd.DataFrame:
-    """Return the rows with their p values adjusted for the number of tests."""
+def _adjusted(rows: list[dict[str, object]], fewest: int = 0) -> pd.DataFrame:
+    """Return the rows with p values adjusted for the number of tests; rows of fewer than `fewest` values are none."""
     frame = pd.DataFrame(rows, columns=COLUMNS)
+    frame.loc[frame["n"] < fewest, "p"] = np.nan
     tested = frame["p"].notna()
-    frame["holm"] = np.nan
     frame.loc[tested, "holm"] = holm(frame.loc[tested, "p"].to_numpy(float))
     return frame
-
-
-def summarise(results: Sequence[Result], published: Sequence[Published] = ()) -> Json:
-    """Average the chosen member and each baseline of one solver and seed over two or more folds.
-
-    Returns
-    -------
-    dict
-        As summary.json has it: ``problem``, ``solver``, ``seed``, ``metrics``, ``folds``, ``rows`` of the solver and of
-        the baselines, and ``published``. A row has ``name``, ``n_features``, the ``means`` of each metric on each part,
-        their standard ``errors``, s / √n with s over n − 1, and ``objectives`` beyond the features and the error.
-    """
-    every = Results(results).with_baselines()
-    rows = []
-    for name, means in every.means().items():
-        values = {part: {metric: means.mean(f"{part} {metric}") for metric in every.metrics} for part in PARTS}
-        row: Json = {"name": name, "n_features": means.mean("n_features")[0]}
-        for column, key in enumerate(("means", "errors")):
-            row[key] = {part: {metric: pair[column] for metric, pair in t.items()} for part, t in values.items()}
-        rows.append({**row, "objectives": {key: means.mean(key)[0] for key in every.further_objectives}})
-    return {
-        "problem": results[0].problem,
-        "solver": results[0].solver,
-        "seed": results[0].seed,
-        "metrics": results[0].metrics,
-        "folds": [result.fold for result in results],
-        "rows": rows,
-        "published": [entry.model_dump(mode="json") for entry in published],
-    }
 
 
 @dataclass(frozen=True)
@@ -350,37 +259,25 @@ class Choice:
 
     solver: str  # ties go to fewer features
     others: list[str]  # the other solvers that select features
-    folds: list[int]
     n_features: float  # mean over folds after seeds
-    value: float  # mean of the test metric over the folds, after seeds
-    error: float  # its standard error
     loss: pd.Series  # its row of `verdicts`: against the same ranker on all features
     better: int
     worse: int
     undecided: int  # shown neither better nor worse
-    best_on_test: str  # what one would take with the test values in sight
-    compared: dict[str, float]  # mean number of settings and members that validation compared
-    cross_validated: bool  # whether cross-validation within the training queries chose
 
 
 def by_validation(results: Results) -> list[str]:
     """Return the solvers of one problem that select features, the one with the best validation mean first.
 
-    The order is by the mean of the error's metric over folds, after seeds, on the training queries by cross-validation
-    if all solvers have it, else on the validation queries; ties go to fewer features, then by name. Test queries do not
-    count. Solvers without a verdict select nothing.
+    The order is by the mean of the error's metric over folds, after seeds; ties go to fewer features, then by name.
+    Test queries do not count. Solvers without a verdict select nothing.
     """
     selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
     means = results.among(list(selecting)).means() if selecting else {}
-    column = "cross-validated" if cross_validated(results) else f"validation {results.metric}"
+    column = f"validation {results.metric}"
     # The last bits of a mean depend on the order of its sum: what agrees to ten places is a tie.
     order = [(-round(mean.mean(column)[0], 10), mean.mean("n_features")[0], name) for name, mean in means.items()]
     return [name for _, _, name in sorted(order)]
-
-
-def cross_validated(results: Results) -> bool:
-    """Whether all results that select features were cross-validated."""
-    return all(result.cross_validated is not None for result in results if result.verdict is not None)
 
 
 def chosen_solver(results: Results) -> Choice:
@@ -398,24 +295,15 @@ def chosen_solver(results: Results) -> Choice:
         raise NoResultsError("the solvers that select features have no fold in common yet")
     shared = Results(result for result in results if result.fold in folds)
     solver, *others = by_validation(shared)
-    means = shared.means()
-    test = f"test {results.metric}"
     tests = against_reference(shared, solver, results.metric)
     signs = np.sign(tests["difference"]).where(tests["holm"] <= LEVEL, 0.0)
     better, worse = (int(np.count_nonzero(signs == sign)) for sign in (1, -1))
-    value, error = means[solver].mean(test)
     return Choice(
         solver=solver,
         others=others,
-        folds=folds,
-        n_features=means[solver].mean("n_features")[0],
-        value=value,
-        error=error,
+        n_features=shared.means()[solver].mean("n_features")[0],
         loss=verdicts(shared.among([solver])).iloc[0],
         better=better,
         worse=worse,
         undecided=len(tests) - better - worse,
-        best_on_test=max([solver, *others], key=lambda name: round(means[name].mean(test)[0], 10)),
-        compared={name: means[name].mean("compared")[0] for name in (solver, *others)},
-        cross_validated=cross_validated(shared),
     )

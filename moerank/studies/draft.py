@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from moerank.checks import toml_value, unknown
 from moerank.data.read import table as tables
@@ -26,9 +24,6 @@ LARGEST_EXPONENT = 15
 
 DOCUMENTS = ("doc", "docid", "doc_id", "document", "document_id", "item_id", "product_id", "prop_id", "sku", "asin")
 """Usual names of the column of document ids."""
-
-ABSENT = frozenset([*MISSING, None])
-"""What stands for a missing value."""
 
 SEARCH = "mofsrank-staircase[instance_selection=false]"
 
@@ -105,20 +100,22 @@ class _Column:
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> _Column:
-        import pyarrow as pa
-
-        encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
-        texts = encoded.dictionary.to_pylist()
-        values = tuple(text for text in texts if text not in ABSENT)
-        codes = encoded.indices.to_numpy(zero_copy_only=False)  # NaN where a value is null
-        codes = codes[np.isin(codes, [code for code, text in enumerate(texts) if text not in ABSENT])]
-        n_runs = 1 + np.count_nonzero(np.diff(codes)) if len(codes) else 0
-        return cls(tables.kind_of(*values), values, n_runs == len(values), len(column), len(column) - len(codes))
+        texts = column.cast("string").to_pandas()
+        texts = texts[~texts.isin(MISSING) & texts.notna()]
+        values = tuple(texts.unique())
+        n_runs = int((texts != texts.shift()).sum())
+        return cls(tables.kind_of(*values), values, n_runs == len(values), len(column), len(column) - len(texts))
 
     @property
-    def is_integer(self) -> bool:
-        """Whether all values are whole numbers from 0."""
-        return self.kind == "numbers" and all(float(value) >= 0 and float(value).is_integer() for value in self.values)
+    def is_grade(self) -> bool:
+        """Whether all values are whole numbers from 0, and few of them differ."""
+        few = self.kind == "numbers" and 1 < len(self.values) <= MOST_GRADES
+        return few and all(float(value) >= 0 and float(value).is_integer() for value in self.values)
+
+    @property
+    def is_group(self) -> bool:
+        """Whether equal values stand together, none is missing, and there are several of each."""
+        return self.together and 1 < len(self.values) <= self.n_rows // 2 and not self.n_missing
 
 
 def draft_problem(
@@ -158,9 +155,14 @@ def draft_problem(
     why = {role: "as given" if name else "as the file tells" for role, name in given.items()}
     label, query = (name or stored.get(role) for role, name in given.items())
     if not label:
-        label, why["label"] = _guess_label(first, columns)
+        likely = [name for name, column in columns.items() if column.is_grade]
+        reason = "the only column of few whole numbers"
+        label, why["label"] = _guess(first, "label: relevance labels", [*columns], LABELS, likely, reason)
     if not query:
-        query, why["query"] = _guess_query(first, columns, label)
+        rest = [name for name in columns if name != label]
+        groups = [name for name in rest if columns[name].is_group][:1]
+        reason = "the first column whose equal values stand together"
+        query, why["query"] = _guess(first, "query: query ids", rest, QUERIES, groups, reason)
     roles = (label, query, stored.get("document") or usual_column(columns, DOCUMENTS))
     others = {name: columns[name] for name in stored.get("features", columns) if name not in roles}
     kinds = {name: column.kind for name, column in others.items() if column.kind != "numbers"}
@@ -179,23 +181,14 @@ def draft_problem(
     return Draft(path, columns[label].n_rows, label, query, reasons, roles[2], left_out, gaps, becomes, largest)
 
 
-def _guess_label(path: Path, columns: Mapping[str, _Column]) -> tuple[str, str]:
-    """Return the column of labels, and the reason."""
-    if usual := usual_column(columns, LABELS):
-        return usual, "by its name"
-    grades = [name for name, column in columns.items() if column.is_integer and 1 < len(column.values) <= MOST_GRADES]
-    if len(grades) != 1:
-        shown = ", ".join(islice(grades or columns, 10))
-        raise ValueError(f"{path}: which column holds the relevance labels? Name it by --label, such as one of {shown}")
-    return grades[0], "the only column of few whole numbers"
-
-
-def _guess_query(path: Path, columns: Mapping[str, _Column], label: str) -> tuple[str, str]:
-    """Return the column of query ids, and the reason."""
-    if (usual := usual_column(columns, QUERIES)) and usual != label:
-        return usual, "by its name"
-    for name, column in columns.items():
-        if name != label and column.together and 1 < len(column.values) <= column.n_rows // 2 and not column.n_missing:
-            return name, "the first column whose equal values stand together"
-    shown = ", ".join(islice((name for name in columns if name != label), 10))
-    raise ValueError(f"{path}: which column holds the query ids? Name it by --query, such as one of {shown}")
+def _guess(
+    path: Path, role: str, columns: Sequence[str], usual: Sequence[str], likely: Sequence[str], reason: str
+) -> tuple[str, str]:
+    """Return the column of a usual name, or else the only likely one, and the reason."""
+    if name := usual_column(columns, usual):
+        return name, "by its name"
+    if len(likely) == 1:
+        return likely[0], reason
+    option, what = role.split(": ")
+    shown = ", ".join((likely or columns)[:10])
+    raise ValueError(f"{path}: which column holds the {what}? Name it by --{option}, such as one of {shown}")

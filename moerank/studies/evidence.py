@@ -29,11 +29,11 @@ from moerank.mofsrank.settings import Limits
 from moerank.rankers import LinearPopulation, RankRLS, varying_in_queries
 from moerank.selectors.best_subset import BestSubset
 from moerank.solvers import make_backend
-from moerank.studies.cells import Store, check_can_be_sent, run_cells
+from moerank.studies.cells import Store, Work, check_can_be_sent, run_cells
 from moerank.studies.problem import Problem, make_problem
 from moerank.studies.result import Certificate, Natural, Result, Stored
 from moerank.studies.run_fold import Progress, run_fold, tuned
-from moerank.studies.solver import Solver, digest_of
+from moerank.studies.solver import Solver
 from moerank.studies.sources import read_memory
 from moerank.studies.study import Cell
 from moerank.training.pair_moments import PairMoments
@@ -244,24 +244,22 @@ class Stability(Stored):
         """The features that are selected, in words."""
         if not self.order:
             return f"No feature was selected: the solver has no member of at most {self.size} features"
-        n_selected, named = len(self.selected), self.selected or self.order[:1]
-        verb = "are" if n_selected > 1 else "is"
+        n_selected, named = len(self.selected) or "None", self.selected or self.order[:1]
+        verb = "are" if len(self.selected) > 1 else "is"
         listed = ", ".join(f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named)
-        often = (
-            f"of {len(self.counted)} features {verb} in at least {self.threshold:.0%} of the selections of at most "
-            f"{self.size} on {2 * self.pairs} halves of {self.n_queries:,} training queries"
+        return (
+            f"{n_selected} of {len(self.counted)} features {verb} in at least {self.threshold:.0%} of the selections "
+            f"of at most {self.size} on {2 * self.pairs} halves of {self.n_queries:,} training queries"
+            f"{':' if self.selected else '; the most frequent is'} {listed}"
         )
-        return f"{n_selected} {often}: {listed}" if n_selected else f"None {often}; the most frequent is {listed}"
 
     def sentences(self) -> list[str]:
         """Return the finding, and its risk if any feature is selected."""
-        if not self.selected:
-            return [self.finding]
-        chance = (
-            f"false features, which half of the queries select with a probability of at most {self.size} in "
-            f"{len(self.counted)}"
+        risk = (
+            f"At most {ceil(100 * self.bound - SAME) / 100:g} are expected to be false features, which half of the "
+            f"queries select with a probability of at most {self.size} in {len(self.counted)}"
         )
-        return [self.finding, f"At most {ceil(100 * self.bound - SAME) / 100:g} are expected to be {chance}"]
+        return [self.finding, risk] if self.selected else [self.finding]
 
 
 class Selections(Stored):
@@ -271,7 +269,7 @@ class Selections(Stored):
 
 
 @dataclass(frozen=True, eq=False)
-class HalfSample:
+class HalfSample(Work):
     """A cell of a study on half of its training queries. Halves 2 j and 2 j + 1, from 0, are the pair j."""
 
     cell: Cell
@@ -282,10 +280,9 @@ class HalfSample:
         """What messages call it."""
         return f"{self.cell.label}, half {self.half}"
 
-    @property
-    def key(self) -> str:
-        """The name of its file: a digest of all that decides the outcome."""
-        return digest_of({**self.cell.configuration(), "half": self.half})
+    def identity(self) -> Json:
+        """Return everything that decides the outcome."""
+        return {**self.cell.identity(), "half": self.half}
 
     def queries(self, n_queries: int) -> Integers:
         """Return ⌊n/2⌋ of the queries, which the other half of the pair does not have."""
@@ -420,7 +417,7 @@ def stability(
     return Stability(
         solver=solver.label,
         data=queries.name,
-        configuration=cell.configuration(),
+        configuration=cell.identity(),
         feature_names=list(queries.feature_names),
         n_queries=queries.n_queries,
         pairs=pairs,
@@ -443,12 +440,10 @@ def _outcomes(
 
     def done(sample: HalfSample, succeeded: bool) -> None:
         if not succeeded:
-            raise ValueError(f"{sample.label}: {store.read_failure(sample)['error']}")
+            raise ValueError(f"{sample.label}: {store.failures([sample])[sample]['error']}")
         number = next(numbers)
         report("half-samples", number / len(samples), f"{number} of {len(samples)}")
 
     with Store(folder) as store:
-        for sample in samples:
-            store.forget_failure(sample)
-        run_cells(store, samples, workers=workers, data=data, done=done)
-        return [store.read(sample) for sample in samples]
+        run_cells(store, samples, workers=workers, data=data, retry_failed=True, done=done)
+        return list(store.results(samples).values())

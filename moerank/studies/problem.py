@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import os
-import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Self, cast, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    Field,
-    PrivateAttr,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
@@ -41,11 +32,12 @@ from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import (
     SOURCES,
     Data,
-    DataFolders,
     Fold,
+    Folders,
     InMemory,
     MemoryData,
     Split,
+    find_data,
     read_memory,
     shipped_folder,
 )
@@ -74,7 +66,7 @@ class FeaturesSection(LimitsSection):
 
     table: Annotated[str, Field(min_length=1)] | None = None
 
-    def applied(self, fold: Fold, folders: DataFolders) -> tuple[Fold, Parameters]:
+    def applied(self, fold: Fold, folders: Folders) -> tuple[Fold, Parameters]:
         """Return the parts of a fold with these costs, without the features that are left out, and the limits.
 
         The limits call features by name, as columns have other numbers where some are left out.
@@ -88,10 +80,8 @@ class FeaturesSection(LimitsSection):
             in and out, or that are all.
         """
         train, validation, test = fold
-        if self.table is not None:
-            path = self._table_path(folders)
-            table = read_text(path, MOST_BYTES)
-            costs = read_cost_table(table, str(path), train.feature_names)
+        for path in self.files(folders):
+            costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, limits = allowed_features(train, self)
@@ -100,14 +90,11 @@ class FeaturesSection(LimitsSection):
         parts = train.with_features(allowed), validation.with_features(allowed), test.with_features(allowed)
         return parts, limits
 
-    def _table_path(self, folders: DataFolders) -> Path:
-        assert self.table is not None
-        for path in [*folders.files(self.table), shipped_folder() / self.table]:
-            if path.is_file():
-                return path
-        raise FileNotFoundError(
-            f"[features] table {self.table} is in none of {folders}; put it beside the problem file"
-        )
+    def files(self, folders: Folders) -> list[Path]:
+        """Return the table, if there is one."""
+        if self.table is None:
+            return []
+        return [find_data(self.table, [*folders, shipped_folder()], "put it beside the problem file")]
 
 
 class MetricSection(Section):
@@ -156,16 +143,12 @@ class ComparisonSection(Section):
     ----------
     trees : int
         Largest number of trees of the baseline LambdaMART, of which validation MAP chooses; 0 leaves it out.
-    cross_validation : int
-        Parts into which the training queries are dealt, so that a study can choose between solvers by cross-validation.
-        Each solver is trained anew without each of them. 0 leaves it out, and validation queries choose.
     """
 
     trees: Annotated[int, Field(ge=0)] = 100
-    cross_validation: Annotated[int, Field(ge=0)] = 0
 
 
-class SolverSection(Section):
+class SolverSection(BackendSection):
     """What a file gives to whichever solver is run on the problem; it is read into the `Solver` of the run.
 
     Attributes
@@ -179,8 +162,6 @@ class SolverSection(Section):
     """
 
     name: Annotated[str, AfterValidator(lambda name: Solver.parse(name).label)] = "mofsrank"
-    parameters: PlainParameters = Field(default_factory=dict)
-    tune: bool = True
 
 
 class Published(Section):
@@ -241,11 +222,6 @@ class Problem(Section):
         settings.check_plain()
         return settings
 
-    @property
-    def folder(self) -> Path | None:
-        """The folder of the problem's file; None for a problem that has no file, or comes with the package."""
-        return self._folder
-
     def located_in(self, folder: Path) -> Self:
         """Return the same problem, whose data are looked for in the folder of its file first."""
         problem = self.model_copy()
@@ -296,10 +272,8 @@ class Problem(Section):
         train, vali, test = self.data.read(fold, folders)
         rows, columns = self.data.grid or (1, train.n_features)
         if rows * columns != train.n_features:
-            raise ValueError(
-                f"problem {self.name}: the grid {rows} × {columns} has {rows * columns} pixels, but the data have "
-                f"{train.n_features} features; correct [data] grid"
-            )
+            pixels = f"{rows} × {columns} has {rows * columns} pixels, but the data have {train.n_features} features"
+            raise ValueError(f"problem {self.name}: the grid {pixels}; correct [data] grid")
         (train, vali, test), limits = self.features.applied((train, vali, test), folders)
         if self.data.scaled is not None:
             scaled = self.data.scaled
@@ -343,14 +317,13 @@ class Problem(Section):
     def files(self, fold: int, data: str | Path | None = None) -> list[Path]:
         """Return the files of a fold and of the features; arguments as in `load_fold`."""
         folders = self.folders(data)
-        tables = [] if self.features.table is None else [self.features._table_path(folders)]
-        return [*self.data.files(fold, folders), *tables]
+        return [*self.data.files(fold, folders), *self.features.files(folders)]
 
-    def folders(self, data: str | Path | None) -> DataFolders:
+    def folders(self, data: str | Path | None) -> Folders:
         """Return where data are looked for: beside the file, and then only in `data` if it is given."""
         named = os.environ.get("MOERANK_DATA")
         roots = [Path(root) for root in (named, "data") if root] if data is None else [Path(data)]
-        return DataFolders([*filter(None, [self._folder]), *roots], roots)
+        return [*filter(None, [self._folder]), *roots]
 
 
 MOST_BYTES_OF_PROBLEM_FILES = 2**20
@@ -457,7 +430,7 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
         document["data"] = problem.data
     with _sentences(f"problem {problem.name!r}", settings):
         changed = Problem.model_validate(document)
-    return changed.located_in(problem.folder) if problem.folder else changed
+    return changed.located_in(problem._folder) if problem._folder else changed
 
 
 def _document(path: Path) -> Json:
@@ -513,20 +486,12 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]
         nearest = get_close_matches(location[-1], keys, n=1)
         advice = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(keys)}"
         return f"{origin}: unknown key {table}{location[-1]}; {advice}"
-    if problem["type"] == "missing":
-        return f"{origin}: the key {table}{location[-1]} is missing"
-    if problem["type"].startswith("union_tag"):
-        of_files = (source for source in SOURCES if source is not MemoryData)
-        sources = (get_args(source.model_fields["source"].annotation)[0] for source in of_files)
-        return f"{origin}: [{key}] source: choose one of {', '.join(sources)}"
     if problem["type"] == "value_error":
         if location in (["data"], ["data", "split"]):  # of several keys together
             table = f"[{'.'.join(location)}] "
         within = "parameters: " * (location[-1:] == ["parameters"])
         return f"{origin}: {table}{within}{problem['ctx']['error']}"
-    expected = problem["msg"].split(",")[0].removeprefix("Input ")
-    given = f", not {reprlib.repr(problem['input'])}" if isinstance(problem["input"], str | int | float) else ""
-    return f"{origin}: {table}{location[-1]}: {expected}{given}"
+    return f"{origin}: {table}{location[-1]}: {problem['msg'].removeprefix('Input ')}"
 
 
 def _section(location: Sequence[int | str]) -> type[BaseModel]:

@@ -177,15 +177,12 @@ class Certificate(Stored):
         if not self.errors:
             return sentence
         subsets = f"{self.n_subsets:,} subsets of up to {len(self.errors)} features"
-        if not self.hypervolume:
-            return (
-                f"{sentence}. By {metric} on the training queries the best of all {subsets} beat the members of their "
-                "size"
-            )
-        return (
-            f"{sentence}. By {metric} on the training queries none of all {subsets} beats the members that hold "
-            f"{self.hypervolume:.0%} of the front's hypervolume"
-        )
+        if self.hypervolume:
+            share = f"{self.hypervolume:.0%} of the front's hypervolume"
+            proved = f"none of all {subsets} beats the members that hold {share}"
+        else:
+            proved = f"the best of all {subsets} beat the members of their size"
+        return f"{sentence}. By {metric} on the training queries {proved}"
 
 
 class Convergence(Stored):
@@ -203,20 +200,14 @@ class Convergence(Stored):
         return 1.0 - self.hypervolume[n_first - 1] / last if n_first and last else 1.0
 
 
-class Seconds(Stored):
-    """Seconds of each step."""
+class Times(Stored):
+    """Seconds of the processor for each step, and of the clock for each generation of each stage."""
 
     data: float
     baselines: float
     tuning: float
     solver: float
     measuring: float
-
-
-class Times(Seconds):
-    """Seconds of each step by the clock and of the processor, and of each generation."""
-
-    processor: Seconds
     stages: dict[str, list[float]]
 
 
@@ -267,8 +258,6 @@ class Result(Stored):
         How many combined features a solver such as FS-BFS made of the chosen ones; None of other solvers.
     n_compared : int
         How many settings and members the validation queries compared to choose the ranker.
-    cross_validated : float or None
-        The mean metric of the training queries, each ranked without its part; None without cross-validation.
     certificate : Certificate or None
         What ``moerank certify`` has proved about the front.
     convergence : dict of Convergence
@@ -303,7 +292,6 @@ class Result(Stored):
     baselines: list[Member]
     n_combined: Natural | None = None
     n_compared: Natural = 0
-    cross_validated: float | None = None
     certificate: Certificate | None = None
     convergence: dict[str, Convergence]
     n_evaluations: Natural

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -160,19 +160,23 @@ class Results(tuple[Result, ...]):
             runs.setdefault(result.solver, {}).setdefault(result.fold, []).append(result)
         return runs
 
+    def by_run(self, solver: str, value: Callable[[Result], float]) -> pd.Series:
+        """Return a value of each run of a solver by fold and seed."""
+        return pd.Series({(run.fold, run.seed): value(run) for run in self if run.solver == solver}, dtype=float)
+
     def first_runs(self, fold: int) -> dict[str, Result]:
         """Return the run of each solver on a fold with its first seed, where there is one."""
         return {solver: folds[fold][0] for solver, folds in self.by_solver().items() if fold in folds}
 
     def with_baselines(self) -> Results:
-        """Return the results, and each baseline as a result of its own under its own name."""
-        return Results(
-            result.model_copy(update={"solver": baseline.name, "front": [baseline], "chosen": 0})
-            if baseline is not result.best
-            else result
-            for result in self
-            for baseline in (result.best, *result.baselines)
-        )
+        """Return the results, and each baseline as a result of its own, without the times and counts of the solver."""
+        results = []
+        for result in self:
+            times = result.times.model_copy(update={"tuning": np.nan, "solver": np.nan})
+            own = {"times": times, "n_compared": None, "n_combined": None, "chosen": 0}
+            named = [{**own, "solver": baseline.name, "front": [baseline]} for baseline in result.baselines]
+            results += [result, *(result.model_copy(update=update) for update in named)]
+        return Results(results)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -206,7 +210,7 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
     and ``chosen``, then ``n_features``, the metrics of the ranker as ``train NDCG@10`` and so on, its objectives beyond
     features and error by their names, ``instances`` (the share of the units of instance selection that it was trained
     on), ``combined`` (the number of combined features), ``compared`` (the settings and members that validation queries
-    compared), ``cross-validated``, ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a
+    compared), ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a
     run does not have. Of the metrics those of the tables come first; then NDCG and precision to each of the ranks 1 to
     10, MAP and MeanNDCG.
 
@@ -226,7 +230,7 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
 
 
 def _row(result: Result, number: int, *, members: bool) -> Json:
-    member, seconds = result.front[number], result.times.processor
+    member, seconds = result.front[number], result.times
     return {
         "problem": result.problem,
         "fold": result.fold,
@@ -239,7 +243,6 @@ def _row(result: Result, number: int, *, members: bool) -> Json:
         "instances": np.nan if member.instances is None else member.instances / (result.n_instances or 1),
         "combined": np.nan if result.n_combined is None else result.n_combined,
         "compared": result.n_compared,
-        "cross-validated": np.nan if result.cross_validated is None else result.cross_validated,
         "tuning seconds": seconds.tuning,
         "training seconds": seconds.solver,
         **{f"{part} {name}": value for part, means in member.further.items() for name, value in means.items()},

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,11 +18,10 @@ import numpy as np
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
-from moerank.data.folds import deal_queries
 from moerank.data.scaling import negative_features
 from moerank.files import Json
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_ranks import mean_over_queries
+from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, check_differing
 from moerank.mofsrank.objectives import Candidates, Objective, read_objectives
 from moerank.mofsrank.settings import STAGES
@@ -51,7 +50,7 @@ from moerank.solvers import (
 )
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
-from moerank.studies.result import PARTS, Convergence, Member, Result, Seconds, Times
+from moerank.studies.result import PARTS, Convergence, Member, Result, Times
 from moerank.studies.solver import Solver, describe, digest_of
 from moerank.training.pairs import LONGEST_LIST
 from moerank.verdict import Verdict, judge
@@ -315,7 +314,7 @@ def run_fold(
         For data that are missing or malformed, and names or parameters that do not exist.
     """
     clock = _Clock()
-    report = progress or _silent
+    report = progress or (lambda stage, fraction, text: None)
     solver = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
     settings = configuration(problem, fold, solver, seed, baselines=baselines)
@@ -351,7 +350,7 @@ def run_fold(
         }
         made = solver.make(problem, defaults)
         estimator = _trained(solver, made, parts, metric, report, clock)
-        validated = _validated(solver, problem, made, estimator, train, defaults, report)
+        n_compared = _n_compared(solver, problem, backend, made, estimator, train)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         clock.stop("measuring")
@@ -369,7 +368,7 @@ def run_fold(
         front=front,
         chosen=chosen,
         baselines=compared,
-        **validated,
+        n_compared=n_compared,
         **_course(estimator, clock),
         **_data_fields(parts),
         verdict=verdict,
@@ -418,40 +417,12 @@ def _trained(solver: Solver, estimator: Any, parts: Parts, metric: Metric, repor
     return estimator
 
 
-def _validated(
-    solver: Solver,
-    problem: Problem,
-    made: Any,
-    estimator: Any,
-    train: RankingData,
-    defaults: Parameters,
-    report: Progress,
-) -> Json:
-    """Return what chooses between solvers, as fields of the result.
-
-    ``n_compared`` counts the settings and members that the validation queries compared. For ``cross_validated`` the
-    training queries are dealt into equal parts. Each in turn is ranked by a solver that is trained on the others,
-    of which the one before it chooses parameters; the field is the mean metric over all queries.
-    """
+def _n_compared(solver: Solver, problem: Problem, backend: Any, made: Any, estimator: Any, train: RankingData) -> int:
+    """Return how many settings and members the validation queries compared."""
     n_settings = len(grid_of(made, train, solver.settings)) if solver.tuned else 0
     if "backend" in solver.takes() and problem.backend.tune:
-        n_settings += len(grid_of(defaults["backend"], train))
-    fields = {"n_compared": n_settings + len(getattr(estimator, "front_", ()))}
-    n_parts, values = problem.comparison.cross_validation, []
-    defaults = {**defaults, "memo": None, "resume": False, "progress": None}
-    for number in range(1, n_parts + 1):
-        report("cross_validation", (number - 1) / n_parts, f"part {number} of {n_parts}")
-        parts = dict(zip(PARTS, deal_queries(train, number, n_parts, seed=defaults["random_state"]), strict=True))
-        metric, held_out = problem.metric.make(), parts["test"]
-        inner = _trained(solver, solver.make(problem, defaults), parts, metric, _silent, _Clock())
-        values.append(metric.per_query(held_out, FittedScorer(inner).scores(held_out.X)))
-        if train.query_weights is not None and held_out.query_weights is not None:
-            values[-1] *= held_out.query_weights[:, None] / train.query_weights.mean()
-    return {**fields, "cross_validated": float(np.concatenate(values).mean()) if values else None}
-
-
-def _silent(stage: str, fraction: float, text: str) -> None:
-    pass
+        n_settings += len(grid_of(backend, train))
+    return n_settings + len(getattr(estimator, "front_", ()))
 
 
 def _course(estimator: object, clock: _Clock) -> Json:
@@ -471,8 +442,7 @@ def _course(estimator: object, clock: _Clock) -> Json:
         "instances": getattr(estimator, "instance_unit_", None),
         "n_instances": None if (subsets := getattr(estimator, "instance_subsets_", None)) is None else subsets.shape[1],
         "times": Times(
-            **clock.times,
-            processor=Seconds(**clock.processor),
+            **clock.seconds,
             stages={stage: table["seconds"].tolist() for stage, table in history.items()},
         ),
         "versions": {
@@ -488,15 +458,13 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
     """Return everything that decides the result of a run, as plain JSON values.
 
     Of the problem's settings those count that the solver takes: a ranker does not change with the budget of a search.
-    The backend counts wherever baselines are measured, too. The solver is that of `Problem.spec`.
+    Baselines count with their backend wherever they are measured. The solver is that of `Problem.spec`.
     """
     parameters = solver.takes()
     settings = _as_run(problem.configuration(), solver)
-    unused = {name for name in (*STAGES, *(() if baselines else ("backend",))) if name not in parameters}
+    unused = {name for name in (*STAGES, *(() if baselines else ("backend", "comparison"))) if name not in parameters}
     if not settings["search"].keys() & parameters.keys():  # all that may count is the margin of a verdict
         settings["search"] = {"margin": settings["search"]["margin"]} if solver.selects else {}
-    compared = {"trees": baselines, "cross_validation": problem.comparison.cross_validation}
-    settings["comparison"] = {name: value for name, value in settings["comparison"].items() if compared[name]}
     used = {name: values for name, values in settings.items() if values and name not in unused}
     of_table = {} if solver.given is not None else {"name": solver.name, "parameters": solver.settings}
     code = _code([of_table, {**used, "data": None}])
@@ -583,16 +551,14 @@ def _verdict(
 
 
 class _Clock:
-    """Seconds between its stops, and how many of them the processor worked for this process."""
+    """Seconds between its stops that the processor worked for this process."""
 
     def __init__(self) -> None:
-        self.times: dict[str, float] = {}
-        self.processor: dict[str, float] = {}
-        self._last = perf_counter(), process_time()
+        self.seconds: dict[str, float] = {}
+        self._last = process_time()
 
     def stop(self, name: str) -> None:
         """Add the seconds since the last stop to a step."""
-        now = perf_counter(), process_time()
-        for seconds, after, before in zip((self.times, self.processor), now, self._last, strict=True):
-            seconds[name] = round(seconds.get(name, 0.0) + after - before, 3)
+        now = process_time()
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + now - self._last, 3)
         self._last = now

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Self
@@ -18,9 +17,9 @@ from pymoo.core.problem import Problem
 from moerank.checks import check_at_least, check_choice
 from moerank.evolution import search
 from moerank.statistics import holm, hypervolume, igd_plus, joint_front, signed_rank_p
-from moerank.studies.cells import Store, check_can_be_sent, run_cells
+from moerank.studies.cells import Store, Work, check_can_be_sent, run_cells
 from moerank.studies.result import Stored
-from moerank.studies.solver import describe, digest_of
+from moerank.studies.solver import describe
 from moerank.studies.study import MOST_CELLS, warn_of_failures
 
 SYMBOLS = {1: "+", -1: "−", 0: "="}
@@ -36,7 +35,7 @@ class SearchRun(Stored):
 
 
 @dataclass(frozen=True, eq=False)
-class SearchCell:
+class SearchCell(Work):
     """One run of a study of searches; the algorithm may be a function of the problem that returns one."""
 
     problem_name: str
@@ -51,18 +50,11 @@ class SearchCell:
         """What messages call the cell."""
         return f"{self.problem_name}, {self.algorithm_name}, seed {self.seed}"
 
-    @cached_property
-    def key(self) -> str:
-        """The name of the cell's file: a digest of both names, problem, algorithm, evaluations and seed."""
+    def identity(self) -> object:
+        """Return both names, problem, algorithm, evaluations and seed."""
         algorithm = [self.algorithm_name, describe(self.algorithm, f"the algorithm {self.algorithm_name}")]
         problem = [self.problem_name, describe(self.problem, f"the problem {self.problem_name}")]
-        return digest_of([algorithm, problem, self.n_evaluations, self.seed])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SearchCell) and other.key == self.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
+        return [algorithm, problem, self.n_evaluations, self.seed]
 
     def read(self, text: str) -> SearchRun:
         """Return the outcome from the text of its file."""
@@ -151,19 +143,13 @@ class SearchStudy:
         if workers > 1 or dask is not None:
             check_can_be_sent({cell.label: cell for cell in cells if cell.seed == 0})
         with Store(self.out) as store:
-            for cell in cells:
-                store.forget_failure(cell)
-            run_cells(store, cells, workers=workers, dask=dask, done=done)
-            _, failed = store.done()
-            failures = {cell: store.read_failure(cell) for cell in cells if cell.key in failed}
-            warn_of_failures(failures, len(cells), f"{self.out / 'failures'} has their tracebacks")
+            run_cells(store, cells, workers=workers, dask=dask, retry_failed=True, done=done)
+            warn_of_failures(store.failures(cells), len(cells), f"{self.out / 'failures'} has their tracebacks")
         return self
 
     def runs(self) -> dict[SearchCell, SearchRun]:
         """Return the finished runs."""
-        store = Store(self.out, write=False)
-        finished, _ = store.done()
-        return {cell: store.read(cell) for cell in self.cells() if cell.key in finished}
+        return Store(self.out).results(self.cells())
 
     def frame(self) -> pd.DataFrame:
         """Return a row for each finished run.

@@ -30,9 +30,6 @@ IGNORED = (*SET_BY_RUN, "verbose")
 RUN_ARGUMENTS = (*IGNORED, "random_state")
 """Arguments of solvers that belong to a run and not to a method; no file may set them."""
 
-LONGEST_LABEL = 80
-"""Characters of a label that is made from parameters; tables have no room for longer ones."""
-
 
 def check_parameters(parameters: Parameters) -> Parameters:
     """Return parameters of a file; refuse `RUN_ARGUMENTS`, and what JSON cannot keep."""
@@ -90,21 +87,21 @@ class Solver(BaseModel):
     def of(cls, source: Any, name: str | None = None) -> Self:
         """Return an estimator, or a function ``make(problem, seed)`` that returns one, as a solver.
 
-        Its name is the label in tables; by default the class of an estimator with the parameters that are not its
-        defaults. A function needs one. Names of the table, and objects that cannot be described, are refused.
+        Its name is the label in tables, by default that of its class or function. Names of the table, and objects that
+        cannot be described, are refused.
 
         Examples
         --------
         >>> from moerank.rankers import RankSVM
         >>> Solver.of(RankSVM(C=0.5)).label
-        'RankSVM[C=0.5]'
+        'RankSVM'
         """
         if isinstance(source, type) or not (_is_estimator(source) or callable(source)):
             raise ValueError(
                 "a solver is a name, an estimator such as RankSVM(C=1) with fit, predict and get_params, or a function "
                 f"make(problem, seed), not {source!r:.80}"
             )
-        label = _label(source) if name is None else name
+        label = getattr(source, "__name__", type(source).__name__) if name is None else name
         if not isinstance(label, str) or not label.strip() or label.partition("[")[0] in solvers():
             taken = f"{label!r} is in the table of solvers" if label else "it must not be empty"
             raise ValueError(f"give the solver another name: {taken}")
@@ -197,30 +194,6 @@ def _is_estimator(source: object) -> bool:
     return all(callable(getattr(source, method, None)) for method in ("fit", "predict", "get_params"))
 
 
-def _label(estimator: Any) -> str:
-    """Return the class and the parameters that are not its defaults."""
-    kind = type(estimator).__name__
-    if not _is_estimator(estimator):
-        raise ValueError(f"a {kind} needs a name for tables: solvers={{'name': make}} gives it one")
-    defaults = inspect.signature(type(estimator).__init__).parameters
-    changed = [
-        f"{name}={_shown(value)}"
-        for name, value in estimator.get_params(deep=False).items()
-        if name not in IGNORED and (name not in defaults or repr(value) != repr(defaults[name].default))
-    ]
-    label = f"{kind}[{','.join(changed)}]" if changed else kind
-    if len(label) > LONGEST_LABEL or "\n" in label:
-        raise ValueError(f"{label[:60]}… is too long for tables; give it a name: solvers={{'name': {kind}(…)}}")
-    return label
-
-
-def _shown(value: object) -> str:
-    try:
-        return written(value)
-    except TypeError:  # no JSON
-        return getattr(value, "__name__", None) or " ".join(repr(value).split())
-
-
 def describe(value: object, where: str, *, without: tuple[str, ...] = ()) -> Any:
     """Return a plain JSON value that identifies `value` in every process, without some parameters of an estimator.
 
@@ -273,19 +246,20 @@ def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
     """Return the class of an object with its parameters, its attributes, or the hash of joblib."""
     kind = {"class": describe(type(value), where), **_version(value)}
     if callable(getattr(value, "get_params", None)):
-        parameters = {name: entry for name, entry in value.get_params(deep=False).items() if name not in without}
-        return {**kind, "parameters": {k: describe(v, f"{where}, parameter {k},") for k, v in parameters.items()}}
-    if hasattr(value, "__dict__"):
+        state = value.get_params(deep=False)
+    elif hasattr(value, "__dict__"):
         computed = {
             n for c in type(value).__mro__ for n, entry in vars(c).items() if isinstance(entry, cached_property)
         }
         state = {name: entry for name, entry in vars(value).items() if name not in computed}
-        return {**kind, "state": digest_of(describe(state, where))}
-    try:
-        return {**kind, "hash": joblib.hash(value)}
-    except Exception:  # whatever pickling raises
-        name = type(value).__name__
-        raise ValueError(f"{where} is a {name}, which has no description that stays the same") from None
+    else:
+        try:
+            return {**kind, "hash": joblib.hash(value)}
+        except Exception:  # whatever pickling raises
+            name = type(value).__name__
+            raise ValueError(f"{where} is a {name}, which has no description that stays the same") from None
+    state = {name: entry for name, entry in state.items() if name not in without}
+    return {**kind, "parameters": {name: describe(entry, f"{where}, {name},") for name, entry in state.items()}}
 
 
 def _code(value: Any, where: str) -> Any:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PureWindowsPath
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PrivateAttr,
-    field_validator,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from moerank.data import (
     RankingData,
@@ -27,8 +20,7 @@ from moerank.data import (
     load_table_fold,
     load_web_fold,
 )
-from moerank.data.embedded import MOST_LABELS, MOST_SEED
-from moerank.data.folds import MOST_FOLDS, N_FOLDS, count_folds, deal_queries, split_queries
+from moerank.data.folds import MOST_FOLDS, MOST_LABELS, MOST_SEED, N_FOLDS, count_folds, deal_queries, split_queries
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import data_digest
@@ -41,18 +33,16 @@ def shipped_folder() -> Path:
     return next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
 
 
-class DataFolders(NamedTuple):
-    """Where data are looked for."""
+Folders: TypeAlias = Sequence[Path]
+"""Where data are looked for: the folder of the problem's file, if it has one, and then folders of data."""
 
-    folders: list[Path]  # the folder of the problem's file, if it has one, and then the roots
-    roots: list[Path]  # folders of data, which may be the folder that a problem names themselves
 
-    def files(self, name: str) -> list[Path]:
-        """Return the paths that a file or a folder of this name may have."""
-        return [folder / name for folder in self.folders]
-
-    def __str__(self) -> str:
-        return ", ".join(dict.fromkeys(map(str, self.folders)))
+def find_data(name: str, folders: Folders, advice: str) -> Path:
+    """Return the first file or folder of this name; where there is none, the error gives the advice."""
+    for folder in folders:
+        if (folder / name).exists():
+            return folder / name
+    raise FileNotFoundError(f"no {name} in {', '.join(dict.fromkeys(map(str, folders)))}; {advice}")
 
 
 Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
@@ -95,15 +85,15 @@ class DataSection(Section):
         """Whether the data can be read: all but those in memory that a folder knows by their digest alone."""
         return True
 
-    def n_folds(self, folders: DataFolders) -> int:
+    def n_folds(self, folders: Folders) -> int:
         """Return how many folds there are."""
         return N_FOLDS
 
     @abstractmethod
-    def read(self, fold: int, folders: DataFolders) -> Fold:
+    def read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold."""
 
-    def files(self, fold: int, folders: DataFolders) -> list[Path]:
+    def files(self, fold: int, folders: Folders) -> list[Path]:
         """Return the files that a fold is read from."""
         return []
 
@@ -164,13 +154,6 @@ _last_fold: dict[tuple[object, ...], Fold] = {}
 """The fold that was read last, by its settings and the states of its files."""
 
 
-class Readers(NamedTuple):
-    """Functions that read files of one form."""
-
-    fold: Callable[..., Fold]
-    file: Callable[..., RankingData]
-
-
 class FileData(DataSection):
     """Files of the user: folders Fold1, Fold2, … of three files each, one such folder, or one file and a split.
 
@@ -189,7 +172,7 @@ class FileData(DataSection):
         Of the features.
     """
 
-    readers: ClassVar[Readers]
+    readers: ClassVar[tuple[Callable[..., Fold], Callable[..., RankingData]]]  # of a fold and of a file
 
     folder: str | None = None
     file: str | None = None
@@ -219,24 +202,23 @@ class FileData(DataSection):
                 "give folder, which holds Fold1, Fold2 and so on or the three files of one fold, or file, one file "
                 "with all queries"
             )
-        if self.file is not None and self.split is None:
+        split, is_letor = self.split, self.readers[0] is load_fold
+        if self.file is not None and split is None:
             raise ValueError("file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}")
-        split = self.split
-        drawn = split is not None and split.validation is not None and split.test is None and split.folds is None
-        if self.file is None and split is not None and not (drawn and self.readers.fold is load_fold):
+        if self.file is None and split and not (is_letor and split.validation and not split.test and not split.folds):
             raise ValueError(
                 "split is for one file; the files of a folder are split already, and where LETOR files lack a "
                 "validation part, split = {validation = 0.2} draws it"
             )
         return self
 
-    def n_folds(self, folders: DataFolders) -> int:
+    def n_folds(self, folders: Folders) -> int:
         """Return how many folds there are."""
         if self.file is not None and self.split is not None:
             return self.split.folds or 1
-        return max(count_folds(self._folder(folders)), 1)
+        return max(count_folds(self._path(folders)), 1)
 
-    def read(self, fold: int, folders: DataFolders) -> Fold:
+    def read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold from the first place that has the data; a study reads the same files once."""
         states = [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in self.files(fold, folders)]
         key = self.model_dump_json(), fold, tuple(states)
@@ -246,59 +228,32 @@ class FileData(DataSection):
             _last_fold[key] = train, vali, test
         return train.forgetful(), vali.forgetful(), test.forgetful()
 
-    def _read(self, fold: int, folders: DataFolders) -> Fold:
-        if self.file is None or self.split is None:
-            drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
-            return self.readers.fold(self._folder_of(fold, folders), **self._reading(), **drawn)
-        return self.split.parts(self.readers.file(self._file(folders), **self._reading()), fold)
-
-    def files(self, fold: int, folders: DataFolders) -> list[Path]:
-        """Return the files that a fold is read from."""
+    def _read(self, fold: int, folders: Folders) -> Fold:
+        path, (read_fold, read_file) = self._path(folders, fold), self.readers
+        own = type(self).model_fields.keys() - FileData.model_fields.keys() - {"source"}
+        settings = self.model_dump(include={*own, "missing", "dtype"}, exclude_defaults=True)
         if self.file is not None and self.split is not None:
-            return [self._file(folders)]
-        return [path for path in self._folder_of(fold, folders).iterdir() if path.is_file()]
+            return self.split.parts(read_file(path, **settings), fold)
+        drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
+        return read_fold(path, **settings, **drawn)
 
-    def _file(self, folders: DataFolders) -> Path:
-        file = str(self.file)
-        path = next((path for path in folders.files(file) if path.exists()), None)
-        if path is None:
-            raise FileNotFoundError(
-                f"no file {file} in {folders}; download {self.origin}, and name the folder that holds {file} by --data "
-                "or by the environment variable MOERANK_DATA"
-            )
-        return path
+    def files(self, fold: int, folders: Folders) -> list[Path]:
+        """Return the files that a fold is read from."""
+        path = self._path(folders, fold)
+        return [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
 
-    def _folder_of(self, fold: int, folders: DataFolders) -> Path:
-        folder = self._folder(folders)
-        return folder / f"Fold{fold}" if count_folds(folder) else folder
-
-    def _folder(self, folders: DataFolders) -> Path:
-        folder = str(self.folder)
-        candidates = [*folders.files(folder), *folders.roots]
-        # A folder that is named, unlike a root, may be a fold itself.
-        for path in candidates:
-            if (path / "Fold1").is_dir() or (path not in folders.roots and self._is_fold(path)):
-                return path
-        raise FileNotFoundError(
-            f"no folder {folder} with Fold1 … Fold{N_FOLDS} in {folders}; download {self.origin}, and name the "
-            f"folder that holds {folder} by --data or by the environment variable MOERANK_DATA"
-        )
-
-    def _is_fold(self, folder: Path) -> bool:
-        return folder.is_dir() and any(
-            re.search(r"^train|\.train(\.txt)?(\.gz|\.xz)?$", path.name.lower()) and path.is_file()
-            for path in folder.iterdir()
-        )
-
-    def _reading(self) -> dict[str, Any]:
-        """Return the arguments of the readers that are not their defaults."""
-        return self.model_dump(include={"missing", "dtype"}, exclude_defaults=True)
+    def _path(self, folders: Folders, fold: int | None = None) -> Path:
+        """Return the file, or the folder of a fold, or of all folds."""
+        name = str(self.file or self.folder)
+        place = f"name the folder that holds {name} by --data or by the environment variable MOERANK_DATA"
+        path = find_data(name, folders, f"download {self.origin}, and {place}")
+        return path / f"Fold{fold}" if fold is not None and count_folds(path) else path
 
 
 class LetorData(FileData):
     """LETOR files; see `load_letor`."""
 
-    readers: ClassVar[Readers] = Readers(load_fold, load_letor)
+    readers = load_fold, load_letor
 
     source: Literal["letor"]
 
@@ -318,7 +273,7 @@ class TableData(FileData):
         The names of the columns of document ids and weights, see `load_table`.
     """
 
-    readers: ClassVar[Readers] = Readers(load_table_fold, load_table)
+    readers = load_table_fold, load_table
 
     source: Literal["table"]
     label: str | None = None
@@ -328,15 +283,6 @@ class TableData(FileData):
     document: str | None = None
     query_weight: str | None = None
     document_weight: str | None = None
-
-    def settings(self) -> dict[str, Any]:
-        """Return all settings that can decide results, without those that do nothing."""
-        absent = {name for name in ("exclude", "query_weight", "document_weight") if not getattr(self, name)}
-        return self.model_dump(mode="json", exclude=INDIFFERENT | absent)
-
-    def _reading(self) -> dict[str, Any]:
-        columns = {"label", "query", "features", "exclude", "document", "query_weight", "document_weight"}
-        return super()._reading() | self.model_dump(include=columns)
 
 
 InMemory: TypeAlias = RankingData | Fold | Sequence[Fold]
@@ -369,11 +315,11 @@ class MemoryData(DataSection):
         """Whether the data are here; files keep their digest alone."""
         return bool(self._held)
 
-    def n_folds(self, folders: DataFolders) -> int:
+    def n_folds(self, folders: Folders) -> int:
         """Return how many folds there are."""
         return self.folds
 
-    def read(self, fold: int, folders: DataFolders) -> Fold:
+    def read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold; refuse data that are known by their digest alone."""
         if not self.is_held:
             raise ValueError("the data of this problem were in memory; give them to Study again")
@@ -392,12 +338,9 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
         held = tuple(cut.parts(data, fold) for fold in range(1, (cut.folds or 1) + 1))
     elif split is not None:
         raise ValueError("split is for one RankingData; here the parts are given")
-    elif isinstance(data, tuple | list) and any(isinstance(part, RankingData) for part in data):
-        held = (_fold(data),)
-    elif isinstance(data, tuple | list) and data:
-        held = tuple(_fold(parts) for parts in data)
     else:
-        raise ValueError(f"data in memory are {WANTED}, or a list of such folds, not {type(data).__name__}")
+        is_fold = isinstance(data, tuple | list) and any(isinstance(part, RankingData) for part in data)
+        held = tuple(map(_fold, data if isinstance(data, tuple | list) and data and not is_fold else [data]))
     digest = hashlib.blake2b("".join(data_digest(part) for fold in held for part in fold).encode(), digest_size=16)
     section = MemoryData.model_validate(
         {**settings, "source": "memory", "digest": digest.hexdigest(), "folds": len(held)}
@@ -408,7 +351,7 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
 
 def _fold(parts: object) -> Fold:
     if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, RankingData) for p in parts):
-        raise ValueError(f"a fold in memory is {WANTED}")
+        raise ValueError(f"a fold in memory is {WANTED}; several folds are a list of such")
     train, validation, test = parts
     for part in (validation, test):
         if part.feature_names != train.feature_names:
@@ -424,7 +367,7 @@ class DigitsData(DataSection):
     n_documents: Annotated[int, at_least(2)] = 100
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
 
-    def read(self, fold: int, folders: DataFolders) -> Fold:
+    def read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold; nothing has to be found on disk."""
         return load_digits_fold(fold, n_queries=self.n_queries, n_documents=self.n_documents, seed=self.seed)
 
@@ -442,7 +385,7 @@ class PlantedData(DataSection):
     noise: Annotated[float, Field(strict=True, ge=0)] = 0.1
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
 
-    def read(self, fold: int, folders: DataFolders) -> Fold:
+    def read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold; nothing has to be found on disk."""
         return load_planted_fold(fold, **self.model_dump(exclude={"source", *DataSection.model_fields}))
 
@@ -455,7 +398,7 @@ class WebData(DataSection):
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
     dtype: Precision = "float32"
 
-    def read(self, fold: int, folders: DataFolders) -> Fold:
+    def read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold; nothing has to be found on disk."""
         return load_web_fold(fold, n_queries=self.queries, seed=self.seed, dtype=self.dtype)
 

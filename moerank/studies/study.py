@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from functools import cached_property
 from itertools import chain, islice, product
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
@@ -21,21 +18,21 @@ from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json
 from moerank.mofsrank.settings import Section
-from moerank.solvers import BASES, ablations, names_of_code, written
+from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
-from moerank.studies.cells import STUDY, Store, check_can_be_sent, run_cells
+from moerank.studies.cells import STUDY, Store, Work, check_can_be_sent, run_cells
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
 from moerank.studies.result import FORMAT, RESULT, Result, find_result
 from moerank.studies.results import Results, results_frame
 from moerank.studies.run_fold import configuration, run_fold
-from moerank.studies.solver import PlainParameters, Solver, check_parameters, digest_of
-from moerank.studies.sources import InMemory, MemoryData
+from moerank.studies.solver import Solver, digest_of
+from moerank.studies.sources import InMemory
 
 WARNED_FAILURES = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class Cell(Work):
     """One run of a study; seeds count from 0, and the draws come from `random_state`."""
 
     problem: Problem
@@ -55,27 +52,15 @@ class Cell:
         names = f"{self.problem.name}|{self.fold}|{self.seed}"
         return int.from_bytes(hashlib.blake2b(names.encode(), digest_size=4).digest(), "big")
 
-    def configuration(self) -> Json:
+    def identity(self) -> Json:
         """Return everything that decides the result, as plain JSON values."""
         solver = self.problem.spec(self.solver)
         return {"format": FORMAT, **configuration(self.problem, self.fold, solver, self.seed, baselines=False)}
 
-    @cached_property
-    def key(self) -> str:
-        """The name of the cell's file: a digest of its configuration."""
-        return digest_of(self.configuration())
-
     def run(self, data: str | Path | None) -> Result:
         """Run the solver on the fold, with files of `data`."""
-        return run_fold(
-            self.problem,
-            self.fold,
-            self.solver,
-            self.seed,
-            random_state=self.random_state,
-            data=data,
-            baselines=False,
-        )
+        run: dict[str, Any] = {"seed": self.seed, "random_state": self.random_state, "data": data}
+        return run_fold(self.problem, self.fold, self.solver, **run, baselines=False)
 
     def read(self, text: str) -> Result:
         """Return the result from its text; a ValueError for that of another cell, as files may have been exchanged."""
@@ -83,12 +68,6 @@ class Cell:
         if digest_of({"format": FORMAT, **result.configuration}) != self.key:
             raise ValueError(f"the result of another cell than {self.label}")
         return result
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Cell) and other.key == self.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
 
 
 MOST_CELLS = 10**6
@@ -103,13 +82,12 @@ RequestedSolvers: TypeAlias = Any
 
 
 class Grid(Section):
-    """A request to a study: solvers × problems × folds × seeds, and values in place of those of the problem files."""
+    """A request to a study: solvers × problems × folds × seeds."""
 
     problems: tuple[Problem, ...]
     solvers: tuple[Solver, ...]
     folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
     seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
-    settings: PlainParameters = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _has_a_cell_but_not_too_many(self) -> Self:
@@ -179,28 +157,20 @@ def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Pa
         n_folds = problem.n_folds(data)
     except FileNotFoundError:
         n_folds = N_FOLDS  # to plan a study no data are needed, and without them none runs
-    if requested is None:
-        return tuple(range(1, n_folds + 1))
-    for fold in requested:
-        check_at_least(0, fold=fold)
-    if not set(requested) <= set(range(1, n_folds + 1)):
-        there = f"there are folds 1 to {n_folds}" if n_folds > 1 else "there is only fold 1"
-        raise ValueError(f"{problem.name}: {there}, not {sorted(set(requested))}")
-    return tuple(sorted(set(requested)))
+    folds = range(1, n_folds + 1) if requested is None else requested
+    for fold in folds:
+        check_at_least(1, fold=fold)
+        if fold > n_folds:
+            raise ValueError(f"{problem.name} has folds 1 to {n_folds}, not {fold}")
+    return tuple(sorted(set(folds)))
 
 
 def check_names(folder: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
     """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another."""
     there = list(grids)
-    another = "choose another folder, or give the {} another name"
-    _distinct(
-        [*(problem for grid in there for problem in grid.problems), *problems],
-        f"{folder} holds a study of {{}} with other settings; {another.format('problem')}",
-    )
-    _distinct(
-        [*(solver for grid in there for solver in grid.solvers), *solvers],
-        f"{folder} holds results of another {{}}: its code or its parameters have changed; {another.format('solver')}",
-    )
+    other = f"{folder} holds another {{}} {{{{}}}}, with other code or settings; choose another folder or another name"
+    _distinct([*(problem for grid in there for problem in grid.problems), *problems], other.format("problem"))
+    _distinct([*(solver for grid in there for solver in grid.solvers), *solvers], other.format("solver"))
 
 
 def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
@@ -273,7 +243,7 @@ class Study:
     >>> from moerank.data import load_planted_fold
     >>> from moerank.rankers import RankSVM
     >>> Study({"mine": load_planted_fold(1)}, RankSVM(C=0.5), "results/mine").cells()[0].label
-    'mine, fold 1, RankSVM[C=0.5]'
+    'mine, fold 1, RankSVM'
     """
 
     def __init__(
@@ -289,19 +259,17 @@ class Study:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
-        changed = dict(settings or {})
-        check_parameters(changed)
         of_label = {solver.label: solver for solver in read_solvers(solvers)}
         if ablate is not None:
             check_choice(BASES, ablate=ablate)
             of_label |= {name: Solver.parse(name) for name in (ablate, *ablations(ablate))}
         requested = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
-        for problem in read_problems(problems, changed):
+        for problem in read_problems(problems, settings or {}):
             named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
         self.out, self.data = Path(out), data
         self._grids = [
-            Grid(problems=tuple(group), solvers=tuple(of_label.values()), folds=chosen, seeds=seeds, settings=changed)
+            Grid(problems=tuple(group), solvers=tuple(of_label.values()), folds=chosen, seeds=seeds)
             for chosen, group in (named_folds or {(): []}).items()
         ]
 
@@ -316,7 +284,7 @@ class Study:
         """
         study = cls.__new__(cls)
         study.out, study.data = Path(folder), data
-        grids = Store(folder, write=False).read_grids()
+        grids = Store(folder).read_grids()
         if not grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
         study._grids = read_grids(study.out, grids)
@@ -395,22 +363,21 @@ class Study:
             for grid in self._grids:
                 store.add_grid(grid.model_dump(mode="json"), check)
             cells = self.cells()
-            if retry_failed:
-                for cell in cells:
-                    store.forget_failure(cell)
-            done_before = set().union(*store.done())
+            finished, failed = store.done()
             for cell in cells:  # what was given as an object may be known from the folder alone
+                is_open = cell.key not in finished and (retry_failed or cell.key not in failed)
                 for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
-                    if cell.key not in done_before and not given.is_held:
+                    if is_open and not given.is_held:
                         raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")
-            run_cells(store, cells, workers=workers, dask=dask, data=self.data, done=done, started=started)
+            run: dict[str, Any] = {"workers": workers, "dask": dask, "data": self.data, "retry_failed": retry_failed}
+            run_cells(store, cells, **run, done=done, started=started)
         remedy = "Study.failures() returns them all with their tracebacks, and run(retry_failed=True) runs them again"
         warn_of_failures(self.failures(), len(cells), remedy)
         return self
 
     def states(self) -> dict[Cell, str]:
         """Return of each cell whether it is "finished", "failed" or "open"; no result is read."""
-        finished, failed = Store(self.out, write=False).done()
+        finished, failed = Store(self.out).done()
         return {
             cell: "finished" if cell.key in finished else "failed" if cell.key in failed else "open"
             for cell in self.cells()
@@ -418,38 +385,11 @@ class Study:
 
     def results(self) -> Results:
         """Return the results that are there, in the order of the cells."""
-        store = Store(self.out, write=False)
-        finished, _ = store.done()
-        return Results(store.read(cell) for cell in self.cells() if cell.key in finished)
+        return Results(Store(self.out).results(self.cells()).values())
 
     def failures(self) -> dict[Cell, Json]:
         """Return what went wrong with the cells that failed: "error" and "traceback"."""
-        store = Store(self.out, write=False)
-        _, failed = store.done()
-        return {cell: store.read_failure(cell) for cell in self.cells() if cell.key in failed}
-
-    def days(self) -> list[date]:
-        """Return the days, of UTC, on which files of finished cells were last written, ascending."""
-        times = (path.stat().st_mtime for path in (self.out / "cells").glob("*.json"))
-        return sorted({datetime.fromtimestamp(time, UTC).date() for time in times})
-
-    def commands(self) -> list[str]:
-        """Return the commands that request this study, one for each request, as far as a command can."""
-        return [
-            shlex.join(
-                [
-                    *("moerank", "study", *(problem.name for problem in grid.problems)),
-                    *("--solvers", ",".join(solver.label for solver in grid.solvers)),
-                    *("--folds", ",".join(map(str, grid.folds))),
-                    *("--seeds", str(grid.seeds)),
-                    *(["--allow-code"] if names_of_code(grid.model_dump(mode="json")) else []),
-                    *(word for key, value in grid.settings.items() for word in ("--set", f"{key}={written(value)}")),
-                ]
-            )
-            for grid in self._grids
-            if not any(solver.given is not None for solver in grid.solvers)
-            and not any(isinstance(problem.data, MemoryData) for problem in grid.problems)
-        ]
+        return Store(self.out).failures(self.cells())
 
     def frame(self, *, members: bool = False) -> pd.DataFrame:
         """Return one row a finished cell, or one a member of its front, with every metric; see `results_frame`."""
@@ -539,7 +479,7 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
     if len(sources) < 2:
         raise ValueError("name at least two studies to merge")
     target = Path(out)
-    present = [target] if Store(target, write=False).read_grids() else []
+    present = [target] if Store(target).read_grids() else []
     studies = [Study.load(folder) for folder in {path.resolve(): path for path in [*present, *sources]}.values()]
     for number, study in enumerate(studies):
         for other in studies[:number]:
@@ -547,7 +487,7 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
             _refuse_contradictions(study, other)
     with Store(target) as store:
         for study in studies:
-            other_store = Store(study.out, write=False)
+            other_store = Store(study.out)
             for grid in other_store.read_grids():
                 store.add_grid(grid)
             store.adopt(other_store)
@@ -556,13 +496,11 @@ def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
 
 def _refuse_contradictions(study: Study, other: Study) -> None:
     """Compare the results of cells that both studies have finished; times and versions may differ."""
-    stores = [Store(each.out, write=False) for each in (study, other)]
-    both = set.intersection(*(store.done()[0] for store in stores))
-    for cell in study.cells():
-        if cell.key in both:
-            first, second = (store.read(cell).model_dump(exclude={"times", "versions"}) for store in stores)
-            if first != second:
-                raise ValueError(
-                    f"{study.out} and {other.out} have different results of {cell.label}, of which one is wrong; "
-                    f"remove cells/{cell.key}.json in one of them"
-                )
+    results = [Store(each.out).results(study.cells()) for each in (study, other)]
+    for cell in results[0].keys() & results[1].keys():
+        first, second = (each[cell].model_dump(exclude={"times", "versions"}) for each in results)
+        if first != second:
+            raise ValueError(
+                f"{study.out} and {other.out} have different results of {cell.label}, of which one is wrong; remove "
+                f"cells/{cell.key}.json in one of them"
+            )

@@ -1,4 +1,4 @@
-"""Second and first moments of the differences of all preference pairs, from sums per label, without a list of pairs.
+"""Second and first moments of the differences of all preference pairs, from sums per label, and their linear systems.
 
 With x centred in its query, c the number of documents of a query with a label and s their sum, the n − c pairs of each
 document and the sums of each label give
@@ -18,8 +18,8 @@ import numpy as np
 from moerank.arrays import Floats, FloatType, Integers, Mask, Matrix, Vector
 from moerank.checks import check_room, check_square, memory_limit
 from moerank.data import RankingData, centre_in_queries
-from moerank.kernels.algebra import product, square
-from moerank.kernels.moments import centred_stack, sums_over_queries
+from moerank.kernels.algebra import LEAST_PIVOT, centred_stack, factorise, product, solve, square, sums_over_queries
+from moerank.kernels.threads import one_blas_thread
 from moerank.training.pair_loss import Target
 
 MOMENT_BLOCK = 2048
@@ -243,6 +243,29 @@ def centred(data: RankingData, begin: int, end: int) -> tuple[Matrix, Matrix, Ma
     return stack, stack, np.zeros(stack.shape[1]), data.y[rows].astype(np.float64)
 
 
+def solve_positive_definite(A: Matrix, b: Matrix) -> Matrix:
+    """Return x (n,) with A x = b for a positive definite matrix A (n, n), however different the scales of its rows.
+
+    Where rounding makes A singular, as features of very different scales do, it is solved with its diagonal scaled to
+    1, in the least squares sense: of several solutions the one of least norm in that scale.
+
+    >>> solve_positive_definite(np.array([[1e18, 1e18], [1e18, 1e18]]), np.array([1e9, 1e9])).round(20).tolist()
+    [5e-10, 5e-10]
+    """
+    every = np.ones((1, len(b)), np.bool_)
+    factor = factorise(np.ascontiguousarray(A), every)[0]
+    square = np.diagonal(A)
+    least = max(len(b) * np.finfo(float).eps, 2.0 * LEAST_PIVOT)  # of a pivot that is not lost in rounding
+    if (np.diagonal(factor) ** 2 > least * square).all():
+        x = np.empty(len(b))
+        solve(factor, every[0], np.array(b), x)
+        return x
+    scale = np.sqrt(np.where(square > 0, square, 1.0))
+    with one_blas_thread():
+        solution = np.linalg.lstsq(A / np.outer(scale, scale), b / scale, rcond=None)[0]
+    return np.asarray(solution / scale, np.float64)
+
+
 def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Integers:
     """Return the features in the order in which they enter: each lowers min_w wᵀA w − 2 bᵀw the most.
 
@@ -252,7 +275,7 @@ def forward_path(A: Matrix, b: Matrix, n_steps: int | None = None) -> Integers:
     >>> forward_path(np.diag([1.0, 1.0, 4.0]), np.array([1.0, 3.0, 4.0])).tolist()
     [1, 2, 0]
     """
-    return _forward(_table(A, b), len(b) if n_steps is None else n_steps)
+    return _pivots(A, b, len(b) if n_steps is None else n_steps, 1.0)
 
 
 def backward_path(A: Matrix, b: Matrix) -> Integers:
@@ -264,38 +287,27 @@ def backward_path(A: Matrix, b: Matrix) -> Integers:
     >>> backward_path(np.diag([1.0, 1.0, 4.0]), np.array([1.0, 3.0, 4.0])).tolist()
     [1, 2, 0]
     """
-    table = _table(A, b)
-    _forward(table, len(b))
-    left = np.ones(len(b), np.bool_)
-    order = np.empty(len(b), np.int64)
-    for position in range(len(b) - 1, -1, -1):
-        rise = table[:-1, -1] ** 2 / np.where(left, -np.diag(table)[:-1], 1.0)
-        order[position] = np.where(left, rise, np.inf).argmin()
-        left[order[position]] = False
-        _sweep(table, int(order[position]), -1.0)
-    return order
+    every = np.ones((1, len(b)), np.bool_)
+    factor, inverse, w = factorise(np.ascontiguousarray(A), every)[0], np.empty_like(A), np.empty(len(b))
+    solve(factor, every[0], np.array(b), w)
+    for row, unit in zip(inverse, np.eye(len(b)), strict=True):
+        solve(factor, every[0], unit, row)
+    return _pivots(inverse, w, len(b), -1.0)[::-1].copy()
 
 
-def _table(A: Matrix, b: Matrix) -> Matrix:
-    table = np.zeros((len(b) + 1, len(b) + 1))
-    table[:-1, :-1], table[:-1, -1], table[-1, :-1] = A, b, b
-    return table
+def _pivots(A: Matrix, b: Matrix, n_steps: int, sign: float) -> Integers:
+    """Return the features in order of ``sign · bⱼ² / Aⱼⱼ``, largest first, each eliminated before the next is chosen.
 
-
-def _forward(table: Matrix, n_steps: int) -> Integers:
-    left = np.ones(len(table) - 1, np.bool_)
+    With A and b the change of the minimum by entering features, with their inverse and solution by those that leave.
+    Elementwise: the bits are always the same.
+    """
+    A, b, left = A.copy(), b.copy(), np.ones(len(b), np.bool_)
     order = np.empty(n_steps, np.int64)
     for step in range(n_steps):
-        fall = table[:-1, -1] ** 2 / np.where(left, np.diag(table)[:-1], 1.0)
-        order[step] = np.where(left, fall, -1.0).argmax()
-        left[order[step]] = False
-        _sweep(table, int(order[step]), 1.0)
+        change = sign * b**2 / np.where(left, np.diag(A), 1.0)
+        order[step] = j = int(np.where(left, change, -np.inf).argmax())
+        left[j] = False
+        column = A[:, j] / A[j, j]
+        b -= b[j] * column
+        A -= np.outer(column, A[j])
     return order
-
-
-def _sweep(table: Matrix, j: int, sign: float) -> None:
-    """Sweep by the feature j in place, with the sign −1 back again; elementwise: the bits are always the same."""
-    pivot, column = table[j, j], table[:, j].copy()
-    table -= np.outer(column / pivot, column)
-    table[:, j] = table[j, :] = sign * column / pivot
-    table[j, j] = -1.0 / pivot

@@ -6,10 +6,10 @@ No individual depends on its company.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,9 @@ from moerank.training.pair_loss import (
     Penalties,
     Target,
 )
-from moerank.training.pair_moments import PairMoments
-from moerank.training.smooth import EXACT_STEPS, Expanded, dense_newton, solve_positive_definite
+from moerank.training.pair_moments import PairMoments, solve_positive_definite
+
+MAX_HALVINGS, EXACT_STEPS = 29, 500
 
 Element = TypeVar("Element", bound=np.generic)
 
@@ -82,6 +83,40 @@ def lane_groups(n_individuals: int, precision: FloatType) -> Iterator[LaneGroup]
 
 
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
+
+
+class Expanded(NamedTuple):
+    """Value, gradient (n,) and positive definite (generalised) Hessian (n, n) of a function at a point."""
+
+    value: float
+    gradient: Matrix
+    hessian: Matrix
+
+
+def dense_newton(expand: Callable[[Matrix], Expanded], start: Matrix, tolerance: float) -> tuple[Matrix, Expanded]:
+    """Minimise a smooth convex function by Newton steps, each halved until the function falls.
+
+    `expand` returns the function at a point (n,), which `dense_newton` returns with the last point. It ends when the
+    squared Newton decrement gᵀH⁻¹g, twice the decrease that the quadratic model promises, is at most the share
+    `tolerance` of the value, which is positive; when no step lowers the value; or after 500 steps. O(n³) per step.
+
+    >>> def expand(w):  # eʷ + e⁻ʷ
+    ...     return Expanded(2.0 * np.cosh(w[0]), 2.0 * np.sinh(w), np.diag(2.0 * np.cosh(w)))
+    >>> dense_newton(expand, np.array([3.0]), tolerance=1e-12)[0].round(6).tolist()
+    [0.0]
+    """
+    w, at = start, expand(start)
+    for _ in range(EXACT_STEPS):
+        step: Matrix = -solve_positive_definite(at.hessian, at.gradient)
+        if -product(at.gradient, step) <= tolerance * at.value:
+            break
+        lengths = 0.5 ** np.arange(MAX_HALVINGS + 1)
+        candidates = ((w + length * step, expand(w + length * step)) for length in lengths)
+        lower = next((candidate for candidate in candidates if candidate[1].value < at.value), None)
+        if lower is None:
+            break
+        w, at = lower
+    return w, at
 
 
 class ListedPairs:
@@ -144,9 +179,8 @@ class ListedPairs:
         squared = PairModel(loss, C, B, rhs, solve_positive_definite(B, rhs))
         if not loss.one_sided:
             return squared
-        end = dense_newton(lambda w: self.expand(w, C, loss), squared.w, 2.0 * EXACT_TOLERANCE)
-        hessian = end.at.hessian
-        return PairModel(loss, C, hessian, product(hessian, end.w) - end.at.gradient, end.w)
+        w, at = dense_newton(lambda w: self.expand(w, C, loss), squared.w, 2.0 * EXACT_TOLERANCE)
+        return PairModel(loss, C, at.hessian, product(at.hessian, w) - at.gradient, w)
 
     def expand(self, w: Matrix, C: float, loss: PairLoss) -> Expanded:
         """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`, with its gradient and its Hessian."""
@@ -319,8 +353,8 @@ class CountedPairs:
             n_features = len(w)
             every, once = (Masks(np.ones((n, n_features), bool)) for n in (n_features, 1))
             tasks, directions = np.full(n_features, CURVATURE), np.eye(n_features)
-            products, _ = self._sums(loss, np.float32, tasks, every, np.tile(w, (n_features, 1)), directions)
-            pulled = self._sums(loss, np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
+            products, _ = self.sums(loss, np.float32, tasks, every, np.tile(w, (n_features, 1)), directions)
+            pulled = self.sums(loss, np.float64, np.array([RESIDUALS]), once, w[None], directions[:1])[0][0]
             scale = 2.0 * C / self.data.n_pairs
             B = np.eye(n_features) + scale * 0.5 * (products + products.T)
             self._models[loss, C] = PairModel(loss, C, B, product(B, w) - (w - scale * pulled), w)
@@ -365,7 +399,7 @@ class CountedPairs:
         most_steps = EXACT_STEPS if precision is np.float64 else newton.MAX_STEPS
         state = newton.begin_newton(W)
         while (going := state.task != IDLE).any():
-            sums = self._sums(loss, precision, state.task, masks, W, state.direction)
+            sums = self.sums(loss, precision, state.task, masks, W, state.direction)
             newton.advance_newton(
                 state, going, *sums, masks.features, factors, scale, loss.one_sided, True, error,
                 PASS_ROUNDING[precision], most_steps,
@@ -392,12 +426,12 @@ class CountedPairs:
             u, v = np.hsplit(np.where(at_trial, state.trial, state.z), 2)
             used = replace(masks, features=np.where(at_trial, u != v, masks.features & going[:, None]))
             W, task = u - v, np.where(going, RESIDUALS, IDLE)
-            sums, slack = self._sums(SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
+            sums, slack = self.sums(SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
             proximal.advance(state, going, terms, sums, slack - (W * sums).sum(axis=1), max_iter, tol)
             history[state.n_iter, np.arange(n)] = state.objective
         return state.w, state.n_iter, history
 
-    def _sums(
+    def sums(
         self, loss: PairLoss, precision: FloatType, task: Integers, masks: Masks, W: Matrix, V: Matrix
     ) -> tuple[Matrix, Matrix]:
         """Return the sums of vectors (shape of W) and of slacks (n_individuals,) of a pass at W with the directions V.

@@ -1,9 +1,12 @@
-"""Ranking problems on sorted documents in preference pairs, solved with features or with a kernel."""
+"""Ranking problems on sorted documents in preference pairs, solved in a trust region with features or with a kernel."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg.blas import dsymv
@@ -11,9 +14,31 @@ from scipy.linalg.blas import dsymv
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.kernels.algebra import product
-from moerank.kernels.blas import one_blas_thread
 from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
-from moerank.training.smooth import Minimum, trust_region_newton
+from moerank.kernels.threads import one_blas_thread
+
+Inner: TypeAlias = Callable[[Vector, Vector], float]
+
+# Shares of the decrease that the quadratic model promises, from which a step is taken, and from which it is good.
+SUFFICIENT, FAIR, GOOD = 1e-4, 0.25, 0.75
+# Multiples of the radius, or of the length of the step, that become the next radius.
+SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
+# Conjugate gradients end when the residual is this share of the gradient.
+GRADIENT_SHARE = 0.1
+# A change of the objective below this share of it is rounding.
+VALUE_ROUNDING = 1e-14
+MAX_TRIED, MAX_PRODUCTS = 1000, 1000
+
+
+class Minimum(NamedTuple):
+    """The end of a minimisation: the point x, and the steps tried.
+
+    It has `converged` if the gradient is small enough, or as small as rounding allows.
+    """
+
+    x: Vector
+    n_iter: int
+    converged: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +72,16 @@ def solve_with_features(X: Matrix, pairs: LabelledPairs, C: float, tol: float, m
     plain product by default; the diagonal of a nearly diagonal Hessian saves products with it. O(n_documents ·
     n_features + n_documents log n_documents) per product with the Hessian and per step.
     """
-    metric = np.ones(X.shape[1]) if metric is None else metric
-    expand = partial(_FeatureExpansion, X, pairs, C / pairs.n_pairs, metric)
+    metric, scale = np.ones(X.shape[1]) if metric is None else metric, C / pairs.n_pairs
 
     def inner(a: Vector, b: Vector) -> float:
         return float(product(metric * a, b))
+
+    def add(s: Vector, coefficients: Vector) -> Vector:
+        return np.asarray((s + scale * product(X.T, coefficients)) / metric)
+
+    def expand(w: Vector) -> HingeExpansion:
+        return HingeExpansion(pairs, scale, w, product(X, w), float(product(w, w)), partial(product, X), add)
 
     return trust_region_newton(expand, np.zeros(X.shape[1]), tol=tol, inner=inner)
 
@@ -82,50 +112,142 @@ def solve_with_kernel(K: Matrix, pairs: LabelledPairs, C: float, tol: float) -> 
     Only the lower triangle of K (n_documents, n_documents), C-contiguous, is read. It ends when the gradient is at most
     `tol` times that at b = 0. O(n_documents²) per product with the Hessian and per step.
     """
-    expand = partial(_KernelExpansion, K, pairs, C / pairs.n_pairs)
+    scale = C / pairs.n_pairs
+
+    def inner(a: Vector, b: Vector) -> float:
+        return float(a[0] @ b[1])
+
+    def add(s: Vector, coefficients: Vector) -> Vector:
+        coefficients = scale * coefficients
+        # The time is that of reading K, and a symmetric product reads half of it.
+        return np.asarray(s + np.stack([coefficients, dsymv(1.0, K.T, coefficients)]))
+
+    def expand(point: Vector) -> HingeExpansion:
+        return HingeExpansion(pairs, scale, point, point[1], inner(point, point), itemgetter(1), add)
+
     with one_blas_thread():
-        return trust_region_newton(expand, np.zeros((2, len(K))), tol=tol, inner=_kernel_inner)
+        return trust_region_newton(expand, np.zeros((2, len(K))), tol=tol, inner=inner)
 
 
-class _HingeExpansion:
-    """An objective ½ ‖w‖² + scale · loss of the scores z."""
+class HingeExpansion:
+    """An objective ½ ‖x‖² + scale · loss of the scores z, at a point x of squared norm `square`.
 
-    def __init__(self, pairs: LabelledPairs, scale: float, point: Vector, z: Vector, square: float) -> None:
-        self._scale, self._point = scale, point
+    `scores` returns those of a step, and `add` adds to a step what coefficients of the documents pull. Gradient and
+    products by the Hessian are those of the inner product of the minimisation.
+    """
+
+    def __init__(
+        self,
+        pairs: LabelledPairs,
+        scale: float,
+        point: Vector,
+        z: Vector,
+        square: float,
+        scores: Callable[[Vector], Vector],
+        add: Callable[[Vector, Vector], Vector],
+    ) -> None:
+        self._point, self._scores, self._add = point, scores, add
         self._near = MarginPairs(pairs, z)
         self.value = float(0.5 * square + scale * self._near.loss)
 
-
-class _FeatureExpansion(_HingeExpansion):
-    def __init__(self, X: Matrix, pairs: LabelledPairs, scale: float, metric: Vector, w: Vector) -> None:
-        super().__init__(pairs, scale, w, product(X, w), float(product(w, w)))
-        self._X, self._metric = X, metric
-
     @cached_property
     def gradient(self) -> Vector:
-        return (self._point + self._scale * product(self._X.T, self._near.gradient)) / self._metric
+        """The gradient, of the shape of the point, computed where it is asked for."""
+        return self._add(self._point, self._near.gradient)
 
     def product(self, s: Vector) -> Vector:
-        return (s + self._scale * product(self._X.T, self._near.product(product(self._X, s)))) / self._metric
+        """Return the (generalised) Hessian times s."""
+        return self._add(s, self._near.product(self._scores(s)))
 
 
-class _KernelExpansion(_HingeExpansion):
-    def __init__(self, K: Matrix, pairs: LabelledPairs, scale: float, point: Vector) -> None:
-        super().__init__(pairs, scale, point, point[1], _kernel_inner(point, point))
-        self._K = K
+def trust_region_newton(
+    expand: Callable[[Vector], HingeExpansion], start: Vector, *, tol: float, inner: Inner
+) -> Minimum:
+    """Minimise a convex function whose gradient is Lipschitz continuous.
 
-    @cached_property
-    def gradient(self) -> Vector:
-        return self._point + self._with_image(self._near.gradient)
+    Every step minimises the quadratic model ∇f(x)ᵀs + ½ sᵀ∇²f(x)s over ‖s‖ ≤ Δ by conjugate gradients, which end
+    at ‖∇f + ∇²f s‖ ≤ 0.1 ‖∇f‖ or at the edge; the radius Δ depends on how well the model predicts the function.
 
-    def product(self, s: Vector) -> Vector:
-        return s + self._with_image(self._near.product(s[1]))
+    `expand` returns the function at a point. The minimisation ends when ‖∇f‖ is at most `tol` times its value at the
+    start, or when rounding allows no decrease. Gradient, Hessian and norms are those of the inner product `inner`; a
+    function of coefficients in a kernel expansion has one of its own.
 
-    def _with_image(self, coefficients: Vector) -> Vector:
-        """Return scale · [a; Ka]; the time is that of reading K, and a symmetric product reads half of it."""
-        coefficients = self._scale * coefficients
-        return np.stack([coefficients, dsymv(1.0, self._K.T, coefficients)])
+    C.-J. Lin, J. J. Moré: Newton's method for large bound-constrained optimization problems. SIAM Journal on
+    Optimization 9, 1999. C.-J. Lin, R. C. Weng, S. S. Keerthi: Trust region Newton method for large-scale logistic
+    regression. Journal of Machine Learning Research 9, 2008: the constants and the update of the radius.
+
+    >>> from types import SimpleNamespace
+    >>> A, b = np.diag([1.0, 10.0]), np.array([3.0, 20.0])
+    >>> def expand(x):  # ½ xᵀAx − bᵀx
+    ...     return SimpleNamespace(value=x @ A @ x / 2 - b @ x, gradient=A @ x - b, product=lambda s: A @ s)
+    >>> trust_region_newton(expand, np.zeros(2), tol=1e-9, inner=np.dot).x.round(6).tolist()
+    [3.0, 2.0]
+    """
+    x, at = start, expand(start)
+    norm = radius = _norm(at.gradient, inner)
+    target = tol * norm
+    for n_iter in range(MAX_TRIED):
+        if norm <= target:
+            return Minimum(x, n_iter, True)
+        step, residual = _conjugate_gradients(at, radius, inner)
+        slope = inner(at.gradient, step)
+        promised = -0.5 * (slope - inner(step, residual))
+        candidate = expand(x + step)
+        achieved = at.value - candidate.value
+        noise = VALUE_ROUNDING * abs(at.value)
+        if promised <= noise and achieved <= noise:
+            return Minimum(x, n_iter + 1, True)
+        length = _norm(step, inner)
+        if n_iter == 0:
+            radius = min(radius, length)
+        # The multiple of the step at which a parabola through both values and the slope is least.
+        bend = -achieved - slope
+        least = GROW if bend <= 0 else max(SHRINK, -0.5 * slope / bend)
+        if achieved < SUFFICIENT * promised:
+            radius = min(least * length, HALVE * radius)
+        elif achieved < FAIR * promised:
+            radius = max(SHRINK * radius, min(least * length, HALVE * radius))
+        elif achieved < GOOD * promised:
+            radius = max(SHRINK * radius, min(least * length, GROW * radius))
+        else:
+            radius = max(radius, min(least * length, GROW * radius))
+        if achieved > SUFFICIENT * promised:
+            x, at = x + step, candidate
+            norm = _norm(at.gradient, inner)
+    return Minimum(x, MAX_TRIED, norm <= target)
 
 
-def _kernel_inner(a: Vector, b: Vector) -> float:
-    return float(a[0] @ b[1])
+def _conjugate_gradients(at: HingeExpansion, radius: float, inner: Inner) -> tuple[Vector, Vector]:
+    """Return a step with ‖s‖ ≤ radius, and the residual −∇f − ∇²f s."""
+    step = np.zeros_like(at.gradient)
+    residual = -at.gradient
+    direction = residual
+    rho = inner(residual, residual)
+    enough = GRADIENT_SHARE**2 * rho
+    for _ in range(MAX_PRODUCTS):
+        if rho <= enough:
+            return step, residual
+        image = at.product(direction)
+        curvature = inner(direction, image)
+        if curvature == 0.0:  # the direction is too short to square
+            return step, residual
+        advance = rho / curvature
+        longer = step + advance * direction
+        if inner(longer, longer) > radius**2:
+            advance = _to_the_edge(step, direction, radius, inner)
+            return step + advance * direction, residual - advance * image
+        step, residual = longer, residual - advance * image
+        rho, before = inner(residual, residual), rho
+        direction = residual + (rho / before) * direction
+    return step, residual
+
+
+def _to_the_edge(step: Vector, direction: Vector, radius: float, inner: Inner) -> float:
+    """Return t ≥ 0 with ‖step + t · direction‖ = radius; the root that does not cancel."""
+    a, b, c = inner(direction, direction), inner(step, direction), radius**2 - inner(step, step)
+    root = np.sqrt(b * b + a * max(c, 0.0))
+    return float(max(c, 0.0) / (b + root) if b >= 0 else (root - b) / a)
+
+
+def _norm(a: Vector, inner: Inner) -> float:
+    return float(np.sqrt(max(inner(a, a), 0.0)))

@@ -95,7 +95,6 @@ METHODS |= {
     "nsga2-adaptive": lambda stage: _by_name("nsga2")(stage, adaptive=True),
     # The staircase search without one of its parts.
     "staircase-no-growth": lambda stage: OfOneSize(POPULATION),
-    "staircase-equal-shares": lambda stage: Staircase(POPULATION, adaptive=False),
     "staircase-random-start": lambda stage: Staircase(POPULATION),
 }
 assert set(BIT_SEARCHES) < set(ALGORITHMS)

@@ -24,8 +24,7 @@ from scipy.stats import binomtest
 from moerank.data import make_planted, make_web
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.mofsrank.front import guaranteed_member
-from moerank.mofsrank.objectives import values_of
+from moerank.mofsrank.objectives import guaranteed_member, values_of
 from moerank.statistics import level_of_each, mean_interval, smallest_within_error
 
 TRAINING = 180

@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 from moerank.data import RankingData, load_fold
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import KernelRankSVM, RankFourier, RankNystrom, RankSVM, RankSVMTRON
-from moerank.training.smooth import trust_region_newton
+from moerank.training.sorted import trust_region_newton
 
 GAMMA = 2.0**-5
 WEIGHT, LINEAR_WEIGHT = 2.0**-2, 2.0**-5  # of a pair: C / p

@@ -1,85 +1,115 @@
-"""Level, coverage and power of the verdict, beside those of the t test, in simulated differences.
+"""Level, coverage and power of the verdict, and false guarantees, in simulated differences of queries.
 
     python tests/benchmarks/verdict.py [--draws 4000]
 
-A row is a kind of differences and a number of queries that can differ. `level` is the share of draws without a true
-difference in which one is detected; `equivalent`, of draws whose true difference is the margin in which equivalence is
-shown; `coverage`, of draws in which the 95 % interval holds the true mean; `power`, of draws with a true loss of 2.8
-standard errors in which a loss is detected. The value of the t test stands in brackets. A dash means that nothing is
-detected on so few queries.
+A row is a kind of differences, a column a number of queries that can differ. In the kinds "share lose loss" the other
+queries differ by noise of a standard deviation of .003, .01 or .05, and a cell has the worst of these.
+
+level
+    Share of draws without a true difference in which one is detected.
+level of the t test
+    The same of the t test alone.
+equivalent
+    Share of draws whose true difference is the margin, on its worse side, that are called equivalent.
+coverage
+    Share of draws in which the 95 % interval holds the true mean.
+false guarantees
+    Share of draws with a guarantee that the loss is below the true one.
+power
+    Share of draws with a true loss of 2.8 standard errors in which a loss is detected.
+
+The last table has samples of n normal differences: how many queries the verdict asks for, and in which share of draws
+of that many queries it finds a difference or equivalence within .005, with the same mean and standard deviation.
 """
 
 import argparse
 
 import numpy as np
+from scipy import stats
 
-from moerank.statistics import FEWEST_QUERIES, LEVEL, mean_and_error, mean_interval, t_tail
-from moerank.verdict import STANDARD_ERRORS_FOR_80_PERCENT_POWER, judge
+from moerank.statistics import GUARANTEE_LEVEL, LEVEL, interval_ends, moments, queries_needed
+from moerank.verdict import MARGIN
 
-MARGIN = 0.02
-SIZES = (5, 15, 30, 156, 784)
-
-
-def rare(rng, n, share, loss):
-    """Differences of which a share is a large loss and the others small gains; their mean is 0."""
-    return np.where(rng.random(n) < share, -loss, rng.normal(loss * share / (1 - share), 0.01, n))
-
-
+SIZES = (30, 60, 100, 149, 150, 200, 300, 400, 600, 784, 2000)
+SHARES, LOSSES, NOISES = (0.002, 0.006, 0.01, 0.02, 0.05, 0.1), (0.5, 1.0), (0.003, 0.01, 0.05)
 KINDS = {
-    "normal": lambda rng, n: rng.normal(0, 0.05, n),
-    "heavy tails": lambda rng, n: np.clip(0.03 * rng.standard_t(2.2, n), -1, 1),
-    "tied": lambda rng, n: rng.choice([0.0, 0.1, -0.1], n, p=[0.8, 0.1, 0.1]),
-    "skewed": lambda rng, n: 0.05 - rng.exponential(0.05, n),
-    "very skewed": lambda rng, n: np.clip(0.02 * (np.exp(0.5) - rng.lognormal(0, 1, n)), -1, 1),
-    "2 % lose .5": lambda rng, n: rare(rng, n, 0.02, 0.5),
-    "5 % lose .3": lambda rng, n: rare(rng, n, 0.05, 0.3),
-    "10 % lose .3": lambda rng, n: rare(rng, n, 0.10, 0.3),
+    "normal, sd .05": lambda rng, shape: rng.normal(0, 0.05, shape),
+    "normal, sd .2": lambda rng, shape: rng.normal(0, 0.2, shape),
+    "heavy tails": lambda rng, shape: 0.1 * rng.standard_t(2.2, shape),
+    "tied": lambda rng, shape: rng.choice([0.0, 0.5, -0.5], shape, p=[0.8, 0.1, 0.1]),
+    "skewed": lambda rng, shape: 0.2 - rng.exponential(0.2, shape),
+    "very skewed": lambda rng, shape: 0.1 * (np.exp(0.5) - rng.lognormal(0, 1, shape)),
 }
+TABLES = {
+    "level": np.max,
+    "level of the t test": np.max,
+    "equivalent": np.max,
+    "coverage": np.min,
+    "false guarantees": np.max,
+    "power": np.min,
+}
+SAMPLES = (11, 20, 30, 40, 100)
+ASKED = ((-0.019, 0.043), (-0.013, 0.08), (-0.03, 0.2), (-0.1, 0.3), (0.009, 0.04), (0.001, 0.02))
 
 
-def verdict(d):
-    """The verdict on differences, as a run words it; their clipping to the range of a metric moves no row."""
-    return judge(np.clip(d, -1, 1), np.zeros(len(d)), "test", "NDCG@10", 5, 10, margin=MARGIN)
+def losers(share, loss, noise):
+    """Draws of differences of which a share is a loss and the others are noise."""
+    return lambda rng, shape: np.where(rng.random(shape) < share, -loss, rng.normal(0, noise, shape))
 
 
-def of_t_test(d):
-    """Whether the t test detects a loss or gain, and whether two one-sided tests show equivalence."""
-    mean, error = mean_and_error(d)
-    differs = 2 * t_tail(abs(mean), error, len(d) - 1) < LEVEL
-    return differs, t_tail(MARGIN - abs(mean), error, len(d) - 1) < LEVEL, mean
+def measured(kind, draws, rng):
+    """The six values of a kind for each number of queries, in the order of the tables."""
+    population = np.clip(kind(rng, 2_000_000), -1, 1)
+    true, deviation_of_all = population.mean(), population.std()
+    for n in SIZES:
+        _, mean, deviation, skewness = moments(np.clip(kind(rng, (draws, n)), -1, 1))
+
+        def ends(move, level, mean=mean, deviation=deviation, skewness=skewness, n=n):
+            return interval_ends(n, mean + move, deviation, skewness, level)
+
+        (low, high), (lower, upper) = ends(-true, LEVEL), ends(0, LEVEL)
+        above, below = ends(0, 2 * LEVEL)
+        t = np.abs(mean - true) / deviation * np.sqrt(n)
+        yield (
+            np.mean((low > 0) | (high < 0)),
+            np.mean(2 * stats.t.sf(t, n - 1) < LEVEL),
+            max(np.mean(above > true), np.mean(below < true)),
+            np.mean((lower <= true) & (true <= upper)),
+            np.mean(ends(0, 2 * GUARANTEE_LEVEL)[0] > true),
+            np.mean(ends(-true - 2.8 * deviation_of_all / np.sqrt(n), LEVEL)[1] < 0),
+        )
 
 
-def measured(kind, n, draws, rng):
-    """Return the rows of the verdict and of the t test: level, equivalent (either side), coverage, power."""
-    shift = STANDARD_ERRORS_FOR_80_PERCENT_POWER * KINDS[kind](rng, 10**6).std() / np.sqrt(n)
-    ours, theirs = np.zeros(5), np.zeros(5)
-    for _ in range(draws):
-        d = KINDS[kind](rng, n)
-        low, high = mean_interval(d)
-        sides = [verdict(d + side).equivalent for side in (-MARGIN, MARGIN)]
-        ours += verdict(d).finding != "none", *sides, low <= 0 <= high, verdict(d - shift).finding == "loss"
-        differs, _, _ = of_t_test(d)
-        sides = [of_t_test(d + side)[1] for side in (-MARGIN, MARGIN)]
-        lost, _, mean = of_t_test(d - shift)
-        theirs += differs, *sides, not differs, lost and mean < 0
-    return [(level, max(below, above), *rest) for level, below, above, *rest in (ours / draws, theirs / draws)]
+def asked_and_found(n, mean, deviation, draws, rng):
+    """The number of queries that a sample of n asks for, and the share of draws of that number with a finding."""
+    sample = rng.normal(size=n)
+    size = queries_needed(mean + deviation * stats.zscore(sample, ddof=1), MARGIN)
+    drawn = moments(rng.normal(mean, deviation, (draws, size)))
+    (low, high), (above, below) = interval_ends(*drawn, LEVEL), interval_ends(*drawn, 2 * LEVEL)
+    return size, np.mean((low > 0) | (high < 0) | ((above > -MARGIN) & (below < MARGIN)))
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=4000)
     draws = parser.parse_args().draws
     rng = np.random.default_rng(0)
-    print(f"{'differences':14}{'n':>5}   {'level':14}{'equivalent':14}{'coverage':14}{'power':14}")
-    for kind in KINDS:
-        for n in SIZES:
-            rows = zip(*measured(kind, n, draws, rng), strict=True)
-            hidden = (True, True, False, True) if n < FEWEST_QUERIES else (False,) * 4
-            cells = [
-                f"{'—' if hide else f'{ours:.3f}'} ({theirs:.3f})"
-                for (ours, theirs), hide in zip(rows, hidden, strict=True)
-            ]
-            print(f"{kind:14}{n:5d}   " + "".join(f"{cell:14}" for cell in cells), flush=True)
+    rows = {name: [kind] for name, kind in KINDS.items()}
+    for share in SHARES:
+        rows |= {f"{share:.1%} lose {loss:g}": [losers(share, loss, noise) for noise in NOISES] for loss in LOSSES}
+    with np.errstate(divide="ignore", invalid="ignore"):  # some samples of the tied kind are all equal
+        values = [np.array([list(measured(kind, draws, rng)) for kind in kinds]) for kinds in rows.values()]
+    for number, (title, worst) in enumerate(TABLES.items()):
+        table = np.array([worst(of_kinds[..., number], axis=0) for of_kinds in values])
+        print(f"{f'{title} (worst {worst(table):.3f})':36}" + "".join(f"{n:>6}" for n in SIZES))
+        for name, row in zip(rows, table, strict=True):
+            print(f"{name:36}" + "".join(f"{value:6.3f}" for value in row))
+        print()
+    print(f"{'queries asked for: share that finds':36}" + "".join(f"{f'n = {n}':>13}" for n in SAMPLES))
+    for mean, deviation in ASKED:
+        pairs = [asked_and_found(n, mean, deviation, draws, rng) for n in SAMPLES]
+        name = f"mean {mean:g}, sd {deviation:g}"
+        print(f"{name:36}" + "".join(f"{f'{size:,}: {share:.3f}':>13}" for size, share in pairs))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import numpy as np
 
 import moerank as mr
 from moerank.data import fit_scaling
-from moerank.data.embedded import make_web
+from moerank.data.folds import make_web
 from moerank.training.pair_moments import PairMoments
 
 ROWS = {

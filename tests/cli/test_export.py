@@ -117,11 +117,6 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(command, run, tiny_res
     assert sorted(tmp_path.rglob("*")) == there
 
 
-def test_the_help_names_all_formats(command):
-    shown = command("export", "--help").stdout
-    assert all(name in shown for name in FORMATS)
-
-
 FILES = {
     "solr": ["solr-features.json", "solr.json"],
     "elasticsearch": ["elasticsearch-features.json", "elasticsearch.json"],

@@ -1,13 +1,10 @@
-"""What commands say and to whom: --quiet, -h, members compared, folders of others."""
+"""What commands say and to whom: --quiet, -h, folders of others."""
 
 import json
 
-import numpy as np
 import pytest
 
-from moerank.metrics import NDCG
 from moerank.studies.result import read_result
-from moerank.studies.run_folder import compare_members
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -36,60 +33,13 @@ def test_a_quiet_run_prints_the_verdict_alone(command, tmp_path):
     assert command("run", "TINY", "-q", "--fold", "9").stderr.startswith("error: --fold 9")
 
 
-def test_a_quiet_study_prints_its_last_line(command):
-    outcome = command("study", "TINY", "--solvers", "rankrls", "--folds", "1", "--quiet", "--out", "s")
-    assert (outcome.stdout, outcome.stderr) == ("1 of 1 cells are finished, in s\n", "")
-
-
 def test_settings_of_a_study_are_those_of_its_problems(command, tmp_path):
     words = ("study", "TINY", "--solvers", "rankrls", "--folds", "1", "--out", "s", "--set", "metric.name=MAP")
     assert command(*words, "-q").exit_code == 0
     stored = json.loads((tmp_path / "s" / "study.json").read_text())
-    assert stored["grids"][0]["settings"] == {"metric.name": "MAP"}
     assert stored["grids"][0]["problems"][0]["metric"]["name"] == "MAP"
     wrong = command("study", "TINY", "--solvers", "rankrls", "--set", "metric=MAP")
     assert wrong.stderr.startswith("error: --set metric=MAP: write --set STAGE.KEY=VALUE")
-
-
-def test_members_are_compared_on_test_queries_without_another_run(command, tmp_path, tiny_problem):
-    command("run", "TINY", "--out", "here")
-    result = read_result(tmp_path / "here")
-    before = (tmp_path / "here" / "result.json").read_bytes()
-    outcome = command("run", "TINY", "--out", "here", "--member", "1", "--member", "2", "--quiet")
-    assert (tmp_path / "here" / "result.json").read_bytes() == before
-    test = tiny_problem.load_fold(1)[2]
-    values = []
-    for member in result.front[:2]:
-        scores = np.zeros(test.n_documents)
-        for column, weight in zip(member.features, member.weights, strict=True):
-            scores += test.X[:, column] * weight
-        values.append(NDCG(10).per_query(test, scores))
-    difference = values[0] - values[1]
-    sizes = [len(member.features) for member in result.front[:2]]
-    words = [f"{size} feature{'s' * (size != 1)}{', chosen' * (result.chosen == i)}" for i, size in enumerate(sizes)]
-    estimated = f"{'loss' if difference.mean() < 0 else 'gain'} {abs(difference.mean()):.3f}".replace(" 0.", " .")
-    said = f"Member 1 ({words[0]}) against member 2 ({words[1]}): estimated {estimated} NDCG@10 "
-    assert outcome.stdout.startswith(said)
-    assert f" on {test.n_queries} test queries: too few to tell" in outcome.stdout
-    one = command("run", "TINY", "--out", "here", "--member", "1", "-q").stdout
-    sentence = compare_members(result, 1, result.chosen + 1, test, NDCG(10), margin=tiny_problem.search.margin)
-    assert one == f"{sentence}.\n"
-
-
-def test_members_that_cannot_be_compared_are_refused(command):
-    command("run", "TINY", "--out", "here", "-q")
-    for words, message in (
-        (["--member", "99"], "error: --member 99: the front has members 1 to"),
-        (
-            ["--member", "1", "--member", "2", "--member", "3"],
-            "error: --member: name one member to compare with",
-        ),
-        (["--member", "1", "--json"], "error: --member and --against need one fold, and print text"),
-        (["--member", "1", "--fold", "all"], "error: --member and --against need one fold, and print text"),
-    ):
-        outcome = command("run", "TINY", "--out", "here", *words)
-        assert outcome.exit_code == 2
-        assert outcome.stderr.splitlines()[-1].startswith(message)
 
 
 def test_files_of_others_are_neither_replaced_nor_claimed(command, tmp_path):
@@ -110,7 +60,3 @@ def test_files_of_others_are_neither_replaced_nor_claimed(command, tmp_path):
         assert f"holds {name}, but not from a run; choose another folder with --out" in outcome.stderr
         assert [path.name for path in other.iterdir()] == [name]
         assert (other / name).read_text() == "mine"
-    several = tmp_path / "several"
-    several.mkdir()
-    (several / "summary.json").write_text("mine")
-    assert "holds summary.json, but not from a run" in command("run", "TINY", "--fold", "all", "--out", several).stderr

@@ -8,16 +8,13 @@ import pandas as pd
 import pytest
 
 from moerank.cli.report import _written
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
 
 
 def test_study_runs_shows_and_reports(command, tmp_path, monkeypatch):
     asked = ("study", "TINY", "--solvers", "fsmrank,fsmrank[lambda1=0.5],ranksvm-primal", "--folds", "1,2")
-    planned = json.loads(command(*asked, "--out", "s", "--dry-run", "--json").stdout)
-    assert [cell["state"] for cell in planned] == ["open"] * 6
-    assert not (tmp_path / "s").exists()
     outcome = command(*asked, "--out", "s")
     assert outcome.exit_code == 0
     assert "6 of 6 cells are finished" in outcome.stdout
@@ -25,9 +22,6 @@ def test_study_runs_shows_and_reports(command, tmp_path, monkeypatch):
     again = json.loads(command(*asked, "--out", "s", "--json").stdout)
     assert len(again["cells"]) == 6
     assert again["failures"] == []
-    assert {cell["state"] for cell in json.loads(command(*asked, "--out", "s", "--dry-run", "--json").stdout)} == {
-        "finished"
-    }
     names = {"html": "report.html", "latex": "report.tex", "csv": "report.csv", "pairs": "pairs.csv"}
     monkeypatch.setattr("moerank.reports.study_report.FIGURES", {"cost": FIGURES["cost"]})  # the others take seconds
     for kind, name in names.items():
@@ -128,15 +122,3 @@ def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
         assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
         assert message in outcome.stderr
     assert drawn == []
-
-
-def test_a_plot_makes_the_folder_of_its_file(command, tiny_study, tmp_path):
-    done = command("plot", "cost", tiny_study.out, "--metric", "MAP", "--out", "new/folder/cost.pdf")
-    assert done.exit_code == 0
-    assert (tmp_path / "new" / "folder" / "cost.pdf").read_bytes().startswith(b"%PDF")
-    (tmp_path / "file").write_text("")
-    for path, message in (("other/cost.jpeg", "ends in one of .png, .pdf, .svg"), ("file/cost.pdf", "file")):
-        outcome = command("plot", "cost", tiny_study.out, "--out", path)
-        assert (outcome.exit_code, outcome.stderr.count("\n")) == (2, 1)
-        assert message in outcome.stderr
-    assert not (tmp_path / "other").exists()

@@ -1,5 +1,4 @@
 import json
-import re
 
 import numpy as np
 import pytest
@@ -99,19 +98,3 @@ def test_features_that_come_scaled_per_query_are_recognised():
     X[6, 1] = 0.0
     assert not describe(RankingData(X, data.y, data.qid)).comes_scaled
     assert not describe(RankingData([[0.5], [0.5]], [0, 1])).comes_scaled, "nothing varies"
-
-
-def cells(html):
-    return re.findall("<td>(.*?)</td>", html)
-
-
-def test_a_notebook_shows_the_counts():
-    data = RankingData([[0.5, 1], [0.25, 1]], y=[0, 2], qid=[0, 0], feature_names=["a", "<b>"], name="x < y")
-    assert "<th>x &lt; y</th>" in data._repr_html_()
-    assert cells(data._repr_html_()) == ["2", "1", "2"]
-    html = describe(data)._repr_html_()
-    assert cells(html)[:4] == ["x &lt; y", "2", "1", "2"]
-    assert "[&lt;b&gt;]" in cells(
-        describe(RankingData([[1, 1], [2, 1]], y=[0, 2], qid=[0, 0], feature_names=["a", "<b>"]))._repr_html_()
-    )
-    assert html.endswith("<p>No value is infinite or missing: such files are refused.</p>")

@@ -11,9 +11,8 @@ from moerank.data import (
     load_web_fold,
     make_planted,
     make_web,
-    split_fold,
 )
-from moerank.data.embedded import BLOCK
+from moerank.data.folds import BLOCK
 
 
 @pytest.mark.parametrize(
@@ -235,16 +234,6 @@ def test_fewer_queries_are_the_beginning_of_more(web, n_queries):
     assert np.array_equal(fewer.offsets, web.offsets[: n_queries + 1])
     assert np.array_equal(fewer.X, web.X[: fewer.n_documents])
     assert np.array_equal(fewer.y, web.y[: fewer.n_documents])
-
-
-@pytest.mark.parametrize("fold", range(1, 6))
-def test_folds_of_the_web_are_those_that_splitting_makes(fold):
-    whole = split_fold(make_web(203, seed=1), fold)
-    for part, expected in zip(load_web_fold(fold, n_queries=203, seed=1), whole, strict=True):
-        assert np.array_equal(part.X, expected.X)
-        assert np.array_equal(part.y, expected.y)
-        assert np.array_equal(part.qid, expected.qid)
-        assert (part.name, part.given_names) == (expected.name, expected.given_names)
 
 
 def test_double_precision_holds_the_same_values():

@@ -51,7 +51,7 @@ def test_columns_by_name_and_what_spreadsheets_do_to_a_text(tmp_path):
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        ("# no row\n\n", None, "j: there is no judgment in the file"),
+        ("# no row\n\n", None, "j: no columns of query, document and grade"),
         ("query,docid,rating\nx,,\n", None, "j: there is no judgment in the file"),
         ("query,docid\na,b\n", None, "j: no columns of query, document and grade among query, docid; name them by --c"),
         ("query,docid,label,rating\n", None, "several columns may hold the grade, 'label' and 'rating'; choose one by"),
@@ -59,9 +59,9 @@ def test_columns_by_name_and_what_spreadsheets_do_to_a_text(tmp_path):
         ("query,docid,rating,rating\n", None, "several columns may hold the grade, 'rating' and 'rating'"),
         ("query,docid,rating\n", ["query", "docid", "stars"], "unknown column 'stars'"),
         ("query,docid,rating\n", ["query", "docid"], "--columns names three columns"),
-        ("query,docid,rating\na,b,1\na,c,1,2\n", None, "line 3: 4 fields, and the header has 3"),
-        ("query,docid,rating\na,b,1\nc\n", None, "line 3: 1 fields, and the header has 3"),
-        ('query,docid,rating\na,b,1\na,"c', None, "line 3: no row of CSV or TSV"),
+        ("query,docid,rating\na,b,1\na,c,1,2\n", None, "line 3: 4 fields, but the header names 3"),
+        ("query,docid,rating\na,b,1\nc\n", None, "line 3: 1 fields, but the header names 3"),
+        ('query,docid,rating\na,b,1\na,"c', None, "line 3: not a CSV file"),
         ("query,docid,rating\na,,1\n", None, "line 2: a grade without a query or a document"),
         *(
             (f"query,docid,rating\na,b,{grade}\n", None, "line 2: the grade .* is not an integer from 0 .* pandas.cut")

@@ -1,5 +1,4 @@
 import gzip
-import lzma
 import os
 import re
 import subprocess
@@ -43,10 +42,11 @@ def test_equals_the_format_restated(load):
     assert data.y.tolist() == [2, 0, 1, 0, 3]
     assert data.qid.tolist() == [10, 10, 10, -7, 2**63 - 1]
     assert data.feature_names == ("1", "2", "3", "4")
+    assert data.name.endswith("tiny.txt") and load(TINY, name="mine").name == "mine"
 
 
-@pytest.mark.parametrize(("ending", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
-def test_compressed_files(load, ending, compress):
+def test_compressed_files(load):
+    compress, ending = gzip.compress, ".gz"
     half = TINY.index(b"   0 qid:-7")
     for stored in (compress(TINY), compress(TINY[:half]) + compress(TINY[half:])):
         assert_same_documents(load(stored, "tiny.txt" + ending), TINY)
@@ -91,7 +91,6 @@ GOOD = "1 qid:2 1:0.5 2:1"
         ("1 qid:2 1:1:2", "the value '1:2' of feature 1"),
         ("1 qid:2 1:-inf", "the value '-inf' of feature 1 is not a finite number"),
         ("1 qid:2 1:1 2:1e999", "the value of feature 2 is too large for a 64-bit"),
-        ("1 qid:2 10001:1", "feature 10001 is beyond the limit of 10,000 features; .* pass n_features"),
         ("1 qid:2 999999999999:1", "feature 999999999999 is beyond the limit of 10,000"),
         ("1 qid:2 1:1\x00", r"the value '1\\x00' of feature 1"),
         ("1 qid:2\x0b1:1", r"the query id '2\\x0b1:1'"),
@@ -125,7 +124,7 @@ def test_null_becomes_what_missing_says(load):
     for wrong in (b"-NULL", b"+nan", b"NUL", b"NULLS", b"nano", b"na", b"n", b"N/A"):
         with pytest.raises(ValueError, match=r"line 1: the value .* of feature 1 is not a finite number"):
             load(b"1 qid:1 1:%b 2:1\n" % wrong, missing=0.5)
-    with pytest.raises(ValueError, match=r"missing must be a number, 'query-min', .* did you mean 'query-min'"):
+    with pytest.raises(ValueError, match=r"missing must be a finite number, .* did you mean 'query-min'"):
         load(content, missing="query_min")
 
 
@@ -138,19 +137,16 @@ def test_n_features_pads_and_refuses(load):
         load(TINY, n_features=3)
     with pytest.raises(ValueError, match="at least one feature"):
         load(TINY, n_features=0)
-
-
-def test_n_features_lifts_the_limit_for_itself_only(load):
-    content = f"1 qid:1 {LARGEST_FEATURE + 1}:1\n".encode()
-    assert load(content, n_features=LARGEST_FEATURE + 2).n_features == LARGEST_FEATURE + 2
+    beyond = b"1 qid:1 %d:1\n" % (LARGEST_FEATURE + 1)
+    assert load(beyond, n_features=LARGEST_FEATURE + 2).n_features == LARGEST_FEATURE + 2
     with pytest.raises(ValueError, match="line 1: feature 10001 is beyond the limit"):
-        load(content)
+        load(beyond)
     assert load(b"1 qid:1 %d:1\n" % LARGEST_FEATURE).n_features == LARGEST_FEATURE
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\r\n  \t\n", b"# only\n# comments"])
 def test_a_file_without_documents_is_refused(load, tmp_path, content):
-    files = {"e.txt": content, "e.txt.gz": gzip.compress(content), "e.txt.xz": lzma.compress(content)}
+    files = {"e.txt": content, "e.txt.gz": gzip.compress(content)}
     for filename, stored in files.items():
         with pytest.raises(ValueError, match="the file holds no document") as caught:
             load(stored, filename)
@@ -168,11 +164,6 @@ def test_folders_and_missing_files_are_named(tmp_path):
         load_letor(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"absent\.txt"):
         load_letor(tmp_path / "absent.txt")
-
-
-def test_name(load, tmp_path):
-    assert load(TINY).name == str(tmp_path / "tiny.txt")
-    assert load(TINY, name="mine").name == "mine"
 
 
 @pytest.mark.parametrize("part", ["MQ2008/Fold3/vali.txt", "OHSUMED/Fold2/test.txt"])
@@ -223,7 +214,7 @@ def test_neither_the_size_of_the_pieces_nor_the_order_in_memory_matters(load, mo
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
-@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".XZ", lzma.compress)])
+@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".GZ", gzip.compress)])
 def test_line_ends_may_stand_anywhere(load, monkeypatch, chunk, ending, pack):
     monkeypatch.setattr(letor, "CHUNK", chunk)
     for ends in ("\n\r\n\r", "\r\n\r\r", "\r\r\n", "\n"):
@@ -293,7 +284,7 @@ def test_single_precision_is_the_double_rounded_and_has_its_own_limit(load):
 WIDE = b"1 qid:1 10000:1\n" * 1000
 
 
-@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress)])
 def test_a_table_beyond_the_limit_is_refused_before_it_is_made(load, monkeypatch, ending, pack):
     monkeypatch.setenv("MOERANK_MEMORY", "0.01")
     for content, message in (
@@ -308,8 +299,8 @@ def test_a_table_beyond_the_limit_is_refused_before_it_is_made(load, monkeypatch
 
 
 def test_an_archive_that_unpacks_to_more_takes_no_more_memory(tmp_path):
-    path = tmp_path / "bomb.txt.xz"
-    with lzma.open(path, "wb") as file:
+    path = tmp_path / "bomb.txt.gz"
+    with gzip.open(path, "wb") as file:
         for _ in range(40):
             file.write(b"1 qid:1 200:1\n" * 100_000)
     code = (
@@ -326,14 +317,14 @@ def test_an_archive_that_unpacks_to_more_takes_no_more_memory(tmp_path):
         command, capture_output=True, text=True, check=True, env=environment
     ).stdout.splitlines()
     assert "documents × 200 features would take 0.451 GiB, and the limit is 0.1 GiB" in message
-    assert path.stat().st_size < 100_000
+    assert path.stat().st_size < 300_000
     assert int(peak) * 1024 < 0.25 * 2**30
 
 
 def test_a_line_without_end_does_not_fill_the_memory(load, monkeypatch):
     monkeypatch.setattr(letor, "LONGEST_LINE", 1000)
-    with pytest.raises(ValueError, match=r"zeros\.txt\.xz, line 1: longer than 0 MiB, which no document is"):
-        load(lzma.compress(bytes(10**7)), "zeros.txt.xz")
+    with pytest.raises(ValueError, match=r"zeros\.txt\.gz, line 1: longer than 0 MiB, which no document is"):
+        load(gzip.compress(bytes(10**7)), "zeros.txt.gz")
 
 
 def test_a_pipe_is_read_once(tmp_path):

@@ -4,7 +4,6 @@
 """
 
 import gzip
-import lzma
 import random
 import zlib
 from collections import Counter
@@ -49,24 +48,20 @@ def test_broken_files_with_their_queries_beside_them(tmp_path):
     assert min(outcomes.values()) > 20
 
 
-@pytest.mark.parametrize(
-    ("ending", "compress", "decompress"),
-    [(".gz", gzip.compress, gzip.decompress), (".xz", lzma.compress, lzma.decompress)],
-)
-def test_broken_compressed_files_are_read_rightly_or_refused(tmp_path, ending, compress, decompress):
-    rng = random.Random(ending)
-    path = tmp_path / f"broken.txt{ending}"
+def test_broken_compressed_files_are_read_rightly_or_refused(tmp_path):
+    rng = random.Random(".gz")
+    path = tmp_path / "broken.txt.gz"
     n_read = 0
     for _ in range(N_FILES // 2):
         if rng.random() < 0.3:
             content = after_an_accident(VALID, rng)
-            path.write_bytes(compress(content))
+            path.write_bytes(gzip.compress(content))
         else:
-            stored = after_an_accident(compress(VALID), rng, BINARY_ACCIDENTS)
+            stored = after_an_accident(gzip.compress(VALID), rng, BINARY_ACCIDENTS)
             path.write_bytes(stored)
             try:
-                content = decompress(stored)
-            except (OSError, EOFError, zlib.error, lzma.LZMAError):
+                content = gzip.decompress(stored)
+            except (OSError, EOFError, zlib.error):
                 content = None
         outcome = judged(path, content)
         assert outcome in ("read", "refused"), content

@@ -118,9 +118,9 @@ def test_worse_than_a_large_single_value_stays_worse_after_rounding():
     ("rule", "message"),
     [
         ("query-worse", "not 'query-worse'; did you mean 'query-worst'"),
-        ("zero", "must be a number, 'query-min', 'query-mean' or 'query-worst', not 'zero'$"),
-        (float("nan"), "missing is nan; missing values can only become a finite number"),
-        (float("inf"), "missing is inf"),
+        ("zero", "must be a finite number, 'query-min', 'query-mean' or 'query-worst', not 'zero'$"),
+        (float("nan"), "missing must be a finite number, .*, not nan"),
+        (float("inf"), "not inf"),
         (True, "not True"),
         ([0.0], "not "),
     ],
@@ -169,10 +169,3 @@ def test_without_a_rule_the_refusal_names_place_and_rules():
     )
     with pytest.raises(ValueError, match=message):
         RankingData([[0.0], [np.nan]], [0, 1], feature_names=["a"], name="mine")
-
-
-@pytest.mark.parametrize("rule", [None, 0.0, "query-min"])
-def test_infinity_is_refused_whatever_the_rule(rule):
-    for value in (np.inf, -np.inf):
-        with pytest.raises(ValueError, match=rf"X\[2, 1\] is {value} \(row 2, feature 2\); a value must be finite"):
-            RankingData([[1, np.nan if rule is not None else 0], [3, 4], [5, value]], [0, 1, 2], missing=rule)

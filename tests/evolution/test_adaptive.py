@@ -65,11 +65,6 @@ def test_the_first_mating_is_generation_one():
     assert sorted(set(seen)) == [(1, 0.2), (2, 0.4), (3, 0.6), (4, 0.8)]
 
 
-def test_importance_is_the_share_of_the_accuracies():
-    np.testing.assert_allclose(importance_degrees([0.2, 0.6, 0.0]), [0.25, 0.75, 0.0], rtol=1e-15)
-    np.testing.assert_array_equal(importance_degrees([0.0, 0.0]), [0.0, 0.0])
-
-
 def test_redundancy_is_the_share_of_the_absolute_correlations():
     features = np.random.default_rng(0).random((50, 4)) @ np.random.default_rng(1).normal(size=(4, 6))
     correlation = np.abs(np.corrcoef(features.T)) - np.eye(6)
@@ -84,7 +79,6 @@ def test_redundancy_is_the_share_of_the_absolute_correlations():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(importance=[0.5, 0.5]), r"importance has shape \(2,\) and redundancy \(4,\)"),
         (dict(redundancy=[-0.1, 0.2, 0.3, 0.4]), "must be 0 or more"),
         (dict(importance=[np.nan, 0.2, 0.3, 0.4]), "must be 0 or more"),
         (dict(form="sum"), "form must be one of 'additive', 'convex', 'product', not 'sum'"),
@@ -100,7 +94,8 @@ def test_the_readings_of_importance_follow_their_formulas():
     accuracy = np.array([0.2, 0.5, 0.3, 0.4])
     np.testing.assert_allclose(importance_degrees(accuracy, "accuracy"), accuracy)
     np.testing.assert_allclose(importance_degrees(accuracy, "scaled"), (accuracy - 0.2) / 0.3)
-    assert importance_degrees([0.5, 0.5], "scaled").tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(importance_degrees(accuracy), accuracy / 1.4, rtol=1e-15)
+    assert importance_degrees([0.5, 0.5], "scaled").tolist() == importance_degrees([0.0, 0.0]).tolist() == [0.0, 0.0]
 
 
 def test_the_readings_of_redundancy_follow_their_formulas():

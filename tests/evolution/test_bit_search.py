@@ -4,15 +4,24 @@ import numpy as np
 import pytest
 from helpers.chance import plausible
 from helpers.plain import all_subsets, front
-from helpers.populations import crowded, peeled
+from helpers.populations import crowded, peeled, strings
 from helpers.toy_search import POP_SIZE, SPARSE, WeighedBits
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.repair import Repair
 from pymoo.optimize import minimize
+from scipy import stats
 
 from moerank.evolution import DensitySampling, SubsetSizeSampling, search
-from moerank.evolution.bit_search import crowding_distances, front_numbers, select_by_crowding, standings, tournament
+from moerank.evolution.bit_search import (
+    crowding_distances,
+    first_of_equals,
+    front_numbers,
+    group_numbers,
+    select_by_crowding,
+    uniform_children,
+    without_size,
+)
 
 EVERY = pytest.mark.parametrize("made", SPARSE.values(), ids=SPARSE)
 
@@ -146,21 +155,6 @@ def test_what_cannot_be_searched_is_refused(made):
             search(WeighedBits(40), made(sampling=given), 3, seed=1)
 
 
-@pytest.mark.parametrize(
-    ("name", "n_objectives", "made_for"),
-    [
-        ("mffs", 1, "MFFS is made for 2 objectives"),
-        ("mffs", 3, "MFFS is made for 2 objectives"),
-        ("prdh", 1, "PRDH is made for 2 objectives or more"),
-    ],
-)
-def test_objectives_that_a_method_is_not_made_for_are_refused(name, n_objectives, made_for):
-    with pytest.raises(
-        ValueError, match=f"^{made_for}, not for {n_objectives}; choose another algorithm, such as nsga2$"
-    ):
-        SPARSE[name]().setup(Problem(n_var=5, n_obj=n_objectives))
-
-
 @EVERY
 def test_a_search_with_nothing_left_to_evaluate_ends(made):
     class Nothing(Repair):
@@ -226,11 +220,49 @@ def test_whole_fronts_survive_and_of_the_last_the_least_crowded(points, n):
         assert (standing[i] < standing[j]) == (a < b) or a == b
 
 
-def test_equals_share_a_standing():
-    front, crowding = np.array([0, 0, 1, 1, 0]), np.array([1.0, np.inf, 2.0, 2.0, np.inf])
-    assert standings(front, crowding).tolist() == [1, 0, 2, 2, 0]
+SEEDED = np.random.default_rng
 
 
-def test_the_better_of_two_wins_and_ties_are_fair():
-    winners = tournament(np.array([5, 2, 5]), 30_000, np.random.default_rng(4))
-    assert plausible(np.bincount(winners), [2 / 9, 5 / 9, 2 / 9])
+@pytest.mark.parametrize("rows", [SEEDED(0).random((60, 5)) < 0.5, SEEDED(1).integers(0, 3, (60, 2)) / 3])
+def test_equal_rows_are_found(rows):
+    groups = group_numbers(rows)
+    for i, row in enumerate(rows):
+        assert ((groups == groups[i]) == (rows == row).all(axis=1)).all()
+    expected = [i for i, row in enumerate(rows) if not (rows[:i] == row).all(axis=1).any()]
+    assert len(expected) < len(rows)
+    assert first_of_equals(rows).tolist() == expected
+
+
+def test_children_have_each_bit_from_either_parent_but_for_flips():
+    n = 20_000
+    a, b = strings("11110000", "11001100")
+    children = uniform_children(np.repeat([a, b], n, axis=0), SEEDED(8))
+    first, second = children[:n], children[n:]
+    # A flip turns one of the two equal bits, at each of these four places in each child with probability 1/8.
+    flipped = children[:, a == b] != a[a == b]
+    assert plausible(np.bincount(flipped.sum(axis=1), minlength=5), stats.binom.pmf(range(5), 4, 1 / 8))
+    # What one child has of the one parent, the other has of the other: they differ unless one of both was flipped.
+    exchanged = first[:, a != b] != second[:, a != b]
+    np.testing.assert_allclose(exchanged.mean(), 1 - 2 * (1 / 8) * (7 / 8), atol=0.004)
+    assert plausible(np.bincount(first[:, a != b] @ (1 << np.arange(4))), np.ones(16))
+
+
+def test_a_child_without_ones_becomes_a_random_string():
+    children = uniform_children(np.zeros((40_000, 2), bool), SEEDED(9))
+    # Each of the four strings comes about by flips with probability 1/4, and the empty one is drawn again.
+    assert plausible(np.bincount(children @ [1, 2]), [1 / 16, 5 / 16, 5 / 16, 5 / 16])
+
+
+@pytest.mark.parametrize("share", [1.0, 1 / 7])
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_the_size_is_known_in_any_place_and_unit(share, order):
+    X = all_subsets(7)
+    F = np.column_stack((X.sum(axis=1) * share, SEEDED(0).random(len(X))))[:, order]
+    assert without_size(X, F).tolist() == [order.index(1)]
+
+
+def test_objectives_that_are_no_size_all_count():
+    X = strings("110", "011", "111")
+    costs, errors = X @ np.array([1.0, 5, 2]), np.array([0.3, 0.2, 0.1])
+    assert without_size(X, np.column_stack((costs, errors))).tolist() == [0, 1]
+    assert without_size(X, X.sum(axis=1)[:, None].astype(float)).tolist() == [0]

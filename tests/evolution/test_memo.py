@@ -10,7 +10,6 @@ import pytest
 from helpers.interrupted_search import GENERATIONS, Counting, assert_same_result, interrupted
 from helpers.small_disk import small_disk as small_disk
 from helpers.toy_search import ALGORITHMS, WeighedBits
-from pymoo.core.evaluator import Evaluator
 from pymoo.core.population import Population
 
 import moerank
@@ -190,24 +189,10 @@ def test_other_files_are_refused_and_stay_as_they_are(content, path, nsga2):
     assert path.read_bytes() == content
 
 
-def test_a_sentence_about_a_strange_header_is_short(path, nsga2, written):
-    header = json.loads(written[0])
-    header["configuration"]["\x1b[2J" + "x" * 5000] = "y" * 100_000
-    path.write_bytes(json.dumps(header).encode() + b"\n")
-    with pytest.raises(ValueError, match="another configuration") as error:
-        searched(path, nsga2)
-    assert len(str(error.value)) < 1500
-
-
 def test_what_is_no_file_is_refused_without_waiting(path, nsga2):
     os.mkfifo(path)
     with pytest.raises(OSError, match="not a file"):
         searched(path, nsga2)
-
-
-def test_a_configuration_that_cannot_be_written_is_refused_at_once(path):
-    with pytest.raises(TypeError, match="not JSON serializable"):
-        Memo(path, {"seed": np.int64(3)})
 
 
 def test_a_full_disk_is_named_and_what_was_written_stays(small_disk, nsga2):
@@ -219,16 +204,6 @@ def test_a_full_disk_is_named_and_what_was_written_stays(small_disk, nsga2):
     resumed = searched(path, nsga2, problem := Counting())
     assert_same_result(resumed, search(WeighedBits(), nsga2, GENERATIONS, seed=3))
     assert problem.calls < GENERATIONS
-
-
-def test_an_evaluator_of_the_user_is_not_replaced_without_a_word():
-    class Own(Evaluator):
-        pass
-
-    algorithm = ALGORITHMS["NSGA2"]()
-    algorithm.evaluator = Own()
-    with pytest.raises(ValueError, match="has an evaluator of its own"):
-        search(WeighedBits(), algorithm, 2, seed=1)
 
 
 def test_nothing_in_the_package_can_read_a_pickle_but_the_cache_of_kernels():

@@ -2,7 +2,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from helpers.populations import crowded, hamming, peeled, placed, strings
+from helpers.populations import hamming, peeled, placed, strings
 from helpers.toy_search import WeighedBits
 from pymoo.core.population import Population
 
@@ -83,21 +83,6 @@ def test_equal_objectives_need_strings_that_are_far_apart(n):
     # Where several of a group are the farthest, the first one is taken, here and by hand.
     assert chosen.tolist() == unlike_by_hand(X, F, n, distance)
     assert len(chosen) >= min(n, len(X))
-
-
-def test_the_front_is_cut_by_crowding():
-    algorithm = started()
-    X, F = algorithm.X, algorithm.F
-    rng = np.random.default_rng(5)
-    more = rng.random((60, 24)) < rng.uniform(0.1, 0.9, (60, 1))
-    F = np.vstack((F, WeighedBits(24).evaluate(more)))
-    X = np.vstack((X, more))
-    rows = np.concatenate((algorithm.front_rows, np.arange(len(algorithm.X), len(X))))
-    algorithm._select_front(X, F, rows)
-    front = peeled(F[rows])
-    order = rows[np.lexsort((-crowded(F[rows], front), front))][:10]
-    assert set(algorithm.front_rows) == set(order)  # all objectives are distinct
-    assert set(order[:2]) == set(algorithm.front_rows[algorithm.standing == 0][:2])
 
 
 def test_the_sums_keep_their_least_of_their_own_and_of_all_children():

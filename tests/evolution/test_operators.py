@@ -3,7 +3,6 @@ from itertools import product
 import numpy as np
 import pytest
 from helpers.chance import plausible
-from pymoo.algorithms.moo import nsga2
 from pymoo.core.individual import Individual
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
@@ -11,7 +10,6 @@ from pymoo.operators.crossover.sbx import SBX
 from pymoo.operators.mutation.pm import PM
 from scipy import stats
 
-from moerank.data import make_planted
 from moerank.evolution import (
     DensitySampling,
     MixedCrossover,
@@ -20,12 +18,7 @@ from moerank.evolution import (
     SparseBitFlip,
     SubsetSizeSampling,
     UniformCrossover,
-    search,
 )
-from moerank.evolution.algorithms import NSGA2
-from moerank.metrics import NDCG
-from moerank.mofsrank import InstanceSelection
-from moerank.rankers import RankRLS
 
 SEEDED = np.random.default_rng
 
@@ -82,14 +75,6 @@ def test_children_share_out_the_genes_of_their_parents(n):
     first, second = crossed(UniformCrossover(prob=1.0), a, b, 20)
     np.testing.assert_array_equal(np.sort([first, second], axis=0), np.sort(np.stack([[a, b]] * 20, axis=1), axis=0))
     np.testing.assert_array_equal((a, b), before)
-
-
-@pytest.mark.parametrize("prob", [0.0, 1.0])
-def test_children_own_their_memory(prob):
-    pair = [Individual(X=np.zeros(50, bool)), Individual(X=np.ones(50, bool))]
-    for child in UniformCrossover(prob).do(Problem(n_var=50), [pair, pair], random_state=SEEDED(0)):
-        assert child.X.flags.owndata
-        assert not any(child.X is parent.X for parent in pair)
 
 
 def test_matings_take_place_with_their_probability():
@@ -149,20 +134,6 @@ def test_rows_of_other_types_are_refused(operator):
     given = individuals if isinstance(operator, SparseBitFlip) else individuals[None, :]
     with pytest.raises(TypeError, match=r"holds float64.*DensitySampling"):
         operator.do(Problem(n_var=10), given, random_state=SEEDED(0))
-
-
-@pytest.mark.usefixtures("pymoo_sorts_stably")
-@pytest.mark.parametrize("unit", ["pair", "document", "query"])
-def test_arrays_go_the_way_of_pymoos_individuals(unit):
-    data = make_planted(n_queries=9, n_documents=12, seed=1).data
-    plain, arrays = (
-        search(stage, made(20, **stage.operators()), 6, seed=4)
-        for made in (nsga2.NSGA2, NSGA2)
-        for stage in [InstanceSelection(data, RankRLS(0.01), NDCG(5), unit=unit, workers=2)]
-    )
-    for name in "XF":
-        np.testing.assert_array_equal(arrays.pop.get(name), plain.pop.get(name))
-        np.testing.assert_array_equal(getattr(arrays.archive, name), getattr(plain.archive, name))
 
 
 N_BITS, N_REALS = 6, 4

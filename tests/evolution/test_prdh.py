@@ -4,7 +4,6 @@ from helpers.chance import plausible
 from helpers.populations import crowded, dominates, hamming, peeled, placed, strings
 
 from moerank.evolution import PRDH
-from moerank.evolution.prdh import _unlikeness
 
 
 def mean_of_nearest(values, distances):
@@ -70,29 +69,12 @@ def test_the_selection_is_that_of_the_listing(seed, limit):
     assert by_standing[0] in [(sizes[i], errors[i]) for i, place in expected.items() if place == min(expected.values())]
 
 
-def test_of_equal_objectives_those_stay_that_are_least_like_the_first_front():
-    # The first front: 1000 (1, 4) and 0110 (2, 1). Of the three strings of (3, 2) the nearest in size and in error is
-    # 0110: its bits that they lack are 0, 1 and 1 of 2, and they are 1, 3 and 3 bits away.
-    X = strings("1000", "0110", "1110", "1101", "1011")
-    F = np.array([[1.0, 4], [2, 1], [3, 2], [3, 2], [3, 2]])
-    assert sorted(placed(PRDH(9), X[:1], F[:1])._survive(X, F)) == [0, 1, 3, 4]
-
-
 def test_neither_distance_alone_decides():
     # Nearest in size is 0111 (3, 3), nearest in error 100000 (1, 5): one is farther from the one, one from the other.
     X = strings("100000", "011100", "011010", "100011", "101100")
     F = np.array([[1.0, 5], [3, 3], [3, 5], [3, 5], [3, 5]])
     # o₁ = 2, 6, 2 bits; o₂ = 1, 0, 0 of the one bit.
     assert sorted(placed(PRDH(9), X[:1], F[:1])._survive(X, F)) == [0, 1, 2, 3]
-
-
-def test_distances_are_to_the_nearest_of_the_first_front():
-    X, sizes, errors = crowd(3, 0.5)
-    first = np.arange(len(X)) % 5 == 0
-    rows = np.flatnonzero(~first)
-    here = np.column_stack(_unlikeness(X, errors[:, None], rows, first))
-    members = [(X[i], sizes[i], errors[i]) for i in np.flatnonzero(first)]
-    np.testing.assert_allclose(here, [unlikeness(X[i], sizes[i], errors[i], members) for i in rows], rtol=1e-12)
 
 
 def test_the_limit_holds_for_the_error_wherever_it_stands():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from helpers.toy_search import ALGORITHMS, POP_SIZE, SPARSE, WeighedBits, operators
 from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.core.evaluator import Evaluator
 from pymoo.core.termination import TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination.ftol import MultiObjectiveSpaceTermination
@@ -109,11 +110,17 @@ def test_search_ends_where_nothing_new_is_left():
     assert len(np.unique(result.pop.get("X"), axis=0)) == 4
 
 
-def test_an_algorithm_in_use_is_refused():
-    algorithm = ALGORITHMS["NSGA2"]()
-    algorithm.setup(WeighedBits(), termination=("n_gen", 2))
-    with pytest.raises(ValueError, match="set up already"):
-        search(WeighedBits(), algorithm, 2, seed=1)
+class OwnEvaluator(Evaluator):
+    """An evaluator of the user, which is not replaced without a word."""
+
+
+def test_an_algorithm_in_use_or_with_an_evaluator_of_its_own_is_refused():
+    used, own = ALGORITHMS["NSGA2"](), ALGORITHMS["NSGA2"]()
+    used.setup(WeighedBits(), termination=("n_gen", 2))
+    own.evaluator = OwnEvaluator()
+    for algorithm, message in ((used, "set up already"), (own, "has an evaluator of its own")):
+        with pytest.raises(ValueError, match=message):
+            search(WeighedBits(), algorithm, 2, seed=1)
 
 
 def test_undefined_objectives_are_refused():

@@ -51,14 +51,10 @@ def test_a_given_name_may_be_that_of_another_feature():
         ("[", "not a TOML file"),
         ('["x"]\nnane = "y"', "x.nane: Extra inputs"),
         ('["x"]\nname = "a b"', "x.name: String should match pattern"),
-        ('["x"]\nname = ""', "x.name: String should match pattern"),
-        ('["x"]\nname = "2"', "x.name: String should match pattern"),
         ('["x"]\nsolr = {params = {}}', "x.solr.class: Field required"),
         ('["x"]\nsolr = {class = "SolrFeature", params = {q = 2026-01-01}}', "x.solr.params.q"),
-        ('["x"]\nsolr = {class = "SolrFeature", params = {q = nan}}', "x.solr.params.q"),
         ('["x"]\nelasticsearch = {params = ["q"]}', "x.elasticsearch.template: Field required"),
         ('["x"]\nvespa = "a\\nb"', "x.vespa: String should match pattern"),
-        ('["x"]\nvespa = ""', "x.vespa: String should match pattern"),
         ("x = 1", "x: Input should be a valid dictionary"),
     ],
 )
@@ -100,13 +96,6 @@ def test_the_largest_value_is_found_of_any_size(values):
     np.testing.assert_array_equal(largest_value(len(values), lambda x: x <= bounds, np.float64), bounds)
     singles = np.array([single_at_most(value) for value in values])
     np.testing.assert_array_equal(largest_value(len(values), lambda x: x <= bounds, np.float32), singles)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_what_nothing_fulfils_gives_the_smallest_value(dtype):
-    assert largest_value(2, lambda x: x < -np.inf, dtype).tolist() == [-float(np.finfo(dtype).max)] * 2
-    assert largest_value(1, lambda x: x < np.inf, dtype).tolist() == [float(np.finfo(dtype).max)]
-    assert largest_value(0, lambda x: x < 0, dtype).tolist() == []
 
 
 @given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))

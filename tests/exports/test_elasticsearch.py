@@ -29,9 +29,9 @@ from moerank.exports.elasticsearch import elasticsearch, opensearch
 FEATURES, MODEL = Path("out/m-features.json"), Path("out/m.json")
 
 
-def exported(model, features=None, write=elasticsearch, version=None):
+def exported(model, features=None, write=elasticsearch):
     model = replace(model, negative=())  # whose scores are computed all the same
-    return write(deployable(model, "moerank", read_features(features), version), MODEL)
+    return write(deployable(model, "moerank", read_features(features)), MODEL)
 
 
 @pytest.mark.parametrize(
@@ -81,29 +81,21 @@ def test_features_below_0_are_refused_by_name():
         elasticsearch(deployable(model, "m", told), MODEL)
 
 
-VERSIONS = {"2.19": "zero", "3.1": "zero", "3.2": False, "3.7": False, "3.8": True, "3.9": None, None: None}
-
-
-@pytest.mark.parametrize("version", VERSIONS, ids=str)
-def test_opensearch_counts_what_is_absent_as_trees_do_or_it_is_said(version):
-    """Every version but 3.2 to 3.7 ranks as in training; a server that does not know the file refuses it."""
+def test_opensearch_counts_what_is_absent_as_trees_do_or_refuses_the_file():
     model = stumps([-2.0, 0.5, -1.5, 3.0])
     told = {"x0": {"elasticsearch": {"template": {"match": {"field": "x0"}}}}}
-    deployment = exported(model, told, opensearch, version)
     X = np.array([[np.nan], [-1.75], [0.0], [1.0]])
-    right = expected(model, X)
-    found = scores(PluginModel(*deployment.files.values(), VERSIONS[version]), X)
-    assert (found == right).tolist() == [version not in ("3.2", "3.7"), True, True, True]
-    assert ("does not match right in every tree" in deployment.next_step) == (version in ("3.2", "3.7"))
-    assert ("name your version with --target-version" in deployment.next_step) == (version is None)
-    if version in ("3.9", None):
-        with pytest.raises(RefusedError):
-            PluginModel(*deployment.files.values(), "zero")
-    deployment = exported(replace(model, missing=1.0), told, opensearch, version)
-    said = "counts a feature whose query does not match as 0, not 1." in deployment.next_step
-    assert said == (version in ("2.19", "3.1"))
-    found = scores(PluginModel(*deployment.files.values(), VERSIONS[version]), X[:1])
-    assert (found == expected(replace(model, missing=1.0), X[:1])).all() == (version in ("3.8", "3.9", None))
+    deployment = exported(model, told, opensearch)
+    np.testing.assert_array_equal(scores(PluginModel(*deployment.files.values(), None), X), expected(model, X))
+    assert "Use OpenSearch 3.9 or later" in deployment.next_step
+    with pytest.raises(RefusedError):
+        PluginModel(*deployment.files.values(), "zero")
+    before = exported(model, told).files.values()
+    np.testing.assert_array_equal(scores(PluginModel(*before, "zero"), X), expected(model, X))
+    model = replace(model, missing=1.0)
+    deployment = exported(model, told, opensearch)
+    assert "Use OpenSearch 3.8 or later" in deployment.next_step
+    np.testing.assert_array_equal(scores(PluginModel(*deployment.files.values(), True), X), expected(model, X))
 
 
 def test_normalisers_are_the_plugins():
@@ -139,14 +131,6 @@ def test_a_file_says_what_features_are():
     assert PluginModel(*deployment.files.values()).names[0] == "bm25"
     assert '"params": {"keywords": "TEXT"}' in deployment.next_step
     assert "Use OpenSearch 3.9 or later" in exported(served("raw", "trees"), told, opensearch).next_step
-
-
-def test_the_next_step_names_the_files():
-    step = exported(GUIDE).next_step
-    assert "http://localhost:9200/_ltr/_featureset/moerank --data-binary @out/m-features.json\n" in step
-    assert "http://localhost:9200/_ltr/_featureset/moerank/_createmodel --data-binary @out/m.json\n" in step
-    assert '"sltr": {"model": "moerank", "params": {}}' in step
-    assert "Upload it to OpenSearch" in exported(GUIDE, write=opensearch).next_step
 
 
 # The examples below are those of the plugin's own tests, to which their names refer.

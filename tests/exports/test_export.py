@@ -61,14 +61,6 @@ def test_the_packages_formats_come_in_this_order():
     assert tuple(FORMATS)[: len(OWN)] == OWN
 
 
-def test_a_version_is_of_opensearch_and_a_number(tmp_path):
-    mr.export(GUIDE, "opensearch", tmp_path / "m.json", target_version="3.1")
-    with pytest.raises(ValueError, match="target_version is for opensearch, not for solr"):
-        mr.export(GUIDE, "solr", tmp_path / "m.json", target_version="9.1")
-    with pytest.raises(ValueError, match=r"target_version must be a version such as '3.8', not 'new'"):
-        mr.export(GUIDE, "opensearch", tmp_path / "m.json", target_version="new")
-
-
 def test_features_without_names_are_numbered(train, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ranker = mr.RankRLS().fit(train.X, train.y, qid=train.qid)
@@ -111,19 +103,15 @@ def test_what_no_system_can_serve_is_refused(tmp_path, model, message):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("format", OWN)
-def test_a_tree_of_any_depth_is_written_or_refused(tmp_path, format):
+@pytest.mark.parametrize("format", ["onnx", "python", "json"])
+def test_a_tree_of_any_depth_is_written(tmp_path, format):
     n = 5000
     below = (*range(1, n), -1 - n)
     forest = Forest(
         (0,) * n, tuple(-1.0 * k for k in range(n)), below, tuple(range(-1, -1 - n, -1)), (1.0,) * (n + 1), (0,)
     )
     model = Model(names=("x",), columns=(0,), trees=forest)
-    if format in ("onnx", "python", "json"):
-        assert mr.export(model, format, tmp_path / "model").files
-        return
-    with pytest.raises(ValueError, match="a tree is hundreds of splits deep, which readers of JSON refuse; train with"):
-        mr.export(model, format, tmp_path / "model")
+    assert mr.export(model, format, tmp_path / "model").files
 
 
 @pytest.mark.parametrize("format", OWN)
@@ -180,13 +168,11 @@ def test_an_installed_package_adds_a_format(monkeypatch, tmp_path):
     def names(ranker, path):
         return Deployment({path: "\n".join(ranker.names).encode()}, "Read it.")
 
-    offered = {"names": Format("names.txt", names), "solr": Format("other.json", names), "wrong": names}
+    offered = {"names": Format("names.txt", names), "solr": Format("other.json", names)}
     monkeypatch.setattr("moerank.exports.formats.plugins", lambda group: offered if group == "moerank.exports" else {})
     model = Model(names=("price", "stars"), columns=(0, 1), weights=(1.0, 2.0))
     assert export(model, "names", tmp_path / "names.txt").next_step == "Read it."
     assert (tmp_path / "names.txt").read_text() == "price\nstars"
     assert "weights" in export(model, "solr", tmp_path / "solr.json").files[tmp_path / "solr.json"].decode()
-    with pytest.raises(ValueError, match=r"entry point moerank.exports: wrong is a function, not a Format"):
-        export(model, "wrong")
     with pytest.raises(ValueError, match="did you mean 'names'"):
         export(model, "nams")

@@ -61,15 +61,6 @@ def test_solrs_example_of_trees():
     assert scores(exported(replace(model, missing=0.0)), X).tolist() == [-120, 30]
 
 
-def test_what_single_precision_cannot_hold_is_refused():
-    for change, message in [
-        ({"weights": (1e39, 1.0, 1.0)}, "the weight of 'bm25' is 1e\\+39, too large for single precision"),
-        ({"scaling": replace(GUIDE.scaling, scale=(1.0, 1e-46, 1.0))}, "the scale of 'price' is 1e-46, which is 0 in"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            exported(replace(GUIDE, **change))
-
-
 def test_without_onnx_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"ONNX needs the package onnx, .*: pip install 'moerank\[onnx\]'"):

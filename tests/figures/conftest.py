@@ -3,7 +3,7 @@ from functools import cache
 import pytest
 from helpers.changes import replace
 
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES
 from moerank.solvers import solvers
 from moerank.studies.problem import Published
 from moerank.studies.results import Results
@@ -34,7 +34,7 @@ def changed(result, number):
         return replace(member, scores=scores, objectives=objectives)
 
     seconds = {"tuning": 0.02 * 1.2 ** (number % 17), "solver": 0.01 * (1 + number % 5)}
-    times = replace(result.times, processor=replace(result.times.processor, **seconds))
+    times = replace(result.times, **seconds)
     return replace(result, front=[scored(member) for member in result.front], times=times)
 
 

@@ -9,8 +9,7 @@ from helpers.drawn import assert_legible, lines_of, panels_of, title_of_figure
 from helpers.further_objective import cost, with_cost
 from helpers.plain import front
 
-from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
-from moerank.figures.of_study import FIGURES
+from moerank.figures import FIGURES, RUN_FIGURES, draw_run_figures
 from moerank.figures.panels import non_dominated
 from moerank.mofsrank.objectives import OBJECTIVES, Objective
 from moerank.studies.results import NoResultsError, Results, front_points

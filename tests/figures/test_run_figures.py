@@ -1,6 +1,4 @@
-import io
 import re
-import runpy
 import struct
 from pathlib import Path
 
@@ -12,9 +10,8 @@ from helpers.further_objective import cost, with_cost
 from matplotlib.patches import Rectangle
 from scipy import stats
 
-import moerank as mr
-from moerank.figures.of_run import RUN_FIGURES, draw_run_figures
-from moerank.figures.of_run.features_of_run import MOST_ROWS
+from moerank.figures import RUN_FIGURES, draw_run_figures
+from moerank.figures.features_of_run import MOST_ROWS
 from moerank.figures.panels import judged
 from moerank.figures.style import save_figure
 from moerank.studies.result import Member, Result
@@ -82,19 +79,6 @@ def test_convergence_has_a_panel_for_each_stage(tiny_result):
         draw("convergence", replace(tiny_result, solver="rankrls", convergence={}))
 
 
-def test_descent_draws_the_least_objective_over_the_seconds():
-    plot = runpy.run_path(str(PROJECT / "plots" / "fsmrank_descent.py"))
-    train = mr.load_planted_fold(1, n_queries=20, n_documents=10)[0]
-    seconds, objectives = plot["curve"](train, plot["others"](0.3))
-    history = mr.FSMRankSubgradient(eta0=0.3, max_iter=512).fit(train).objectives_
-    np.testing.assert_allclose(objectives, [history[: 2**k + 1].min() for k in range(10)], rtol=1e-12)
-    assert 0 < seconds[0] < seconds[-1]
-    (axes,) = plot["descent_figure"]({"ours": ([0.1, 1.0], [3.0, 2.0]), "theirs": (seconds, objectives)}).axes
-    assert [line.get_label() for line in axes.lines] == ["ours", "theirs"]
-    assert axes.lines[0].get_xydata().tolist() == [[0.1, 3.0], [1.0, 2.0]]
-    assert axes.get_xscale() == "log"
-
-
 def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):
     (axes,) = draw("features", tiny_result).axes
     cells = np.asarray(axes.images[0].get_array())
@@ -121,14 +105,6 @@ def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
     frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     centres = [(frame.get_y() + frame.get_height() / 2, frame.get_x() + frame.get_width() / 2) for frame in frames]
     assert [round(row) * 5 + round(column) for row, column in centres] == list(tiny_result.best.features)
-
-
-def test_drawing_leaves_no_global_state(tiny_result):
-    import matplotlib
-
-    before = dict(matplotlib.rcParams)
-    draw("front", tiny_result).savefig(io.BytesIO())
-    assert dict(matplotlib.rcParams) == before
 
 
 def test_a_run_has_the_figures_that_have_something_to_show(tiny_result, tmp_path):

@@ -17,7 +17,7 @@ import numba
 import numpy as np
 
 import moerank as mr
-from moerank.kernels import ahead
+from moerank.kernels import compiled
 from moerank.kernels.compiled import Kernel
 from moerank.solvers import solvers
 from moerank.studies.problem import load_problem
@@ -43,7 +43,7 @@ def calls_of_a_run():
     Where its code is on disk, a kernel does not load the kernels that it calls. What is not recorded brings them along.
     """
     groups = {}
-    with ahead.compiled_ahead(ahead.GROUPS[:2], (), 2):
+    with compiled.compiled_ahead(compiled.GROUPS[:2], (), 2):
         pass
 
     def report(stage, fraction, text):
@@ -74,7 +74,7 @@ def call_others():
 def seconds(name, types):
     """Return how long a kernel takes to compile where no code is on disk."""
     code = (
-        "import sys, time; from moerank.kernels.ahead import _compile, _kernel; _kernel(sys.argv[1]); "
+        "import sys, time; from moerank.kernels.compiled import _compile, _kernel; _kernel(sys.argv[1]); "
         "begin = time.process_time(); _compile(*sys.argv[1:]); print(time.process_time() - begin)"
     )
     with tempfile.TemporaryDirectory() as empty:
@@ -95,9 +95,9 @@ def is_plain(types):
 
 def main():
     warnings.simplefilter("ignore")
-    before = json.loads(ahead.RECORDED.read_text())
+    before = json.loads(compiled.RECORDED.read_text())
     if "--record" in sys.argv:  # the record may name kernels that are no more
-        ahead.RECORDED.write_text(json.dumps({group: [] for group in before}))
+        compiled.RECORDED.write_text(json.dumps({group: [] for group in before}))
     groups = calls_of_a_run()
     if "--record" in sys.argv:
         listed = [entry for group in groups.values() for entry in group]
@@ -114,7 +114,7 @@ def main():
             f' "{group}": [\n' + ",\n".join(f"  {json.dumps(entry)}" for entry in entries) + "\n ]"
             for group, entries in timed.items()
         )
-        ahead.RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        compiled.RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     print(json.dumps(groups))
 
 

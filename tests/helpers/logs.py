@@ -20,10 +20,16 @@ FEATURES = {
     ],
 }
 FEATURE_SET = {"_source": {"name": "shop", "featureset": FEATURES}}
+"""The definitions of the features, as the plug-ins answer them."""
+
 CLASS = "org.apache.solr.ltr.feature.FieldValueFeature"
 PARAMS = {name: {"field": name, "defaultValue": "0"} for name in NAMES}
-STORE = {"features": [{"name": n, "class": CLASS, "params": PARAMS[n], "store": "shop"} for n in NAMES]}
-"""The definitions of the features, as the plug-ins and Solr answer them."""
+
+TEMPLATES = {
+    feature.pop("name"): {"elasticsearch": feature} for feature in ({**feature} for feature in FEATURES["features"])
+}
+CLASSES = {name: {"solr": {"class": CLASS, "params": PARAMS[name]}} for name in NAMES}
+"""The same as exports take them."""
 
 
 def shop(n_queries):

@@ -1,16 +1,20 @@
 """A cached kernel must go stale with anything it calls, and nothing that happens to the cache may end a process."""
 
+import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from helpers.forks import Forks
 
 import moerank.kernels
+from moerank.kernels import compiled
 
 PACKAGE = Path(moerank.kernels.__file__).parents[1]
+HELPER = Path(__file__).parents[1] / "helpers" / "kernel_calls.py"
 OUTER = """
 from moerank.kernels.compiled import is_on_disk, kernel
 from moerank.kernels.inner import inner
@@ -33,15 +37,8 @@ def inner(x):
 """
 
 
-@pytest.fixture(scope="module")
-def forks():
-    forks = Forks()
-    yield forks
-    forks.close()
-
-
 @pytest.fixture
-def package(tmp_path, forks):
+def package(tmp_path):
     """A package of that name with two kernels of its own, and a function that runs them in a new process."""
     folder = tmp_path / "moerank" / "kernels"
     folder.mkdir(parents=True)
@@ -54,7 +51,9 @@ def package(tmp_path, forks):
     given = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def start(code=OUTER_AS_PROGRAM, **changes):
-        return forks.start(code, {**os.environ, **given, **changes}, tmp_path)
+        said = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        environment = {**os.environ, **given, **changes}
+        return subprocess.Popen([sys.executable, "-Bc", code], env=environment, cwd=tmp_path, **said)
 
     return folder, start
 
@@ -265,3 +264,55 @@ except BaseException as error:
     print(type(error).__name__)
 """
     assert start(code).communicate() == ("KeyboardInterrupt\n", "")
+
+
+def test_the_record_holds_all_kernels_of_a_run_and_no_others():
+    called = json.loads(subprocess.run([sys.executable, str(HELPER)], check=True, capture_output=True).stdout)
+    recorded = json.loads(compiled.RECORDED.read_text())
+    for group in ("front", "baselines"):
+        assert {(name, types) for name, types in called[group]} == {(name, types) for name, types, _ in recorded[group]}
+
+
+def test_a_kernel_is_compiled_by_another_process_and_waited_for(tmp_path, monkeypatch):
+    # In a process of its own, whose cache is empty; the kernel that comes later is called at once.
+    (tmp_path / "signatures.json").write_text(
+        json.dumps(
+            {
+                group: [e for e in entries if e[0] in ("algebra.dot", "scores._scores")]
+                for group, entries in {"front": json.loads(compiled.RECORDED.read_text())["front"]}.items()
+            }
+            | {"baselines": [], "others": []}
+        )
+    )
+    code = """
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+import numpy as np
+from moerank.kernels import compiled
+from moerank.kernels.algebra import dot
+from moerank.kernels.compiled import is_on_disk
+compiled.RECORDED = Path("signatures.json")
+entries = compiled.missing(["front"])
+shares = []
+compiled.missing = lambda groups: [entry for entry in entries if entry[0].startswith(groups[0])]
+with compiled.compiled_ahead(["scores"], ["algebra"], 2, lambda: nullcontext(shares.append)):
+    assert dot(np.ones(3), np.ones(3)) == 3.0
+    assert sum(dot.stats.cache_hits.values()) == 1
+assert shares[-1] == 1.0 and shares == sorted(shares)
+assert all(is_on_disk(compiled._kernel(name)) for name, _, _ in entries)
+"""
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), os.getenv("PYTHONPATH")])),
+    }
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nothing_is_started_where_all_is_on_disk(monkeypatch):
+    monkeypatch.setattr(compiled, "missing", lambda groups: [])
+    monkeypatch.setattr("loky.ProcessPoolExecutor", lambda *_: pytest.fail("a pool was started"))
+    with compiled.compiled_ahead(["front"], ["baselines"], 2):
+        pass

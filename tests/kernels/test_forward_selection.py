@@ -61,28 +61,6 @@ def test_selection_errors_and_weights_are_those_of_the_wrapper(sizes, n_features
         assert not np.delete(w, chosen).any()
 
 
-def test_a_judge_sees_the_predictions_without_each_query():
-    X, y, offsets = make_case(2, [7, 12, 2, 9], 11)
-    seen = []
-
-    def judge(predictions):
-        seen.append(predictions.copy())
-        return ((y[:, None] - predictions) ** 2).sum(axis=0)
-
-    order, errors, W = greedy_rank_rls(X, y, offsets, 0.5, 4, judge)
-    expected_order, expected_errors, expected = greedy_rank_rls(X, y, offsets, 0.5, 4)
-    assert order.tolist() == expected_order.tolist()
-    np.testing.assert_allclose(errors, expected_errors, rtol=1e-12)
-    np.testing.assert_array_equal(W, expected)
-    for step, predictions in enumerate(seen):
-        for f in set(range(11)) - set(order[:step]):
-            some = X[[*order[:step], f]]
-            for begin, end in pairwise(offsets):
-                query = np.arange(begin, end)
-                w = ridge_weights(np.delete(some, query, axis=1), np.delete(y, query), 0.5)
-                np.testing.assert_allclose(predictions[query, f], w @ some[:, query], rtol=1e-9, atol=1e-11)
-
-
 def test_ties_go_to_the_first_feature():
     X, y, offsets = make_case(3, [9, 14, 6, 10], 9)
     best = int(greedy_rank_rls(X, y, offsets, 1.0, 1)[0][0])

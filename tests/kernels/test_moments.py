@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import gaussian_kde
 
-from moerank.kernels.moments import gaussian_density
+from moerank.kernels.counted_sums import gaussian_density
 
 
 @pytest.mark.parametrize("bandwidth", [1e-3, 0.03, 0.2, 1.0, 25.0])

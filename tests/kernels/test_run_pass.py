@@ -140,9 +140,3 @@ def test_a_mean_far_above_the_spread_costs_no_digits(documents, population):
 def test_a_constant_is_its_own_mean_to_the_bit():
     assert centres(read_only(np.full((1, 3), 0.1)), read_only([0, 3]))[0, 0] == 0.1
     assert centres(read_only([[1.0, 2.0, 6.0, 5.0]]), read_only([0, 3, 4])).tolist() == [[3.0, 5.0]]
-
-
-def test_rows_are_sorted_by_run_and_then_by_row():
-    row, start = rows_by_run(np.array([2, 0, 1, 0, 2, 1], np.int32), 3)
-    assert row.tolist() == [1, 3, 2, 5, 0, 4]
-    assert start.tolist() == [0, 2, 4, 6]

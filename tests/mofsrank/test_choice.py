@@ -7,14 +7,10 @@ from moerank.data import load_planted_fold
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.mofsrank.front import advice_against, choose_member, knee
+from moerank.mofsrank.objectives import advice_against, knee
 from moerank.statistics import p_differs, smallest_within_error
 
 SIZES = np.array([1, 2, 6, 9])
-
-
-def test_the_best_is_the_smallest_of_equals():
-    assert choose_member("validation", SIZES, np.array([0.2, 0.7, 0.7, 0.6]), np.zeros((3, 4))) == 1
 
 
 def test_the_knee_equals_the_largest_distance_from_the_line_between_the_ends():

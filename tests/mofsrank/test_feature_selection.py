@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from moerank.data import make_planted
 from moerank.evolution import AdaptiveBitFlip, SparseBitFlip, SubsetSizeSampling, search
-from moerank.metrics import MAP, NDCG
+from moerank.metrics import NDCG
 from moerank.mofsrank import FeatureSelection
 from moerank.rankers import RankRLS
 
@@ -61,13 +61,6 @@ def test_pair_subsets_count_by_the_best_of_their_rankers(small_data):
     np.testing.assert_allclose(stage.evaluate(X)[:, 1], errors.min(axis=1), rtol=0, atol=1e-12)
     rows = np.arange(len(X))
     np.testing.assert_allclose(stage.rankers(X).coefs, W[rows, errors.argmin(axis=1)], rtol=1e-8, atol=1e-10)
-
-
-def test_any_metric_can_be_the_objective(small_data):
-    stage = FeatureSelection(small_data, RankRLS(ALPHA), MAP())
-    w = RankRLS(ALPHA).fit_population(small_data)
-    error = 1.0 - MAP().score(small_data, ordered_scores(small_data.X, w)[:, 0])
-    assert stage.evaluate(np.ones((1, 5), bool))[0, 1] == pytest.approx(error, abs=1e-15)
 
 
 def test_adaptive_mutation_is_a_switch(small_data):

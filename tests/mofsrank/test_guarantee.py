@@ -8,8 +8,7 @@ import pytest
 from moerank.data import load_planted_fold
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.mofsrank.front import guaranteed_member, halves, order_of_tests
-from moerank.mofsrank.objectives import values_of
+from moerank.mofsrank.objectives import guaranteed_member, halves, values_of
 from moerank.statistics import e_value, largest_loss, level_of_each, mean_interval, p_above, shown_above
 
 SIZES = np.array([1, 2, 4, 6, 9])
@@ -23,10 +22,6 @@ def test_the_e_value_has_an_expectation_of_at_most_1():
         assert np.mean([e_value(d, value) for d in draws]) == pytest.approx(1.0, rel=1e-12)
 
 
-def test_the_tests_go_from_the_best_member_to_smaller_ones():
-    assert order_of_tests(SIZES, np.array([0.2, 0.6, 0.5, 0.7, 0.7])).tolist() == [3, 1, 0]
-
-
 def test_the_smallest_member_before_the_first_failure_is_chosen():
     rng = np.random.default_rng(0)
     ordering = np.array([0.2, 0.5, 0.6, 0.7, 0.8])
@@ -34,10 +29,10 @@ def test_the_smallest_member_before_the_first_failure_is_chosen():
     d = noise - noise.mean(axis=0) - np.array([0.0, 0.1, 0.01, 0.005, 0.0])
     found = guaranteed_member(SIZES, ordering, d, 0.02)
     assert (found.chosen, found.shown, found.smaller, found.n_queries) == (2, True, True, 400)
-    assert found.largest_loss == pytest.approx(-mean_interval(d[:, 2], 0.9)[0])
+    assert found.largest_loss == pytest.approx(-mean_interval(d[:, 2], 0.92)[0])
     assert found.sentence(SIZES, 12, "MAP", 0.02) == (
         "4 of 12 features lose less than 0.02 MAP against all of them, with 95 % confidence by 400 validation queries "
-        "that chose nothing else; nothing smaller could be shown"
+        "that chose nothing else; the next smaller set fails the test"
     )
 
 
@@ -45,7 +40,7 @@ def test_what_cannot_be_shown_is_said_with_the_loss_that_can():
     d = np.random.default_rng(0).normal(-0.03, 0.02, (100, 5))
     found = guaranteed_member(SIZES, np.array([0.2, 0.5, 0.6, 0.7, 0.8]), d, 0.02)
     assert (found.chosen, found.shown) == (4, False)
-    assert found.sentence(SIZES, 12, "MAP", 0.02).endswith("chose nothing else; 9 features lose less than 0.041")
+    assert found.sentence(SIZES, 12, "MAP", 0.02).endswith("chose nothing else; 9 features lose less than 0.058")
     few = guaranteed_member(SIZES, np.array([0.2, 0.5, 0.6, 0.7, 0.8]), np.full((2, 5), -1.0), 0.02)
     assert few.sentence(SIZES, 12, "MAP", 0.02).endswith("chose nothing else; keep all features")
 
@@ -56,7 +51,7 @@ def test_the_largest_loss_is_where_the_test_turns(n):
     bound = largest_loss(d)
     assert bound == 1.0 or (shown_above(d, -bound - 0.001) and not shown_above(d, 0.002 - bound))
     if n >= 30:
-        assert p_above(d, -bound) == pytest.approx(0.05)
+        assert p_above(d, -bound) == pytest.approx(0.04)
     assert largest_loss(np.zeros(400)) < 0.02
 
 
@@ -76,7 +71,7 @@ def test_the_corrected_level_holds_for_the_best_of_many():
     """A plain interval misses the mean of the best of 20 equal members far more often than 1 time in 20."""
     rng, missed, corrected = np.random.default_rng(3), 0, 0
     for _ in range(200):
-        d = rng.normal(0, 0.1, (200, 20))
+        d = rng.normal(0, 0.5, (200, 20))
         best = d[:, d.mean(axis=0).argmax()]
         missed += mean_interval(best)[0] > 0
         corrected += mean_interval(best, 1 - level_of_each(d, draws=500))[0] > 0

@@ -40,12 +40,6 @@ def test_search_finds_the_exact_front(tiny, enumeration):
     np.testing.assert_allclose(F[np.lexsort(F.T[::-1])], front(enumeration[1].round(12)), rtol=0, atol=1e-11)
 
 
-def test_the_empty_subset_is_worse_than_any_other(tiny):
-    F = InstanceSelection(tiny).evaluate(np.array([[False] * 12, [True] * 12]))
-    np.testing.assert_array_equal(F[0], [13.0, 2.0])
-    assert (F[1] < F[0]).all()
-
-
 def test_the_start_is_sparse(small_data):
     stage = InstanceSelection(small_data, density=(0.02, 0.1))
     X = stage.operators()["sampling"]._do(stage, 200, random_state=np.random.default_rng(0))

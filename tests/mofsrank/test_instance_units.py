@@ -1,15 +1,13 @@
 """Documents and queries as instances against explicit lists of pairs."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import moerank as mr
 from moerank.mofsrank.instance_selection import default_unit, n_pairs_kept
-from moerank.mofsrank.settings import STAGES
 from moerank.rankers import train_population
-from moerank.studies.problem import load_problem
-from moerank.studies.result import Result
-from moerank.studies.run_fold import run_fold
 
 
 @pytest.fixture
@@ -64,20 +62,11 @@ def test_matrices_of_queries_that_do_not_fit_are_done_without(data, monkeypatch,
     masks, features = rng.random((4, data.n_queries)) < 0.6, rng.random((4, 5)) < 0.8
     features[:, 0] = True
     backend = mr.RankRLS(0.1, target=target, tol=1e-12)
-    own, shared = (
-        backend.fit_population(data, pair_mask=masks, feature_mask=features, unit="query"),
-        backend.fit_population(data, pair_mask=masks[0], feature_mask=features, unit="query"),
-    )
+    fit = partial(backend.fit_population, data, feature_mask=features, unit="query")
+    own, shared = fit(pair_mask=masks), fit(pair_mask=masks[0])
     monkeypatch.setattr("moerank.training.pair_moments.memory_limit", lambda: 1000)
-    np.testing.assert_allclose(
-        backend.fit_population(data, pair_mask=masks, feature_mask=features, unit="query"), own, rtol=1e-4, atol=1e-6
-    )
-    np.testing.assert_allclose(
-        backend.fit_population(data, pair_mask=masks[0], feature_mask=features, unit="query"),
-        shared,
-        rtol=1e-9,
-        atol=1e-12,
-    )
+    np.testing.assert_allclose(fit(pair_mask=masks), own, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(fit(pair_mask=masks[0]), shared, rtol=1e-9, atol=1e-12)
     monkeypatch.undo()
     assert backend.fit_population(data, pair_mask=masks[0], unit="query").shape == (1, 5)
 
@@ -129,25 +118,7 @@ def test_pairs_that_do_not_fit_are_refused_by_number(data, monkeypatch):
         train_population(mr.RankerAdapter(mr.ListNet()), data, pair_mask=masks, unit="query")
 
 
-def test_a_result_remembers_other_instances_than_pairs():
-    budget = {"population": 6, "generations": 2}
-    stages = {f"{stage}.{key}": value for stage in STAGES for key, value in budget.items()}
-    problem = load_problem("planted", stages | {"instance_selection.unit": "query"})
-    result = run_fold(problem, 1)
-    assert result.instances == "query"
-    assert Result.from_json(result.to_json()) == result
-    assert result.configuration["instance_selection"]["unit"] == "query"
-    of_pairs = run_fold(load_problem("planted", stages), 1)
-    assert of_pairs.instances == "pair"
-    assert Result.from_json(of_pairs.to_json()) == of_pairs
-
-
-def test_bits_for_too_many_pairs_are_refused_with_the_remedy(data, monkeypatch):
-    monkeypatch.setenv("MOERANK_MEMORY", "1e-6")
-    with pytest.raises(
-        ValueError, match=r'preference pairs with a bit each in 100 strings \(unit="query" has 27 bits\)'
-    ):
-        mr.InstanceSelection(data)
+def test_a_list_of_too_many_pairs_is_refused_with_the_remedy(data, monkeypatch):
     monkeypatch.setenv("MOERANK_MEMORY", "1e-7")
     with pytest.raises(
         ValueError, match=r"a list of \d+ preference pairs \(which RankRLS, RankSVM and FSMRank do without\) would take"

@@ -5,7 +5,7 @@ from helpers.third_objective import QueriesHurt
 
 from moerank.evolution import ALGORITHMS, make_algorithm, search
 from moerank.metrics import NDCG
-from moerank.mofsrank import Ensemble, FeatureSelection, InstanceSelection, MOFSRank, objectives
+from moerank.mofsrank import Ensemble, FeatureSelection, MOFSRank, objectives
 from moerank.mofsrank.objectives import OBJECTIVES, Error, read_objectives
 from moerank.rankers import RankRLS
 
@@ -81,22 +81,6 @@ def test_an_empty_individual_is_worst_in_every_objective(small_data):
     np.testing.assert_array_equal(ensemble.evaluate(np.zeros((1, 6))), [[7.0, 2.0, small_data.n_queries + 1.0]])
 
 
-def test_the_ensemble_measures_its_combined_rankers(small_data):
-    coefs = RankRLS(ALPHA).fit_population(small_data, feature_mask=all_subsets(5)[[2, 6, 30]])
-    stage = Ensemble(small_data, coefs, NDCG(5), objectives=THREE, backend=RankRLS(ALPHA))
-    rng = np.random.default_rng(3)
-    X = np.hstack([rng.random((40, 5)) < 0.7, rng.random((40, 3))]).astype(float)
-    X = X[stage.weights(X).any(axis=1)]
-    assert len(X) > 30
-    baseline = per_query(small_data, ridge(small_data, ALPHA), 5)
-    F = stage.evaluate(X)
-    for w, values in zip(stage.weights(X), F, strict=True):
-        mine = per_query(small_data, w, 5)
-        assert values[0] == np.count_nonzero(w)
-        assert values[2] == (mine < baseline - 1e-12).sum()
-        assert values[1] == pytest.approx(1.0 - mine.mean(), abs=1e-12)
-
-
 def test_mofsrank_carries_a_third_objective_to_its_front(small_data):
     budget = {"population": 12, "generations": 12}
     settings = dict(instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0)
@@ -124,26 +108,11 @@ def test_mofsrank_carries_a_third_objective_to_its_front(small_data):
 
 def test_one_objective_gives_the_best_alone(small_data, exact):
     budget = {"population": 12, "generations": 12}
-    solver = MOFSRank(
-        RankRLS(ALPHA),
-        NDCG(5),
-        objectives=("error",),
-        instance_selection=False,
-        feature_selection=budget,
-        ensemble=False,
-        random_state=0,
-    ).fit(small_data)
+    stages = dict(instance_selection=False, feature_selection=budget, ensemble=False)
+    solver = MOFSRank(RankRLS(ALPHA), NDCG(5), objectives=("error",), **stages, random_state=0).fit(small_data)
     assert len(solver.front_) == 1
     assert solver.front_["error"][0] == pytest.approx(exact[1][:, 1].min(), abs=1e-12)
     assert solver.front_["n_features"][0] == solver.support_.sum()
-
-
-def test_the_default_is_features_and_error(small_data):
-    X = all_subsets(5)
-    plain = FeatureSelection(small_data, RankRLS(ALPHA), NDCG(5))
-    np.testing.assert_array_equal(plain.evaluate(X), stage_of(small_data, ("features", "error")).evaluate(X))
-    np.testing.assert_array_equal(plain.evaluate(X)[:, ::-1], stage_of(small_data, ("error", "features")).evaluate(X))
-    assert [entry.name for entry in InstanceSelection(small_data).objectives] == ["pairs", "error"]
 
 
 def test_objectives_are_read_by_name_or_as_they_are():

@@ -7,7 +7,6 @@ import pytest
 from pymoo.algorithms.moo.moead import MOEAD
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.optimize import minimize
-from sklearn.linear_model import Ridge
 
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Memo, make_algorithm, row_digests, search
 from moerank.kernels.scores import linear_scores
@@ -150,23 +149,6 @@ def test_moead_works_as_it_is_made_here_and_says_so_elsewhere(small_data):
         minimize(stage, MOEAD(directions, n_neighbors=5, **kept), ("n_gen", 2), seed=1)
     result = minimize(stage, make_algorithm("moead", 12, stage.operators()), ("n_gen", 3), seed=1)
     np.testing.assert_array_equal(make_stage("features", small_data).evaluate(result.X), result.F)
-
-
-def test_any_ranker_of_scikit_learns_style_judges_feature_strings(small_data):
-    stage = FeatureSelection(small_data, Ridge(alpha=0.3), NDCG(5))
-    X = np.eye(stage.n_var, dtype=bool)[:4] | (np.arange(stage.n_var) == 4)
-    expected = [
-        1.0 - NDCG(5).score(small_data, Ridge(alpha=0.3).fit(columns, small_data.y).predict(columns))
-        for columns in (small_data.X[:, row] for row in X)
-    ]
-    np.testing.assert_allclose(stage.evaluate(X)[:, 1], expected, rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match="Ridge is trained on documents, and a pair_mask chooses preference pairs"):
-        InstanceSelection(small_data, Ridge()).evaluate(np.ones((1, len(small_data.pairs)), bool))
-
-
-def test_at_least_one_worker(small_data):
-    with pytest.raises(ValueError, match="workers must be at least 1"):
-        InstanceSelection(small_data, workers=0)
 
 
 def test_workers_train_side_by_side(small_data):

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
 
 from moerank.data import RankingData
 from moerank.metrics import MAP
-from moerank.rankers import LambdaMART, Ranker, RankRLS, train_on_subsets
+from moerank.rankers import LambdaMART, Ranker, train_on_subsets
 
 MASKS = np.array([[1, 0, 0, 1, 0], [1, 1, 1, 1, 1], [0, 0, 1, 0, 0], [1, 0, 0, 1, 0]], bool)
 TREES = LambdaMART(20, n_leaves=4, min_leaf=2)
@@ -43,18 +42,6 @@ def test_lambdamart_is_the_one_fitted_by_hand_to_the_columns_with_trees_chosen_b
     np.testing.assert_allclose(forest.scores(held_out.X), expected[:, 0], rtol=0, atol=1e-12)
 
 
-def test_without_validation_it_has_all_trees(small_data):
-    population = train_on_subsets(TREES, small_data, MASKS)
-    expected = [TREES.fit(**arrays(small_data, mask)).predict(small_data.X[:, mask]) for mask in MASKS]
-    np.testing.assert_array_equal(population.scores(small_data.X), np.transpose(expected))
-
-
-def test_threads_change_nothing(small_data, held_out):
-    one = train_on_subsets(TREES, small_data, MASKS, held_out)
-    two = train_on_subsets(TREES, small_data, MASKS, held_out, workers=2)
-    np.testing.assert_array_equal(one.scores(held_out.X), two.scores(held_out.X))
-
-
 def test_equal_subsets_are_trained_once_and_all_are_told_of(small_data):
     trained, told = [], []
 
@@ -70,22 +57,6 @@ def test_equal_subsets_are_trained_once_and_all_are_told_of(small_data):
     assert sorted(trained) == [1, 2, 5]
     assert told == [(1 / 3, 1), (2 / 3, 2), (1.0, 3)]
     np.testing.assert_array_equal(population.scores(small_data.X), small_data.X[:, [0, 0, 2, 0]])
-
-
-def test_data_remember_no_part(small_data):
-    fresh = RankingData(small_data.X, small_data.y, small_data.qid)
-    train_on_subsets(LambdaMART(2), fresh, MASKS[:1], fresh)
-    assert not [key for key in fresh._memory if key[0] == "with features"]
-
-
-def test_linear_rankers_of_any_kind_keep_their_weights_in_their_columns(small_data):
-    for ranker in (RankRLS(0.5), Ridge(0.5)):
-        coefs = train_on_subsets(ranker, small_data, MASKS).coefs
-        for mask, w in zip(MASKS, coefs, strict=True):
-            columns = small_data.X[:, mask]
-            queries = {} if isinstance(ranker, Ridge) else {"qid": small_data.qid}
-            np.testing.assert_allclose(w[mask], ranker.fit(columns, small_data.y, **queries).coef_, rtol=1e-9)
-            assert not w[~mask].any()
 
 
 def test_a_subset_of_constant_features_scores_all_alike(small_data):

@@ -41,11 +41,6 @@ def test_linear_rankers_give_the_weights_of_a_direct_fit(noisy_data, features, r
     assert not hasattr(ranker, "coef_"), "the ranker itself is not fitted"
 
 
-def test_a_ranker_that_takes_qid_is_given_it(noisy_data):
-    W = RankerAdapter(RankSVM(C=2.0)).fit_population(noisy_data)
-    np.testing.assert_array_equal(W, RankSVM(C=2.0).fit_population(noisy_data))
-
-
 def xgboost():
     return pytest.importorskip("xgboost").XGBRanker(n_estimators=4, max_depth=2, n_jobs=1)
 
@@ -148,18 +143,9 @@ def test_a_pipeline_uses_the_features_that_its_selectors_leave(steps, size):
         assert np.flatnonzero(ranker.support_).tolist() == sorted(np.argsort(-scores)[:2].tolist())
 
 
-@pytest.mark.parametrize(
-    ("thing", "message"),
-    [
-        (5, "backend must have fit_population, or fit and predict .*, and int has no fit"),
-        (Recorder(), "and Recorder has no predict"),
-        (Ridge, r"backend is the class Ridge; give an object of it: Ridge\(…\)"),
-        (RankSVM, r"backend is the class RankSVM; give an object"),
-        ("rankrsl", r"unknown backend 'rankrsl'; did you mean 'rankrls'"),
-    ],
-)
-def test_what_is_no_ranker_is_refused_in_words(thing, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("thing", [5, Recorder(), Ridge, RankSVM])
+def test_what_is_no_ranker_is_refused_in_words(thing):
+    with pytest.raises(ValueError, match="backend must be an object with fit_population, or with fit"):
         as_backend(thing)
 
 
@@ -176,9 +162,3 @@ def test_individuals_of_constant_features_score_all_documents_alike(noisy_data, 
     scores = population.scores(data.X)
     assert np.ptp(scores[:, 0]) == 0 < np.ptp(scores[:, 2])
     np.testing.assert_array_equal(scores[:, 1], scores[:, 2])
-
-
-def test_the_ranker_itself_is_not_fitted(noisy_data):
-    ranker = Ridge()
-    RankerAdapter(ranker).fit_population(noisy_data)
-    assert not hasattr(ranker, "coef_")

@@ -15,12 +15,10 @@ from moerank.rankers import (
     LinearRanker,
     ListNet,
     RankBoost,
-    RankRLS,
     RankSVM,
 )
 from moerank.selectors import GreedyRankRLS
 from moerank.solvers import make_solver
-from moerank.training.pairs import ListedPairs
 
 
 class Prefix(LinearRanker):
@@ -66,12 +64,6 @@ def test_tuning_trains_the_largest_size_of_each_setting_once(data):
         for entry in Prefix().default_grid(data)
     }
     assert (tuned.size, tuned.scale) == max(scores, key=scores.get)
-
-
-def test_a_size_beyond_what_the_fit_reached_is_its_last(data):
-    grid = [{"size": 5}, {"size": 50}]
-    scores = Prefix()._candidate_scores(data, data, [Prefix(**entry) for entry in grid])
-    np.testing.assert_array_equal(scores[:, 0], scores[:, 1])
 
 
 @pytest.mark.parametrize(
@@ -131,32 +123,6 @@ def test_validation_data_of_another_kind_are_refused(data, validation):
         RankSVM().fit(data, validation=validation)
     with pytest.raises(ValueError, match="the training data have 6 features but"):
         RankSVM().fit(data, validation=(data.X[:, 1:], data.y, data.qid))
-
-
-def test_a_refit_finds_what_was_computed(data, monkeypatch):
-    RankSVM().tune(data, data)
-    RankRLS().tune(data, data)
-    problem = ListedPairs.of(data)
-
-    def never(*arguments, **keywords):
-        raise AssertionError("this was computed before")
-
-    monkeypatch.setattr(ListedPairs, "__init__", never)
-    monkeypatch.setattr(ListedPairs, "_model", never)
-    for ranker in (RankSVM(C=0.05), RankRLS(alpha=0.3), RankSVM(C=5.0)):
-        ranker.fit(data)
-    assert ListedPairs.of(data) is problem
-
-
-def test_a_part_of_the_features_shares_the_pairs(data):
-    part = data.with_features(np.array([True, False, True, True, True, True]))
-    assert part.pairs is data.pairs
-    assert part.feature_names == ("1", "3", "4", "5", "6")
-    assert part.given_names is None
-    named = RankingData(data.X, data.y, data.qid, list("abcdef"))
-    assert named.with_features(np.arange(6) < 2).given_names == ("a", "b")
-    assert data.with_features(np.ones(6, bool)) is data
-    assert data.with_features(np.array([True, False, True, True, True, True])) is part
 
 
 def test_the_memory_of_training_data_keeps_no_validation_data(data):

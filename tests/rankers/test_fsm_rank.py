@@ -11,7 +11,6 @@ from moerank.data import RankingData, load_fold
 from moerank.metrics import NDCG
 from moerank.rankers import FSMRank
 from moerank.rankers.importance import feature_importance, feature_similarity
-from moerank.training.masks import read_masks
 from moerank.training.pairs import CountedPairs
 
 TIGHT = {"max_iter": 50_000, "tol": 1e-13}
@@ -136,12 +135,6 @@ def test_a_bad_start_ends_at_the_same_minimum(noisy_data):
         assert function(split(w))[0] == pytest.approx(minimum(function, size), rel=1e-6)
 
 
-def test_a_start_at_the_minimum_stays_there(noisy_data):
-    w = FSMRank(**TIGHT).fit_population(noisy_data)
-    _, steps, _ = FSMRank()._minimise(noisy_data, read_masks(noisy_data), start=w)
-    assert steps[0] == 1
-
-
 @pytest.fixture(scope="module")
 def indefinite_data():
     """Four features whose absolute correlations have an eigenvalue near −0.36."""
@@ -178,25 +171,6 @@ def test_features_without_importance_are_dropped(noisy_data):
     assert FSMRank().objective(padded, np.ones(2 * padded.n_features)) == np.inf
     only_level = np.arange(padded.n_features) == padded.n_features - 2
     assert not FSMRank().fit_population(padded, feature_mask=only_level).any()
-
-
-def test_fit_records_support_and_steps(noisy_data):
-    ranker = FSMRank(1e-2, 2e-2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-    np.testing.assert_array_equal(ranker.support_, ranker.coef_ != 0)
-    assert 0 < ranker.support_.sum() < noisy_data.n_features
-    assert 1 < ranker.n_iter_ < 400
-    cut = FSMRank(1e-2, 2e-2, max_iter=3).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-    assert cut.n_iter_ == 3
-
-
-def test_history_holds_the_objective_after_each_step(noisy_data):
-    ranker = FSMRank(1e-2, 1e-3).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-    assert ranker.objectives_.shape == (ranker.n_iter_ + 1,)
-    assert ranker.objectives_[0] == pytest.approx(1.0, rel=1e-12)
-    for steps in (1, 7, ranker.n_iter_):
-        cut = FSMRank(1e-2, 1e-3, max_iter=steps).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-        expected = cut.objective(noisy_data, cut.variables_)
-        assert ranker.objectives_[steps] == pytest.approx(expected, rel=1e-12)
 
 
 def rank_correlations(data, coefficient):
@@ -336,55 +310,10 @@ def test_documents_and_queries_are_the_pairs_among_them(noisy_data):
             np.testing.assert_array_equal(fit(masks[[row]], features[[row]])[0], W[row])
 
 
-def test_a_start_and_a_grid_are_those_of_listed_pairs(noisy_data, counted, request):
-    ranker, start = FSMRank(tol=1e-8), np.full((1, noisy_data.n_features), 0.1)
-    candidates = [FSMRank(*lambdas, tol=1e-8) for lambdas in SETTINGS]
-
-    def found():
-        grid = ranker._fit_candidates(noisy_data, candidates)
-        return np.vstack([ranker.fit_population(noisy_data, start=start), grid])
-
-    by_passes = found()
-    request.getfixturevalue("monkeypatch").undo()
-    np.testing.assert_allclose(by_passes, found(), rtol=0, atol=1e-7)
-
-
-def test_shared_pairs_equal_own_pairs(noisy_data, masks):
-    """Sums in another order may end at another step: both ends are as near to the minimum as the rule has them."""
-    pairs, features = masks
-    ranker = FSMRank(**TIGHT)
-    shared = ranker.fit_population(noisy_data, pair_mask=pairs[4], feature_mask=features)
-    own = ranker.fit_population(noisy_data, pair_mask=np.tile(pairs[4], (19, 1)), feature_mask=features)
-    gap = 1e3 * TIGHT["tol"]  # above the minimum; the last of some thousand steps changes the objective by tol
-    D = (noisy_data.X[noisy_data.pairs.better] - noisy_data.X[noisy_data.pairs.worse])[pairs[4]]
-    for one, other, used in zip(shared, own, features, strict=True):
-        function, _ = oracle(noisy_data, ranker.lambda1, ranker.lambda2, pairs[4], used)
-        value = function(split(one[used]))[0]
-        assert function(split(other[used]))[0] == pytest.approx(value, rel=gap)
-        active = D[:, used][D @ one < 1.0]
-        curvature = np.linalg.eigvalsh(2.0 * active.T @ active / len(D))[0]
-        assert np.linalg.norm(one - other) <= 2.0 * np.sqrt(2.0 * gap * value / curvature) < 1e-3
-        assert not one[~used].any() and not other[~used].any()
-
-
-def test_masked_features_are_as_if_they_were_not_there(noisy_data):
-    features = np.arange(noisy_data.n_features) % 3 != 1
-    fewer = RankingData(noisy_data.X[:, features], noisy_data.y, noisy_data.qid)
-    ranker = FSMRank(convex=False)  # clipping the whole matrix is not clipping a part of it
-    masked = ranker.fit_population(noisy_data, feature_mask=features)[0]
-    np.testing.assert_allclose(masked[features], ranker.fit_population(fewer)[0], rtol=1e-9, atol=1e-12)
-
-
 def test_importance_and_similarity_are_absolute_correlations(noisy_data):
     together = abs(np.corrcoef(np.column_stack([noisy_data.X, noisy_data.y]).T))
     np.testing.assert_allclose(feature_importance(noisy_data), together[-1, :-1], rtol=1e-12)
     np.testing.assert_allclose(feature_similarity(noisy_data, convex=False), together[:-1, :-1], rtol=1e-12, atol=1e-15)
-
-
-def test_large_lambda2_leaves_no_feature(noisy_data):
-    ranker = FSMRank(lambda2=10.0).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-    assert not ranker.support_.any()
-    assert ranker.n_iter_ == 1
 
 
 @pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-5), (1e-2, 1e-2)])

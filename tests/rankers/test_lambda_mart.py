@@ -1,14 +1,12 @@
 """LambdaMART and BL-MART against direct calls of LightGBM's own ranker."""
 
-import sys
-
 import numpy as np
 import pytest
 from lightgbm import LGBMRanker
 
 from moerank.data import RankingData
 from moerank.metrics import MAP
-from moerank.rankers import BaggedLambdaMART, ConstantFeatureWarning, LambdaMART
+from moerank.rankers import BaggedLambdaMART, LambdaMART
 
 
 def lightgbm_ranker(data, **parameters):
@@ -103,20 +101,6 @@ def test_labels_may_be_larger_than_lightgbms_table_of_gains():
         LambdaMART(5).fit(one_more)
 
 
-def test_a_query_that_lightgbm_refuses_is_refused_first():
-    x = np.linspace(0, 1, 10_001)
-    with pytest.raises(ValueError, match="a query has 10001 documents"):
-        LambdaMART(5).fit(RankingData(x[:, None], (x > 0.5).astype(int), qid=0))
-
-
-def test_constant_features_keep_their_columns(noisy_data, held_out):
-    wider = RankingData(np.insert(noisy_data.X, 4, 0.5, axis=1), noisy_data.y, noisy_data.qid)
-    ranker = LambdaMART(20).fit(wider)
-    expected = LambdaMART(20).fit(noisy_data)
-    np.testing.assert_array_equal(ranker.predict(np.insert(held_out.X, 4, 9.0, axis=1)), expected.predict(held_out.X))
-    np.testing.assert_array_equal(ranker.support_, np.insert(expected.support_, 4, False))
-
-
 def bag_of(data, queries):
     rows = np.isin(np.searchsorted(data.offsets, np.arange(data.n_documents), side="right") - 1, queries)
     return RankingData(data.X[rows], data.y[rows], data.qid[rows])
@@ -148,55 +132,3 @@ def test_without_validation_data_the_queries_left_out_are_watched(noisy_data):
         left_out = bag_of(noisy_data, np.setdiff1d(teaching, bag))
         quality = [MAP().score(left_out, booster.predict(left_out.X, num_iteration=t)) for t in range(1, 61)]
         assert n_trees == 1 + np.argmax(quality)
-
-
-def test_all_trees_are_kept_where_nothing_is_left_to_watch(noisy_data):
-    ranker = BaggedLambdaMART(n_bags=2, query_share=1.0, n_trees=15, random_state=1).fit(noisy_data)
-    assert ranker.n_trees_.tolist() == [15, 15]
-
-
-def test_documents_and_features_are_sampled_by_the_seed(noisy_data, held_out):
-    first, again, other = (
-        BaggedLambdaMART(n_bags=2, n_trees=20, random_state=seed).fit(noisy_data).predict(held_out.X)
-        for seed in (5, 5, 6)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
-    direct = {
-        share: BaggedLambdaMART(n_bags=1, n_trees=20, document_share=share, random_state=5).fit(noisy_data)
-        for share in (0.5, 1.0)
-    }
-    assert not np.array_equal(direct[0.5].predict(held_out.X), direct[1.0].predict(held_out.X))
-
-
-def test_a_tree_is_shown_all_of_a_few_documents():
-    rng = np.random.default_rng(4)
-    data = RankingData(rng.random((20, 2)), rng.integers(0, 2, 20), np.repeat([0, 1, 2, 3], 5))
-    few = BaggedLambdaMART(n_bags=2, n_trees=200, document_share=0.01, random_state=0).fit(data)
-    all_of_them = BaggedLambdaMART(n_bags=2, n_trees=200, document_share=1.0, random_state=0).fit(data)
-    np.testing.assert_array_equal(few.predict(data.X), all_of_them.predict(data.X))
-
-
-def test_a_library_that_is_missing_gets_its_remedy(noisy_data, monkeypatch):
-    class Broken:
-        def find_spec(self, name, path=None, target=None):
-            if name == "lightgbm":
-                raise OSError("libgomp.so.1: cannot open shared object file")
-
-    for name in [name for name in sys.modules if name.partition(".")[0] == "lightgbm"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
-    with pytest.raises(ImportError, match=r"libgomp\.so\.1: .*apt-get install libgomp1"):
-        LambdaMART(5).fit(noisy_data)
-
-
-def test_the_importance_of_a_feature_is_its_share_of_the_gain(noisy_data):
-    X = np.column_stack([np.full(noisy_data.n_documents, 0.5), noisy_data.X])
-    data = RankingData(X, noisy_data.y, noisy_data.qid)
-    with pytest.warns(ConstantFeatureWarning):
-        ranker = LambdaMART(n_trees=5).fit(data)
-    trees = ranker.booster_.trees_to_dataframe().dropna(subset="split_gain")
-    gains = trees.groupby("split_feature")["split_gain"].sum()
-    expected = [0.0] + [gains.get(f"Column_{f}", 0.0) / gains.sum() for f in range(noisy_data.n_features)]
-    assert ranker.feature_importances_ == pytest.approx(expected, rel=1e-6)
-    assert ranker.feature_importances_.sum() == pytest.approx(1.0)

@@ -35,14 +35,6 @@ def test_small_steps_end_at_the_minimum_that_scipy_finds(few_features):
     assert errors[1] < errors[0] / 3  # the distance to the minimum goes with the step, the loss with its square
 
 
-def test_queries_with_equal_labels_change_nothing(noisy_data):
-    rng = np.random.default_rng(3)
-    X = np.vstack([rng.random((6, noisy_data.n_features)), noisy_data.X, rng.random((4, noisy_data.n_features))])
-    y = np.concatenate([[2] * 6, noisy_data.y, [0] * 4])
-    more = RankingData(X, y, np.concatenate([[98] * 6, noisy_data.qid, [99] * 4]))
-    np.testing.assert_array_equal(fit(more).coef_, fit(noisy_data).coef_)
-
-
 def test_tuning_takes_the_epoch_that_ranks_the_validation_data_best(noisy_data):
     rng = np.random.default_rng(2)
     X = noisy_data.X + rng.normal(scale=0.3, size=noisy_data.X.shape)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lightgbm import LGBMRanker
 from sklearn.base import clone
 
-from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, fit_scaling
+from moerank.data import PER_QUERY, FittedScaling, RankingData, fit_scaling
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import AdditiveRLS, BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, RankBoost, RankRLS, RankSVM
 from moerank.rankers.model import Forest, Model
@@ -36,7 +36,7 @@ LINEAR = {
 FORESTS = {
     "RankBoost": RankBoost(25),
     "additive": AdditiveRLS(),
-    "FRank": FRank(25, n_thresholds=None, reversed_stumps=True),
+    "FRank": FRank(25, n_thresholds=None),
     "no stump": RankBoost(1),
     "LambdaMART": LambdaMART(40),
     "bags": BAGS,
@@ -217,31 +217,21 @@ def test_a_forest_written_by_hand_is_read():
     assert model.scores(X).tolist() == [1.25, 3.25, 2.25, 3.25]
 
 
-GONE = object()
 DAMAGE = [
     (stored_weights, ["scaling", "kind"], "robust", "scaling: Input tag 'robust' found using 'kind' does not match"),
     (stored_weights, ["parameters", "C"], float("inf"), "Infinity is not a finite number"),
     (stored_weights, ["score"], "the largest weight", "score: this version scores such a model by .* not 'the lar"),
     (stored_weights, ["names", 1], "a", "names must be distinct, but 'a' is there more than once"),
-    (stored_weights, ["names"], ["a"], "names must have one entry per column, 2 in all, not 1"),
     (stored_weights, ["columns", 1], 2, r"columns\[1\] is 2, but columns count from 0 and ascend"),
-    (stored_weights, ["weights", 0], float("nan"), "NaN is not a finite number"),
-    (stored_weights, ["weights"], [1.0], "weights must have one entry per column, 2 in all, not 1"),
     (stored_weights, ["trees"], stored_forest()["trees"], "a model has weights or trees, not both"),
-    (stored_forest, ["trees"], GONE, "score: this version scores such a model by 'not a sum"),
     (stored_forest, ["columns", 1], 6, "trees split by column 5, which is none of the features"),
-    (stored_forest, ["trees", "columns", 0], -1, "trees: columns count from 0, and -1 is none"),
     (stored_forest, ["trees", "thresholds"], [0.5], "trees: thresholds must have one entry per split, 2 in all, not 1"),
     (stored_forest, ["trees", "left", 0], 2, r"trees: left\[0\] is 2, which is no split and no leaf"),
-    (stored_forest, ["trees", "roots", 1], 10**30, r"trees: roots\[1\] is 10{30}, which is no split and no leaf"),
     (stored_forest, ["trees", "left", 1], 0, r"trees: left\[1\] is 0, but a split must come before those below it"),
     (stored_forest, ["trees", "left", 1], -2, "trees: left, right and roots lead 2 times to leaf 1"),
-    (stored_forest, ["trees", "roots"], [0, 1, -4], "trees: left, right and roots lead 2 times to split 1"),
     (stored_forest, ["trees", "leaves"], [1.0, 2.0, 3.0, 0.25, 7.0], "trees: .* lead 0 times to leaf 4"),
-    (stored_scaled, ["scaling", "offset"], [1.0], "scaling.standard: 1 offsets and 2 scales are not those of one"),
     (stored_scaled, ["scaling", "scale", 1], 0.0, r"scaling.standard: .* scale 0\.0 of feature 1 cannot be applied"),
     (stored_scaled, ["missing"], "query-max", "missing"),
-    (stored_scaled, ["missing"], float("inf"), ""),
 ]
 
 
@@ -251,18 +241,9 @@ def test_a_damaged_model_is_refused_by_name(make, keys, value, message):
     read(damaged)
     *above, last = keys
     table = reduce(getitem, above, damaged)
-    if value is GONE:
-        del table[last]
-    else:
-        table[last] = value
+    table[last] = value
     with pytest.raises(ValueError, match=f"^not a model: .*({message})"):
         read(damaged)
-
-
-@pytest.mark.parametrize("text", ["null", "[]", '"text"', "1", "", "{"])
-def test_what_is_no_table_is_refused(text):
-    with pytest.raises(ValueError, match=r"^not a model: "):
-        Model.from_json(text)
 
 
 def paths(value, path=()):
@@ -327,10 +308,3 @@ def test_missing_values_follow_the_rule_of_the_training_data():
     with pytest.raises(ValueError, match=r"X\[1, 1\] \(b\) is nan; replace .* by the rule 'query-min' of the training"):
         by_query.scores(X)
     assert Model.of(RankRLS().fit(filled, [0, 1, 2, 0]), ["a", "b"]).missing is None
-
-
-def test_the_scaling_is_that_of_the_estimator_unless_it_is_said(data):
-    ranker = RankRLS().fit(data.declared("query"))
-    assert Model.of(ranker, NAMES).scaling == PER_QUERY
-    assert Model.of(ranker, NAMES, UNSCALED).scaling == UNSCALED
-    assert Model.of(RankRLS().fit(data), NAMES).scaling == UNSCALED

@@ -4,18 +4,9 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import FittedPopulation, FSMRank, RankRLS, SelectionPath, nested_masks, train_on_subsets
+from moerank.rankers import FittedPopulation, FSMRank, RankRLS, SelectionPath, train_on_subsets
 
 BUDGET = {"population": 10, "generations": 4}
-
-
-def test_nested_masks_add_one_feature_at_a_time_and_then_repeat():
-    masks = nested_masks(np.array([2, 0]), 4)
-    assert [np.flatnonzero(row).tolist() for row in masks] == [[2], [0, 2], [0, 2], [0, 2]]
-
-
-def test_nothing_selected_makes_empty_rows():
-    assert not nested_masks(np.array([], int), 3).any()
 
 
 @pytest.mark.parametrize("ranker", [RankRLS(alpha=0.1), Ridge(alpha=0.1)])
@@ -67,19 +58,3 @@ def test_the_path_of_a_front_is_its_best_small_member(noisy_data, final):
         best = small["error"].idxmin() if final == "train" else small["validation"].idxmax()
         np.testing.assert_array_equal(path.rankers.coefs[k - 1], solver.front_coefs_[best])
         assert np.flatnonzero(path.feature_mask[k - 1]).tolist() == list(front["features"][best])
-
-
-def test_the_path_of_a_front_without_weights_is_trained(noisy_data):
-    from moerank.rankers import RankerAdapter
-
-    solver = MOFSRank(
-        RankerAdapter(DecisionTreeRegressor(max_depth=3, random_state=0)),
-        instance_selection=False,
-        ensemble=False,
-        feature_selection=BUDGET,
-        random_state=1,
-    ).fit(noisy_data)
-    path = solver.path(noisy_data)
-    row = path.feature_mask[-1]
-    assert row.sum() == solver.support_.sum()
-    np.testing.assert_array_equal(path.scores(noisy_data.X)[:, -1], solver.predict(noisy_data.X))

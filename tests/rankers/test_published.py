@@ -21,7 +21,7 @@ GRIDS = {RankSVMStruct: [{"C": 1e-5 * 2.0**k} for k in range(13)]}
         (ListNet(), "OHSUMED", (0.4410, 0.4457), 8e-3),
         (AdaRank("ndcg", n_rounds=60), "OHSUMED", (0.4496, 0.4498), 8e-3),
         (RankBoost(100), "MQ2008", (0.2255, 0.4775), 8e-3),
-        (FSMRank(), "MQ2008", (0.2327, 0.4771), 8e-3),  # tests/benchmarks/published.py shows those of OHSUMED, too
+        (FSMRank(), "MQ2008", (0.2327, 0.4771), 8e-3),
     ],
     ids=repr,
 )

@@ -3,7 +3,7 @@ import pytest
 from helpers.pair_problems import differences, pair_objective
 
 from moerank.data import RankingData
-from moerank.rankers import RankRLS
+from moerank.rankers import CombinedRegressionRanking, RankRLS
 
 LOSSES = [{"loss": "pair", "target": "unit"}, {"loss": "pair", "target": "difference"}, {"loss": "query"}]
 
@@ -105,3 +105,19 @@ def test_units_without_a_pair_are_refused(unit, shared):
     mask = np.array([[False, False, True, True]] if unit == "document" else [[False, True]])
     with pytest.raises(ValueError, match="row 0 of the mask keeps no preference pair to train on"):
         RankRLS().fit_population(data, pair_mask=mask[0] if shared else mask, unit=unit)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("ridge", [1.0, 1e-3, 1e-7])
+def test_combined_regression_equals_least_squares_on_explicit_pairs_and_documents(noisy_data, alpha, ridge):
+    D, n = differences(noisy_data), noisy_data.n_features
+    u = noisy_data.y[noisy_data.pairs.better] - noisy_data.y[noisy_data.pairs.worse]
+    documents, pairs = np.sqrt(alpha / noisy_data.n_documents), np.sqrt((1.0 - alpha) / len(D))
+    A = np.vstack([
+        documents * np.column_stack([noisy_data.X, np.ones(noisy_data.n_documents)]),
+        pairs * np.column_stack([D, np.zeros(len(D))]),
+        np.sqrt(0.5 * ridge) * np.eye(n, n + 1),
+    ])  # fmt: skip
+    solution = np.linalg.lstsq(A, np.concatenate([documents * noisy_data.y, pairs * u, np.zeros(n)]))[0]
+    ranker = CombinedRegressionRanking(alpha=alpha, ridge=ridge).fit(noisy_data)
+    np.testing.assert_allclose(np.append(ranker.coef_, ranker.intercept_), solution, rtol=1e-7, atol=1e-9)

@@ -4,7 +4,7 @@ from helpers.pair_problems import differences, minimum, pair_objective
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from moerank.data import RankingData, load_fold
+from moerank.data import load_fold
 from moerank.rankers import RankSVM, RankSVMTRON
 from moerank.training.pair_loss import SQUARED_HINGE
 from moerank.training.pairs import ListedPairs
@@ -49,14 +49,6 @@ def test_objective_equals_linear_svc_on_real_pairs(letor_folder, name, share):
     ours = RankSVM(C).fit_population(train, pair_mask=keep)[0]
     objective = pair_objective(D, C)
     assert objective(ours)[0] == pytest.approx(objective(w)[0], rel=1e-6)
-
-
-def test_two_features_that_are_equal_share_the_weight():
-    rng = np.random.default_rng(9)
-    x = rng.random(40)
-    data = RankingData(np.column_stack([x, x]), rng.integers(0, 3, 40))
-    w = RankSVM(C=100.0).fit_population(data)[0]
-    assert w[0] == pytest.approx(w[1], rel=1e-9)
 
 
 def test_the_common_start_gives_the_bits_of_an_own_one(noisy_data):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightgbm import LGBMRanker
 
-from moerank.data import RankingData, fit_scaling, load_digits_fold, load_fold, load_planted_fold, query_level_norm
+from moerank.data import RankingData, fit_scaling, query_level_norm
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import (
     FRank,
@@ -67,14 +67,6 @@ def test_a_word_is_said_exactly_beyond_the_limit(seed, exponent, sizes):
         assert (features_apart(data) is not None) == (max(expected) > LARGEST_RATIO * min(expected))
 
 
-def test_extreme_scales_are_still_compared():
-    with pytest.warns(ScaleWarning, match="by a factor of inf: "):
-        warn_of_scales(data_of_scales(1e-300, 1e29))
-    assert features_apart(data_of_scales(1e29, 1e28)) is None
-    assert features_apart(data_of_scales(1e-300, 2e-300)) is None
-    assert features_apart(data_of_scales(1.0)) is None
-
-
 @pytest.mark.parametrize(
     "ranker", [RankSVM(), RankRLS(), KernelRankSVM(), SingleFeatures(1), SingleFeatures(1, RankSVM())]
 )
@@ -113,24 +105,9 @@ def test_trees_and_rankers_from_elsewhere_are_spared(ranker):
         ranker.fit(data)
 
 
-def test_the_search_says_it_once():
-    data = data_of_scales(1.0, 1e7, 3.0)
-    small = {"population": 4, "generations": 1}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        MOFSRank(instance_selection=small, feature_selection=small, ensemble=small, random_state=0).fit(data)
-    assert [entry.filename for entry in caught if entry.category is ScaleWarning] == [__file__]
-
-
 def test_scaled_data_are_not_looked_at():
     data = data_of_scales(1.0, 1e7)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         for scaled in (query_level_norm(data), fit_scaling(data, "standard").apply(data), data.declared("query")):
             RankSVM().fit(scaled)
-
-
-def test_the_sets_of_this_package_are_no_cause_of_a_word(letor_folder):
-    sets = [load_digits_fold(1)[0], load_planted_fold(1)[0]]
-    sets += [load_fold(letor_folder / name / "Fold1")[0] for name in ("MQ2008", "OHSUMED")]
-    assert [features_apart(train) for train in sets] == [None] * 4

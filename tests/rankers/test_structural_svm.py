@@ -29,19 +29,6 @@ def test_objective_equals_linear_svc_on_explicit_pairs(noisy_data, C):
     assert explicit_objective(default.coef_, noisy_data, C) == pytest.approx(best, rel=1e-5)
 
 
-def test_queries_without_pairs_count_in_the_mean(noisy_data):
-    idle = RankingData(
-        np.vstack([noisy_data.X, np.random.default_rng(2).random((5, noisy_data.n_features))]),
-        np.append(noisy_data.y, np.zeros(5, int)),
-        np.append(noisy_data.qid, [100, 100, 101, 102, 102]),
-    )
-    C = 0.01
-    more = C * idle.n_queries / noisy_data.n_queries
-    np.testing.assert_allclose(
-        RankSVMStruct(C=more, eps=1e-8).fit(idle).coef_, RankSVMStruct(C=C, eps=1e-8).fit(noisy_data).coef_, atol=1e-4
-    )
-
-
 def test_tuning_on_shared_planes_chooses_what_single_fits_choose(noisy_data):
     rng = np.random.default_rng(3)
     validation = RankingData(

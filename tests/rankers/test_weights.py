@@ -162,6 +162,7 @@ def test_trees_weigh_queries_as_copies():
         (lambda data: SingleFeatures().fit(data), "SingleFeatures"),
         (lambda data: MOFSRank(RankSVM(), **SHORT).fit(data), "RankSVM"),
         (lambda data: RankerAdapter(Ridge()).fit_population(data), "Ridge"),
+        (lambda data: MOFSRank(refit=Ridge(), **SHORT).fit(data), "Ridge"),
     ],
 )
 def test_others_refuse_weights_by_name(train, name):

@@ -1,51 +1,39 @@
 """The bounds of each ranker's parameters; nonsense of any kind is tested for all solvers alike."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 import moerank as mr
+from moerank.solvers import make_solver, solvers
 
-CUTTING_PLANE = {"C": 0.0, "eps": 0.0, "max_iter": 0}
-STUMPS = {"n_rounds": 0, "n_thresholds": 0}
-MAP_OF_KERNEL = {"C": 0.0, "gamma": 0.0, "tol": 0.0, "n_components": 0}
-BOUNDS = {
-    mr.RankSVM: {"C": 0.0, "tol": -0.1},
-    mr.RankSVMTRON: {"C": 0.0, "tol": 0.0},
-    mr.RankRLS: {"alpha": 0.0, "tol": -0.1},
-    mr.FSMRank: {"lambda1": -0.1, "lambda2": -0.1, "max_iter": 0, "tol": -0.1},
-    mr.LambdaMART: {
-        **dict.fromkeys(("n_trees", "min_leaf", "k", "patience"), 0),
-        "learning_rate": 0.0,
-        "n_leaves": 1,
-        "n_bins": 1,
-    },
-    mr.BaggedLambdaMART: {
-        **dict.fromkeys(("n_bags", "n_trees", "k", "patience"), 0),
-        "query_share": 0.0,
-        "document_share": 1.5,
-        "feature_share": 0.0,
-        "min_leaf_share": 1.0,
-        "n_leaves": 1,
-    },
-    mr.ListNet: {"n_epochs": 0, "learning_rate": 0.0},
-    mr.AdaRank: {"n_rounds": 0, "max_consecutive": 0, "tol": -0.1},
-    mr.SVMMAP: CUTTING_PLANE,
-    mr.RankSVMStruct: CUTTING_PLANE,
-    mr.KernelRankSVM: dict.fromkeys(("C", "gamma", "tol", "memory_limit"), 0.0),
-    mr.RankNystrom: MAP_OF_KERNEL,
-    mr.RankFourier: MAP_OF_KERNEL,
-    mr.RankBoost: STUMPS,
-    mr.FRank: STUMPS,
-    mr.CombinedRegressionRanking: {"alpha": 1.1, "ridge": 0.0},
-}
-"""Values just beyond the bound of a parameter."""
+RANKERS = sorted({type(make_solver(name)) for name, row in solvers().items() if not row.selects}, key=repr)
 
 
-@pytest.mark.parametrize("ranker", BOUNDS, ids=lambda ranker: ranker.__name__)
-def test_values_beyond_a_bound_are_refused(noisy_data, ranker):
-    for parameter, value in BOUNDS[ranker].items():
-        with pytest.raises(ValueError, match=f"^{parameter} must .*{value}$"):
-            ranker(**{parameter: value}).fit(noisy_data)
+@pytest.mark.parametrize("kind", RANKERS, ids=lambda kind: kind.__name__)
+def test_values_beyond_a_bound_are_refused(noisy_data, kind):
+    bounded = [field for field in fields(kind) if "bool" not in field.type and field.name != "random_state"]
+    for field in bounded:
+        if field.type not in ("float", "int") and not isinstance(field.default, str):
+            with pytest.raises(ValueError, match=f"^{field.name} must .*-1$"):
+                kind(**{field.name: -1}).fit(noisy_data)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "message"),
+    [
+        (mr.RankSVM(C=0.0), "C must be positive, not 0.0"),
+        (mr.ListNet(n_epochs=0), "n_epochs must be at least 1, not 0"),
+        (mr.LambdaMART(n_leaves=1), "n_leaves must be at least 2, not 1"),
+        (mr.BaggedLambdaMART(query_share=0.0), r"query_share must be in \(0, 1\], not 0.0"),
+        (mr.BaggedLambdaMART(min_leaf_share=1.0), r"min_leaf_share must be in \[0, 1\), not 1.0"),
+        (mr.CombinedRegressionRanking(alpha=1.1), r"alpha must be in \[0, 1\], not 1.1"),
+    ],
+)
+def test_values_just_beyond_a_bound_are_refused(noisy_data, ranker, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        ranker.fit(noisy_data)
 
 
 @pytest.mark.parametrize(

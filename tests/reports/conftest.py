@@ -3,8 +3,8 @@ import copy
 import pytest
 from helpers.further_objective import with_cost
 
-from moerank.figures.of_study import FIGURES
-from moerank.reports.page import html_report
+from moerank.figures import FIGURES
+from moerank.reports.rendering import html_report
 from moerank.reports.sections import sections
 from moerank.reports.study_report import Report
 from moerank.studies.study import Study

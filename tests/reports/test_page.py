@@ -8,8 +8,8 @@ import pytest
 from helpers.browser import Browser
 from helpers.further_objective import cost
 
-from moerank.figures.of_study import FIGURES
-from moerank.reports.page import html_report
+from moerank.figures import FIGURES
+from moerank.reports.rendering import html_report
 from moerank.reports.study_report import Report
 
 

@@ -1,4 +1,3 @@
-import os
 import platform
 import re
 import shutil
@@ -11,9 +10,9 @@ from helpers.changes import replace
 from helpers.further_objective import cost
 from scipy import stats
 
-from moerank.reports.sections import pairs_section, results_section, sections, verdict_section
+from moerank.reports.sections import results_section, sections, verdict_section
 from moerank.reports.study_report import Report, ReportTable, illustrations
-from moerank.studies.comparison import against_reference, query_pairs, standings
+from moerank.studies.comparison import against_reference
 from moerank.studies.problem import Published
 from moerank.studies.result import Certificate
 from moerank.studies.study import Study
@@ -35,7 +34,7 @@ def runs_of(report, solver):
 
 
 def test_sections_are_in_reading_order(report):
-    first = ["Verdict", "Results: tiny", "Tests", "All pairs of solvers", "Features chosen", "Ablations"]
+    first = ["Verdict", "Results: tiny", "Tests", "Features chosen", "Ablations"]
     assert list(titled(report)) == [*first, "How to reproduce"]
 
 
@@ -68,7 +67,7 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
     [
         (-0.05, 400, "test queries: a loss is detected (p of no difference < 0.001, of one beyond the margin"),
         (0.05, 400, "on 400 test queries: a gain is detected (p of no difference < 0.001"),
-        (0.0, 400, "equivalent within .005 (p of no difference 1.000, of one beyond the margin"),
+        (0.0, 1000, "equivalent within .005 (p of no difference 1.000, of one beyond the margin"),
         (-0.05, 8, "Against RankSVM with all features: estimated loss .050 NDCG@10"),
         (-0.05, 8, "on 8 test queries: too few to tell"),
     ],
@@ -95,12 +94,7 @@ def test_no_best_is_bold_where_solvers_have_other_folds(report, report_of):
         assert ("the best is bold" in tables[0].caption) == is_bold
 
 
-def test_the_days_and_the_machine_of_the_results_are_told(tiny_study, tmp_path):
-    shutil.copytree(tiny_study.out, tmp_path / "copy")
-    for day, path in enumerate(sorted((tmp_path / "copy" / "cells").iterdir())):
-        os.utime(path, (0, 86_400 * min(day, 3)))
-    report = Report(Study.load(tmp_path / "copy"))
-    assert "written from 1970-01-01 to 1970-01-04 (UTC)" in titled(report)["How to reproduce"].paragraphs[1]
+def test_the_machine_of_the_results_is_named(report):
     assert platform.machine() in tables_of(report, "How to reproduce")["versions"].loc["machine", "version"]
 
 
@@ -151,25 +145,6 @@ def lowered(result, change):
     return replace(result, front=front)
 
 
-def test_all_pairs_are_counted_by_the_tests_of_their_queries(report):
-    by_queries, by_front = titled(report)["All pairs of solvers"].tables
-    standing = standings(query_pairs(report.results, "NDCG@10"))
-    n_shown = sum(len(places["better"]) for places in standing.values())
-    assert f"10 two-sided paired t tests over test queries (Holm, 5%), of which {n_shown} find" in by_queries.caption
-    assert by_queries.frame["NDCG@10"].is_monotonic_decreasing
-    for row in by_queries.frame.itertuples():
-        counts = {name: len(others) for name, others in standing[row.solver].items()}
-        assert {name: getattr(row, name) for name in counts} == counts
-    assert set(by_front.frame["solver"]) == {"mofsrank", "mofsrank-no-ensemble"}
-    assert "1 two-sided signed-rank tests over common cells" in by_front.caption
-
-
-def test_too_few_cells_are_said_and_not_tested(report, report_of):
-    _, by_front = pairs_section(report_of([result for result in report.results if result.seed < 2])).tables
-    assert by_front.caption.startswith("tiny: 0 two-sided signed-rank tests")
-    assert by_front.caption.endswith("of which 0 find a difference; 1 pairs have too few cells.")
-
-
 def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):
     (table,) = titled(report)["Ablations"].tables
     assert table.frame["without"].tolist() == ["ensemble"]
@@ -209,12 +184,6 @@ def test_what_is_missing_is_named_and_the_rest_reported(tiny_problem_file, tmp_p
     rows = [["tiny", "rankrls", "not run", 1], ["tiny", "fsmrank", "not run", 2]]
     assert sorted(table.frame.to_numpy().tolist()) == sorted(rows)
     assert "Results: tiny" in titled(report)
-
-
-def test_ablations_without_a_common_run_are_left_out(report, report_of):
-    only = {"mofsrank": 1, "mofsrank-no-ensemble": 2}
-    part = [result for result in report.results if only.get(result.solver, result.fold) == result.fold]
-    assert "Ablations" not in titled(report_of(part))
 
 
 def test_a_single_run_is_never_significant(report, report_of):
@@ -281,13 +250,3 @@ def test_a_further_objective_has_a_column_and_a_figure(priced_report, report):
     assert list(illustrations(priced_report, section)) == names  # no attainment surfaces of three objectives
     assert "cost" not in tables_of(report)["results"]
     assert "p of cost" in titled(priced_report)["Ablations"].tables[0].frame
-
-
-def test_ablations_are_compared_in_every_objective(priced_report):
-    (table,) = titled(priced_report)["Ablations"].tables
-    full, without = (runs_of(priced_report, name) for name in ("mofsrank", "mofsrank-no-ensemble"))
-    gaps = [
-        np.mean([cost(without[key].best.features) - cost(full[key].best.features) for key in full if key[0] == fold])
-        for fold in (1, 2)
-    ]
-    assert table.frame.loc[0, "cost"] == pytest.approx(np.mean(gaps))

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from helpers.pair_problems import differences
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 
-from moerank.selectors.fenchel_rank import FenchelRank
+from moerank.selectors.sparse_rankers import FenchelRank
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +83,3 @@ def test_a_minimum_at_a_vertex_ends_with_gap_zero():
     assert solver.coef_.tolist() == [0.5, 0.0]
     assert solver.gap_ == 0.0
     assert solver.n_iter_ == 1
-
-
-def test_too_few_steps_are_told(data):
-    with pytest.warns(
-        ConvergenceWarning, match="FenchelRank stopped at max_iter=2 steps with a duality gap of .*; raise"
-    ):
-        FenchelRank(r=100.0, max_iter=2).fit(data.X, data.y, qid=data.qid)

@@ -1,5 +1,3 @@
-import warnings
-
 import numpy as np
 import pytest
 from lightgbm import LGBMRanker
@@ -79,14 +77,6 @@ def test_rankers_without_weights_have_a_path(data):
         selector.coef_  # noqa: B018
 
 
-def test_path_repeats_after_the_last_feature_that_varies(with_constant):
-    selector = Given(2)._learn(with_constant)
-    path = selector.path(with_constant)
-    assert path.feature_mask.sum(axis=1).tolist() == [1, 2, 3, 4, 5, 6, 7, 7]
-    np.testing.assert_allclose(path.rankers.coefs[1], selector.coef_, rtol=1e-4)
-    np.testing.assert_array_equal(path.rankers.coefs[7], path.rankers.coefs[6])
-
-
 def test_grid_crosses_sizes_outermost_with_the_filter_and_the_ranker(data):
     grid = Given().default_grid(data)
     assert len(grid) == 8 * 2 * 5
@@ -114,13 +104,6 @@ def test_tuning_orders_once_a_setting_and_finds_the_best_of_all(data, held_out):
     )
 
 
-def test_no_warning_reaches_the_user_beside_the_one_of_the_filter(with_constant):
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        Given(3, Rounds()).fit(with_constant.X, with_constant.y, qid=with_constant.qid)
-    assert len(seen) == 1
-
-
 def test_orders_by_the_better_direction_or_by_large_values(data):
     both = SingleFeatures(2, metric=MAP()).fit(data.X, data.y, qid=data.qid)
     assert np.flatnonzero(both.support_).tolist() == [1, 4]
@@ -131,16 +114,6 @@ def test_orders_by_the_better_direction_or_by_large_values(data):
     upwards = SingleFeatures(metric=MAP(), both_directions=False).fit(data.X, data.y, qid=data.qid)
     assert (np.diff(values[0][upwards.order_]) <= 0).all()
     assert upwards.order_.tolist().index(4) > 1 == both.order_.tolist().index(4)
-
-
-def test_the_metric_decides(data):
-    orders = [
-        SingleFeatures(metric=metric).fit(data.X, data.y, qid=data.qid).order_.tolist() for metric in (NDCG(1), MAP())
-    ]
-    assert orders[0] != orders[1]
-    default = SingleFeatures().fit(data.X, data.y, qid=data.qid)
-    explicit = SingleFeatures(metric=NDCG(10)).fit(data.X, data.y, qid=data.qid)
-    assert default.order_.tolist() == explicit.order_.tolist()
 
 
 @pytest.mark.parametrize("metric", [NDCG(5), MAP(), MeanNDCG(), Precision(3)], ids=repr)

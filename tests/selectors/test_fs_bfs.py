@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from lightgbm import LGBMRanker
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
@@ -132,15 +131,3 @@ def test_a_ranker_without_weights_ranks_by_the_new_features(data, held_out, rank
     members = np.flatnonzero((fitted.combinations_[:2] != 0).any(axis=0))
     np.testing.assert_array_equal(np.flatnonzero(fitted.support_), members)
     assert not hasattr(fitted, "coef_") and not hasattr(fitted, "forest_")
-
-
-@pytest.mark.parametrize("limit", [1, 10, 20])
-def test_beyond_the_limit_the_features_left_stand_alone_best_first(data, limit):
-    with pytest.warns(ConvergenceWarning, match=f"FSBFS stopped joining .* max_evaluations={limit} subsets.*; raise"):
-        cut = FSBFS(**QUICK, max_evaluations=limit).fit(data)
-    together = FSBFS(**QUICK).fit(data)
-    same = sum(a == b for a, b in zip(cut.subsets_, together.subsets_, strict=False))
-    alone = cut.subsets_[same:]
-    assert all(len(subset) == 1 for subset in alone)
-    assert (np.diff(cut.values_[same:]) <= 0).all()
-    assert sorted(feature for subset in cut.subsets_ for feature in subset) == list(range(data.n_features))

@@ -6,7 +6,7 @@ from scipy.stats import gaussian_kde
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import RankSVMStruct
-from moerank.selectors.fs_ed import FLOOR, FSED, divergence, expected_divergence
+from moerank.selectors.fs_ed import FLOOR, FSED, expected_divergence
 
 
 def silverman(sample):
@@ -38,12 +38,6 @@ def test_expected_divergence_equals_scipys(labels):
     np.testing.assert_allclose(expected_divergence(train, points), expected, rtol=1e-8, atol=1e-10)
 
 
-def test_divergence_lies_between_zero_and_log_two():
-    p, q = np.array([1.0 - 1e-12, 1e-12]), np.array([1e-12, 1.0 - 1e-12])
-    assert divergence(p, p) == 0.0
-    assert divergence(p, q) == pytest.approx(np.log(2), abs=1e-9)
-
-
 def test_a_label_without_width_adds_nothing():
     x = np.array([0.0, 0.1, 0.3, 0.4, 0.5, 0.5, 0.9])
     train = RankingData(np.column_stack([x, x[::-1]]), [0, 0, 0, 0, 1, 1, 2])
@@ -73,11 +67,6 @@ def test_other_validation_data_are_not_mistaken_for_those_before(data, held_out)
     first, second = (FSED(3)._learn(train, part).order_.tolist() for part in (held_out, far))
     assert first != second
     assert FSED(3).fit(data.X, data.y, qid=data.qid, validation=far).order_.tolist() == second
-
-
-def test_without_validation_data_the_message_says_what_to_do(data):
-    with pytest.raises(ValueError, match=r"give them to fit, as validation=\(X, y, qid\)"):
-        FSED().fit(data.X, data.y, qid=data.qid)
 
 
 @pytest.mark.parametrize("factor", [1e-155, 1e-200, 1e-300])

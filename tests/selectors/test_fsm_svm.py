@@ -19,11 +19,6 @@ def test_order_is_that_of_the_weights_of_fsm_rank_then_of_importance(data, lambd
     np.testing.assert_allclose(selector.coef_[selector.support_], alone.coef_, rtol=1e-4)
 
 
-def test_without_any_weight_the_order_is_that_of_importance(data):
-    selector = FSMSVM(lambda2=10.0).fit(data.X, data.y, qid=data.qid)
-    assert selector.order_.tolist() == np.argsort(-feature_importance(data)).tolist()
-
-
 @pytest.mark.parametrize("metric", [MAP(), NDCG(5)])
 def test_tuning_settles_fsm_rank_first_then_size_and_ranker(data, held_out, metric):
     tuned = FSMSVM().tune(data, held_out, metric=metric)

@@ -16,10 +16,8 @@ from moerank.selectors.gas import (
     NGAS,
     XGAS,
     absolute_correlations,
-    cluster_order,
     concordance,
     greedy_order,
-    kendall,
     mean_absolute,
     pair_order_values,
     values_by_trees,
@@ -48,10 +46,6 @@ def test_every_step_takes_the_largest_true_gain(c):
         assert gains[order[step]] == pytest.approx(max(gains.values()), abs=1e-12)
 
 
-def test_equal_gains_go_to_the_earlier_column():
-    assert greedy_order(np.ones(4), np.ones((4, 4)), 0.1).tolist() == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize("n_levels", [2, 5, 1000])
 def test_concordance_equals_the_comparison_of_all_pairs(n_levels):
     rng = np.random.default_rng(n_levels)
@@ -66,13 +60,6 @@ def test_concordance_equals_the_comparison_of_all_pairs(n_levels):
     share = mean_absolute(X, offsets, concordance)
     np.testing.assert_allclose(share, np.mean(shares, axis=0), rtol=1e-13)
     assert share[2, 6] == 1.0
-
-
-def test_without_ties_concordance_is_kendalls_tau_moved_to_the_unit_interval():
-    X = np.random.default_rng(3).normal(size=(42, 4))
-    tau = np.array([[kendalltau(a, b).statistic for a in X.T] for b in X.T])
-    np.testing.assert_allclose(concordance(X), (1.0 + tau) / 2.0, rtol=1e-12)
-    np.testing.assert_allclose(kendall(X), tau, rtol=1e-12, atol=1e-12)
 
 
 def test_pair_order_is_the_share_of_preference_pairs(data):
@@ -116,14 +103,6 @@ def test_similarity_is_the_mean_of_scipys_absolute_correlations(data, similarity
         for f, g in ((0, 1), (1, 4), (6, 2)):
             expected = np.mean([abs(scipys(data.X[r, f], data.X[r, g]).statistic) for r in parts])
             assert values[f, g] == values[g, f] == pytest.approx(expected, abs=1e-12)
-
-
-def test_opposite_correlations_of_queries_do_not_cancel():
-    """Feature 1 agrees with 0 in one query and opposes it in the other; 2 hardly agrees with 0 in both."""
-    X = np.array([[1, 1, 2], [2, 2, 4], [3, 3, 1], [4, 4, 3], [1, 4, 2], [2, 3, 4], [3, 2, 1], [4, 1, 3]], float)
-    data = RankingData(X, [0, 0, 1, 2] * 2, np.repeat([1, 2], 4))
-    np.testing.assert_allclose(absolute_correlations(data, "spearman")[0], [1.0, 1.0, 0.0], atol=1e-12)
-    np.testing.assert_allclose(absolute_correlations(data, "spearman", "documents")[0], [1.0, 0.0, 0.0], atol=1e-12)
 
 
 def test_relevance_by_trees_is_the_metric_of_lightgbm_on_one_column(data):
@@ -225,18 +204,10 @@ def test_for_each_number_the_most_relevant_of_each_cluster(seed, method):
     relevance, pairs = rng.random(9).round(1), rng.random((9, 9))  # relevances with ties, distances without
     similarity = np.maximum(pairs, pairs.T)
     np.fill_diagonal(similarity, 1.0)
-    order = cluster_order(relevance, similarity, method)
+    order = HCAS(linkage=method)._search(relevance, similarity)
     for k in range(1, 10):
         best = {min(members, key=lambda f: (-relevance[f], f)) for members in clusters(1 - similarity, method, k)}
         assert set(order[:k].tolist()) == best
-
-
-def test_parts_of_hcas_are_put_together_as_documented(data):
-    relevance = single_feature_values(data, NDCG(10)).max(axis=0)
-    for similarity in ("spearman", "kendall"):
-        selector = HCAS(3, linkage="ward", similarity=similarity)._learn(data)
-        expected = cluster_order(relevance, absolute_correlations(data, similarity), "ward")
-        assert selector.order_.tolist() == expected.tolist()
 
 
 def test_a_single_feature_and_copies_are_no_trouble():

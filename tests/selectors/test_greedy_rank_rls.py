@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from moerank.data import RankingData, centre_in_queries
+from moerank.data import centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
-from moerank.metrics import MAP, NDCG
-from moerank.rankers import RankRLS
+from moerank.metrics import MAP
 from moerank.selectors.greedy_rank_rls import GreedyRankRLS
 
 
@@ -17,42 +16,6 @@ def test_features_errors_and_weights_are_those_of_the_kernel_on_centred_data(dat
     assert solver.order_.tolist() == order.tolist()
     np.testing.assert_allclose(solver.errors_, errors, rtol=1e-12)
     np.testing.assert_allclose(solver.path_coefs_, W, rtol=1e-12)
-
-
-def by_retraining(data, alpha, metric, n_steps):
-    """The selection by the metric of rankers that are trained without each query, one for each feature and step."""
-    order, errors = [], []
-    while len(order) < n_steps:
-        rest = [f for f in range(data.n_features) if f not in order]
-        trials = []
-        for f in rest:
-            some = RankingData(data.X[:, [*order, f]], data.y, data.qid)
-            scores = RankRLS(alpha, loss="query").leave_query_out(some)
-            trials.append(1.0 - metric.score(data, (scores / abs(scores).max()).round(9)))
-        order.append(rest[int(np.argmin(trials))])
-        errors.append(min(trials))
-    return order, errors
-
-
-@pytest.mark.parametrize("alpha", [2.0**-7, 1.0, 2.0**8])
-@pytest.mark.parametrize("metric", [MAP(), NDCG(5), NDCG(10, convention="letor")])
-@pytest.mark.parametrize("decimals", [16, 1], ids=["all values differ", "many are equal"])
-def test_a_metric_selects_as_rankers_without_each_query_do(data, alpha, metric, decimals):
-    data = RankingData(data.X.round(decimals), data.y, data.qid)
-    solver = GreedyRankRLS(8, alpha, metric).fit(data)
-    order, errors = by_retraining(data, alpha, metric, 8)
-    assert solver.order_.tolist() == order
-    np.testing.assert_allclose(solver.errors_, errors, rtol=1e-12, atol=1e-15)
-    w = RankRLS(alpha, loss="query").fit_population(data, feature_mask=solver.path_coefs_ != 0)
-    np.testing.assert_allclose(solver.path_coefs_, w, rtol=1e-8, atol=1e-12)
-
-
-def test_a_metric_is_named_and_selects_other_features_than_the_squared_error(data):
-    named = GreedyRankRLS(4, criterion="ndcg@3").fit(data)
-    assert named.order_.tolist() == GreedyRankRLS(4, criterion=NDCG(3)).fit(data).order_.tolist()
-    assert named.order_.tolist() != GreedyRankRLS(4).fit(data).order_.tolist()
-    with pytest.raises(ValueError, match=r"criterion must be 'squared', or it must be .* unknown metric 'square'"):
-        GreedyRankRLS(criterion="square").fit(data)
 
 
 def test_a_shorter_path_is_the_beginning_of_a_longer_one(data):

@@ -6,8 +6,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
-from moerank.selectors import nonconvex
-from moerank.selectors.nonconvex import NonconvexRanker
+from moerank.selectors import sparse_rankers
+from moerank.selectors.sparse_rankers import NonconvexRanker
 
 PENALTIES = ("lp", "log", "mcp")
 
@@ -20,8 +20,8 @@ def data(three_relevant):
 @pytest.fixture
 def tight(monkeypatch):
     """Solve the weighted ℓ₁ problems to the last digits."""
-    monkeypatch.setattr(nonconvex, "INNER_TOL", 1e-15)
-    monkeypatch.setattr(nonconvex, "INNER_STEPS", 50_000)
+    monkeypatch.setattr(sparse_rankers, "INNER_TOL", 1e-15)
+    monkeypatch.setattr(sparse_rankers, "INNER_STEPS", 50_000)
 
 
 def weighted_minimum(data, cost, C):
@@ -123,26 +123,6 @@ def test_entries_solved_together_have_the_bits_of_one_by_one(data):
     assert len({ranker.n_iter_ for ranker in rankers}) > 2
 
 
-def test_the_grid_goes_from_no_feature_to_all(data):
-    grid = NonconvexRanker().default_grid(data)
-    counts = [
-        NonconvexRanker(**entry).fit(data.X, data.y, qid=data.qid).support_.sum() for entry in (grid[0], grid[-1])
-    ]
-    assert counts == [0, data.n_features]
-
-
-def test_separable_data_without_a_penalty_left_end_at_the_steps_of_one_problem(monkeypatch):
-    """All weights are beyond the bend of "mcp" after the first problem: the others would be the second, again."""
-    monkeypatch.setattr(nonconvex, "INNER_STEPS", 200)
-    rng = np.random.default_rng(2)
-    X = rng.random((100, 4))
-    ranker = NonconvexRanker("mcp")
-    with pytest.warns(ConvergenceWarning, match="^NonconvexRanker stopped at 200 steps for one .* raise lam or gamma"):
-        ranker.fit(X, np.digitize(X.sum(axis=1), [1.9, 2.3]))
-    assert ranker.n_iter_ <= 3
-    assert (np.abs(ranker.coef_) > ranker.gamma * ranker.lam).all()
-
-
 def test_the_last_of_too_few_problems_is_told(data):
-    with pytest.warns(ConvergenceWarning, match="stopped at max_iter=2 weighted .* raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter=2 weighted .* raise max_iter, tol"):
         NonconvexRanker("log", max_iter=2, tol=1e-9).fit(data)

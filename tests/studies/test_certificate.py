@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from moerank.cli.app import app
-from moerank.figures.of_run import RUN_FIGURES
+from moerank.figures import RUN_FIGURES
 from moerank.metrics import NDCG
 from moerank.rankers import RankRLS
 from moerank.studies.evidence import certify

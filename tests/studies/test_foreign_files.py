@@ -103,10 +103,6 @@ def test_more_cells_than_anybody_runs_are_refused_before_they_are_made(tiny_prob
     assert len(allowed.cells()) == 1
 
 
-def test_folds_may_come_one_by_one(tiny_problem, tmp_path):
-    assert len(Study([tiny_problem], ["rankrls"], tmp_path, folds=iter([1, 3])).cells()) == 2
-
-
 def test_a_solver_that_cannot_keep_the_limits_of_a_problem_is_refused_by_name(study, tmp_path):
     path = tmp_path / "study.json"
     request = json.loads(path.read_text())

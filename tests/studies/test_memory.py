@@ -66,8 +66,8 @@ def test_the_key_of_a_cell_holds_the_digest_and_files_hold_nothing_else(table):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (3, "data in memory are a RankingData or .train, validation, test"),
-        ([], "data in memory are a RankingData or"),
+        (3, "a fold in memory is a RankingData or .train, validation, test"),
+        ([], "a fold in memory is a RankingData or"),
         ([(1, 2, 3)], "a fold in memory is a RankingData or"),
         ([RankingData([[0.1], [0.2]], [0, 1])] * 2, "a fold in memory is"),
         (
@@ -92,4 +92,4 @@ def test_a_problem_with_other_settings(table):
     assert with_settings(digits, {"data.seed": 3}).configuration()["data"]["seed"] == 3
     assert with_settings(digits, {}).configuration() == digits.configuration()
     beside = digits.located_in(Path("somewhere"))
-    assert with_settings(beside, {"metric.name": "MAP"}).folder == Path("somewhere")
+    assert with_settings(beside, {"metric.name": "MAP"})._folder == Path("somewhere")

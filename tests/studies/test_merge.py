@@ -55,11 +55,11 @@ def test_other_settings_and_other_solvers_of_one_name_are_refused(copies, tiny_p
     from moerank.rankers import RankRLS, RankSVM
 
     Study(tiny_problem_file, "rankrls", copies / "map", folds=[1], settings={"metric.name": "MAP"}).run()
-    with pytest.raises(ValueError, match="holds a study of tiny with other settings"):
+    with pytest.raises(ValueError, match="holds another problem tiny, with other code or settings"):
         merge_studies([copies / "first", copies / "map"], copies / "both")
     for name, ranker in (("a", RankRLS()), ("b", RankSVM())):
         Study(tiny_problem_file, {"mine": ranker}, copies / name, folds=[1]).run()
-    with pytest.raises(ValueError, match="holds results of another mine"):
+    with pytest.raises(ValueError, match="holds another solver mine"):
         merge_studies([copies / "a", copies / "b"], copies / "both")
     assert not (copies / "both").exists()
 

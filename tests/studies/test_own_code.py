@@ -71,9 +71,7 @@ def folder(command, tmp_path, monkeypatch):
     [
         ("run", "own.toml"),
         ("run", "planted", "--solver", "own_methods:Centroids"),
-        ("run", "planted", "--backend", "own_methods:Centroids"),
         ("run", "planted", "--set", 'search.objectives=["features", "own_methods:Even"]'),
-        ("run", "planted", "--set", "search.refit=own_methods:Centroids"),
         ("run", "planted", "--solver", "fs-ed[ranker=own_methods:Centroids]"),
         ("study", "planted", "--solvers", "own_methods:Centroids"),
         ("data", "describe", "own.toml"),
@@ -101,7 +99,6 @@ def test_allowed_code_runs_in_commands_and_processes_and_its_results_are_read_ba
     with allow_code():
         loaded = Study.load("study")
         assert [result.solver for result in loaded.results()] == ["own_methods:Centroids"]
-        assert "--allow-code" in loaded.commands()[0]
 
 
 def test_changed_code_is_another_cell(folder):

@@ -4,8 +4,8 @@ import pytest
 from scipy import stats
 
 from moerank.statistics import holm
-from moerank.studies.comparison import against_reference, fewest_cells, hypervolume_pairs, query_pairs, standings
-from moerank.studies.results import Results, front_quality
+from moerank.studies.comparison import against_reference, fewest_cells, hypervolume_pairs, query_pairs
+from moerank.studies.results import Results
 
 
 def test_every_pair_is_compared_as_with_a_reference(results):
@@ -69,7 +69,6 @@ def test_pairs_with_too_few_cells_are_not_tested_and_adjust_nobody():
     assert table["p"].notna().tolist() == table["holm"].notna().tolist() == [True, False, False]
     assert table["holm"].iloc[0] == table["p"].iloc[0]
     assert table["difference"].notna().all()
-    assert standings(table.reset_index())["few"] == {"better": [], "worse": [], "undecided": []}
 
 
 def test_searches_without_a_common_cell_are_no_pair():
@@ -86,21 +85,3 @@ def test_the_fewest_cells_are_those_with_which_one_pair_can_be_told_apart(n_pair
     n = fewest_cells(n_pairs)
     assert n_pairs * stats.wilcoxon(np.arange(1.0, n + 1), method="exact").pvalue <= 0.05
     assert n_pairs * stats.wilcoxon(np.arange(1.0, n), method="exact").pvalue > 0.05
-
-
-def test_searches_of_a_study_are_compared_by_the_quality_of_their_fronts(results):
-    measured = front_quality(results)
-    (row,) = hypervolume_pairs(measured, results.searches).itertuples()
-    cells = measured.set_index(["fold", "seed"])
-    d = cells[cells["solver"] == row.solver]["hypervolume"] - cells[cells["solver"] == row.other]["hypervolume"]
-    assert (row.n, row.difference) == (6, pytest.approx(d.mean()))
-
-
-def test_standings_follow_the_sign_and_the_adjusted_p():
-    rows = [("a", "b", 0.1, 0.05), ("a", "c", -0.1, 0.01), ("b", "c", -0.3, 0.06)]
-    found = standings(pd.DataFrame(rows, columns=["solver", "other", "difference", "holm"]))
-    assert found == {
-        "a": {"better": ["b"], "worse": ["c"], "undecided": []},
-        "b": {"better": [], "worse": ["a"], "undecided": ["c"]},
-        "c": {"better": ["a"], "worse": [], "undecided": ["b"]},
-    }

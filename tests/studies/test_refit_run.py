@@ -1,7 +1,5 @@
 """A run whose front another ranker serves: every member is measured, and the chosen one is stored whole."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -50,18 +48,3 @@ def test_the_verdict_is_that_of_the_estimator(result, tiny_problem):
     solver = MOFSRank(RankRLS().tune(train, vali), refit="rankboost", tune=False, random_state=4, **stages)
     solver.set_params(feature_selection=budget).fit(train, validation=vali)
     assert solver.verdict(test) == result.verdict
-
-
-def test_the_command_line_tells_of_each_step(command):
-    budget = [word for stage in ("instance_selection", "ensemble") for word in ("--set", f"{stage}.generations=1")]
-    outcome = command("run", "TINY", *budget, "--set", "search.refit=rankboost", "--out", "here", "--json")
-    assert outcome.exit_code == 0, outcome.stderr
-    stored = json.loads(outcome.stdout)
-    assert stored["configuration"]["search"]["refit"] == "rankboost"
-    assert list(stored["convergence"]) == ["instance_selection", "feature_selection", "ensemble"]
-    lines = outcome.stderr.splitlines()
-    assert any(line.startswith("refit tuning: by validation MAP (") for line in lines)
-    assert any(line.startswith("refit: ") and " rankers (" in line for line in lines)
-    outcome = command("run", "TINY", "--set", "search.refit=lambdamat")
-    assert outcome.exit_code == 2
-    assert "unknown ranker 'lambdamat'; did you mean 'lambdamart'?" in outcome.stderr

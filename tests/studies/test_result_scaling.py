@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from moerank.data import PER_QUERY, UNSCALED, RankingData, fit_scaling
+from moerank.data import PER_QUERY, RankingData, fit_scaling
 from moerank.metrics import MAP
 from moerank.studies.problem import make_problem, with_settings
 from moerank.studies.result import Result, write_result
@@ -56,10 +56,6 @@ def test_a_result_is_read_as_it_was_written_and_its_models_take_raw_values(run, 
     write_result(result, tmp_path)
     model = json.loads((tmp_path / "model.json").read_text())
     assert (model["scaling"]["kind"], model["missing"]) == (kind, 0.5)
-
-
-def test_data_that_are_not_scaled_say_so(tiny_result):
-    assert (tiny_result.scaling, tiny_result.missing) == (UNSCALED, None)
 
 
 def test_data_that_came_scaled_are_remembered(tiny_problem):

@@ -47,7 +47,7 @@ def test_a_stored_model_is_judged_against_all_features_by_hand(stored, tmp_path,
     run = stored("run", **section)
     new = frame(2)
     new[["stock", *reversed(NAMES[:4]), "session", "bought"]].to_csv(tmp_path / "new.csv", index=False)
-    found = judge_on_new(run, tmp_path / "new.csv", label="bought", query="session").verdict
+    found = judge_on_new(run, tmp_path / "new.csv", label="bought", query="session")
 
     result = json.loads((run / "result.json").read_text())
     data = RankingData(new[NAMES].to_numpy(), new["bought"], new["session"])
@@ -63,7 +63,7 @@ def test_a_stored_model_is_judged_against_all_features_by_hand(stored, tmp_path,
         means.append(NDCG(10).score(data, scores))
     assert result["baselines"][0]["name"] == "all features"
     assert found.n_queries == 60
-    assert (found.part, found.n_allowed) == ("new", 5)
+    assert found.n_features_against == 5
     share = found.n_differing / found.n_queries
     assert found.difference * share == pytest.approx(means[0] - means[1], abs=1e-12)
 
@@ -109,7 +109,7 @@ def test_data_without_a_feature_are_refused_by_name(stored, command, tmp_path):
 def test_new_data_of_letor_have_numbers_for_names(stored, tmp_path):
     run, new = stored("run"), frame(2)
     new.to_csv(tmp_path / "new.csv", index=False)
-    right = judge_on_new(run, tmp_path / "new.csv", label="bought", query="session").verdict
+    right = judge_on_new(run, tmp_path / "new.csv", label="bought", query="session")
     lines = [
         f"{row.bought} qid:{row.session} " + " ".join(f"{f}:{getattr(row, name)!r}" for f, name in enumerate(NAMES, 1))
         for row in new.itertuples()
@@ -118,7 +118,7 @@ def test_new_data_of_letor_have_numbers_for_names(stored, tmp_path):
     values = json.loads((run / "result.json").read_text())
     values |= {"feature_names": list("12345"), "negative": []}
     (run / "result.json").write_text(json.dumps(values))
-    assert judge_on_new(run, tmp_path / "new.txt").verdict == right
+    assert judge_on_new(run, tmp_path / "new.txt").difference == right.difference
 
 
 def test_trees_are_compared_with_another_run(stored, tmp_path):
@@ -129,11 +129,10 @@ def test_trees_are_compared_with_another_run(stored, tmp_path):
         ValueError, match="ranks by trees, and keeps no trees on all features; name a run with --solver"
     ):
         judge_on_new(run, tmp_path / "new.csv", **columns)
-    found = judge_on_new(other, tmp_path / "new.csv", run, **columns).verdict
-    back = judge_on_new(run, tmp_path / "new.csv", other, **columns).verdict
-    assert found.n_allowed == back.n_features == 5
-    np.testing.assert_array_equal(found.differences, -np.array(back.differences))
-    assert any(found.differences)
+    found = judge_on_new(other, tmp_path / "new.csv", run, **columns)
+    back = judge_on_new(run, tmp_path / "new.csv", other, **columns)
+    assert found.n_features_against == back.n_features == 5
+    assert found.difference == -back.difference != 0
 
 
 def test_a_model_finds_features_by_their_names(tiny_result, tmp_path):

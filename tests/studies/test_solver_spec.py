@@ -39,17 +39,20 @@ def test_parameters_that_no_result_could_keep_are_refused(tmp_path, text):
         load_problem(path)
 
 
-def test_parameters_of_a_method_stay_what_they_were(tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text(
-        f'{VALID}[solver.parameters]\nlambda1 = 1\nensemble = {{population = 8, inject = true}}\nx = ["a"]\n'
-    )
-    given = load_problem(path).solver.parameters
-    assert given == {"lambda1": 1, "ensemble": {"population": 8, "inject": True}, "x": ["a"]}
-    assert isinstance(given["lambda1"], int)
-
-
 @pytest.mark.parametrize("text", ["mofsrank[x=" + "[" * 200_000 + "]" * 200_000 + "]", "gas[c=" + "9" * 5000 + "]"])
 def test_values_without_end_are_refused_by_name(text):
     with pytest.raises(ValueError, match=r"unknown parameter|number or a switch"):
+        Solver.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fsmrank[lambda1]", "not of the form key=value"),
+        ("fsmrank[lambda1=1,lambda1=2]", "lambda1 is given twice"),
+        ("fsm rank", "write NAME or NAME"),
+    ],
+)
+def test_texts_that_are_no_solver_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
         Solver.parse(text)

@@ -7,7 +7,7 @@ from helpers.pair_problems import differences, minimum, pair_objective
 from moerank.data import RankingData
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
-from moerank.training.pairs import CountedPairs, ListedPairs, solve_pairs
+from moerank.training.pairs import CountedPairs, ListedPairs
 
 CASES = [(SQUARED_HINGE, UNIT), (SQUARED, UNIT), (SQUARED, DIFFERENCE)]
 
@@ -76,25 +76,9 @@ def test_each_individual_reaches_its_minimum(data, loss, target, own):
         np.testing.assert_array_equal(problem.solve_population(model, alone, tolerance=1e-9)[0][0], w)
 
 
-def test_a_bad_start_ends_at_the_same_minimum(data):
-    problem = CountedPairs(data)
-    features = np.ones((1, data.n_features), bool)
-    start = np.random.default_rng(9).normal(scale=50.0, size=features.shape)
-    found = solve_pairs(SQUARED_HINGE, problem, Masks(features), 5.0, tolerance=1e-9, start=start)[0][0]
-    exact = problem.minima(SQUARED_HINGE, [5.0])[0][0]
-    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-3 * np.abs(exact).max())
-
-
 def test_single_precision_features_train_as_double_ones_do(data):
     single = RankingData(data.X.astype(np.float32), data.y, data.qid)
     double = RankingData(single.X.astype(np.float64), data.y, data.qid)
     np.testing.assert_array_equal(
         CountedPairs(single).minima(SQUARED_HINGE, [5.0])[0], CountedPairs(double).minima(SQUARED_HINGE, [5.0])[0]
     )
-
-
-def test_an_individual_without_pairs_is_refused(data):
-    queries = np.ones((2, data.n_queries), bool)
-    queries[1] = False
-    with pytest.raises(ValueError, match="row 1 of the mask keeps no preference pair"):
-        CountedPairs(data).counts(Masks(np.ones((2, data.n_features), bool), "query", None, queries))

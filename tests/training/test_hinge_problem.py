@@ -61,16 +61,3 @@ def test_the_estimated_diagonal_takes_documents_of_pairs_for_as_unlike_as_any_tw
     estimate = hessian_diagonal(X, pairs, 30.0)
     np.testing.assert_allclose(estimate, 1.0 + 2.0 * 30.0 * np.array(unlike), rtol=1e-11)
     np.testing.assert_allclose(estimate, 1.0 + 2.0 * 30.0 * np.mean(D**2, axis=0), rtol=0.25)  # near the exact one
-
-
-def test_the_pairs_are_those_of_the_data():
-    rng = np.random.default_rng(0)
-    data = RankingData(rng.random((80, 2)), rng.integers(0, 3, 80), np.sort(rng.integers(0, 30, 80)))
-    documents = PairedDocuments.of(data)
-    assert 0 < documents.rows.sum() < 80
-    worse = np.bincount(data.pairs.better, minlength=80)
-    better = np.bincount(data.pairs.worse, minlength=80)
-    np.testing.assert_array_equal(documents.pairs.n_worse, worse[documents.rows])
-    np.testing.assert_array_equal(documents.pairs.n_better, better[documents.rows])
-    assert not (worse + better)[~documents.rows].any()
-    assert PairedDocuments.of(data) is documents

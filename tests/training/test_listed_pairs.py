@@ -82,25 +82,6 @@ def test_each_loss_solves_its_problem(data, loss, target, C):
     np.testing.assert_allclose(np.linalg.solve(model.B, model.rhs), model.w, rtol=1e-6, atol=1e-14)
 
 
-def test_models_are_remembered_by_c_and_loss(data, keep):
-    problem = ListedPairs(data, keep)
-    model = problem.model(SQUARED_HINGE, 50.0)
-    assert problem.model(SQUARED_HINGE, 50.0) is model
-    others = [problem.model(SQUARED_HINGE, 5.0).w, problem.model(SQUARED, 50.0).w]
-    assert all(np.abs(w - model.w).max() > 1e-3 for w in others)
-
-
-def test_problems_are_remembered_by_subset_and_target(data, keep):
-    problem = ListedPairs.of(data, keep, DIFFERENCE)
-    assert ListedPairs.of(data, keep.copy(), DIFFERENCE) is problem
-    others = [
-        ListedPairs.of(data, keep),
-        ListedPairs.of(data, ~keep, DIFFERENCE),
-        ListedPairs.of(data, None, DIFFERENCE),
-    ]
-    assert len({id(other) for other in [problem, *others]}) == 4
-
-
 @pytest.mark.parametrize("n_individuals", [3, 21])  # less and more than a vector has lanes
 @pytest.mark.parametrize("own_pairs", [True, False])
 def test_populations_reach_the_minimum_of_each_individual(data, keep, target, loss, own_pairs, n_individuals):

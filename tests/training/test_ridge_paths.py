@@ -3,7 +3,7 @@ import pytest
 
 from moerank.data import make_planted
 from moerank.mofsrank import FeatureSelection
-from moerank.rankers import RankRLS, RankSVM
+from moerank.rankers import RankRLS
 from moerank.training.pair_moments import backward_path, forward_path
 
 
@@ -52,11 +52,3 @@ def test_a_stage_offers_the_beginning_of_one_path_and_the_whole_of_the_other():
     forward, backward = forward_by_hand(A, b), backward_by_hand(A, b)
     assert [set(np.flatnonzero(row)) for row in strings[:4]] == [set(forward[:k]) for k in (1, 2, 3, 4)]
     assert [set(np.flatnonzero(row)) for row in strings[4:]] == [set(backward[:k]) for k in (1, 5, 8, 12)]
-
-
-@pytest.mark.parametrize("backend", [RankSVM(), RankRLS(0.1, loss="query")])
-def test_other_backends_start_from_a_ridge_regression_too(backend):
-    data = make_planted(n_queries=10, n_documents=15, n_relevant=2, n_redundant=2, n_noise=4, seed=2)
-    strings = FeatureSelection(data.data, backend).starting_strings(6)
-    assert strings.sum(axis=1).tolist() == [1, 2, 3, 1, 4, 8] or strings.sum(axis=1).tolist() == [1, 2, 3, 1, 5, 8]
-    assert data.source[np.flatnonzero(strings[0])[0]] >= 0  # the first feature is none of noise

@@ -5,8 +5,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moerank.training import smooth
-from moerank.training.smooth import trust_region_newton
+from moerank.training import sorted as sorted_problems
+from moerank.training.sorted import trust_region_newton
 
 minimised = partial(trust_region_newton, inner=np.dot)
 
@@ -58,7 +58,7 @@ def test_a_step_that_does_not_help_is_not_taken():
 
 def test_too_few_steps_are_told(monkeypatch):
     expand = quadratic(np.diag(np.geomspace(1.0, 1e4, 9)), np.ones(9))
-    monkeypatch.setattr(smooth, "MAX_TRIED", 1)
+    monkeypatch.setattr(sorted_problems, "MAX_TRIED", 1)
     found = minimised(expand, np.zeros(9), tol=1e-12)
     assert (found.converged, found.n_iter) == (False, 1)
     assert minimised(expand, np.zeros(9), tol=2.0).n_iter == 0

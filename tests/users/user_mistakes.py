@@ -13,7 +13,6 @@ def main() -> None:
     mr.GAS(metric=10)  # type: ignore[arg-type]
     mr.NonconvexRanker("l1")  # type: ignore[arg-type]
     mr.AdaRank(reweighting="strong")  # type: ignore[arg-type]
-    mr.CombinedRegressionRanking(loss="hinge")  # type: ignore[arg-type]
     mr.NDCG(10, gain="exp")  # type: ignore[arg-type]
     mr.RankSVM(C="1")  # type: ignore[arg-type]
     mr.FeatureSelection(train, backend="listnet")  # type: ignore[arg-type]

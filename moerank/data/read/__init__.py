@@ -1,16 +1,14 @@
-"""What all readers of files share: opening, progress, and documents as they are read."""
+"""What all readers of files share: opening, lines of texts, and documents as they are read."""
 
 from __future__ import annotations
 
 import gzip
-import lzma
 import mmap
-import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -21,12 +19,10 @@ from moerank.arrays import Array, Floats, Integers, Vector
 from moerank.data.inputs import empty_table
 from moerank.data.ranking_data import RankingData
 from moerank.data.scaling import MissingRule
+from moerank.files import open_regular
 
-COMPRESSIONS = (".gz", ".xz")
-"""Endings of compressed files that are unpacked as they are read."""
-
-PIECE = 2**18
-"""Bytes of an .xz file that are unpacked at once."""
+LONGEST_LINE = 2**26
+"""Most bytes of a line; a longer one is no text, and must not fill the memory."""
 
 MISSING_REMEDY = (
     "say what missing values become: a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, "
@@ -87,70 +83,34 @@ def joined(pieces: list[Floats], width: int, dtype: DTypeLike) -> Floats:
 
 @contextmanager
 def unpacked(path: Path, stored: BinaryIO) -> Iterator[BinaryIO]:
-    """Yield the bytes of an open file, unpacked as its ending says; damage is a ValueError with the path."""
-    suffix = path.suffix.lower()
+    """Yield the bytes of an open file, unpacked if it ends in ``.gz``; damage is a ValueError with the path."""
+    if path.suffix.lower() != ".gz":
+        yield stored
+        return
     try:
-        if suffix == ".gz":
-            with gzip.GzipFile(fileobj=stored) as file:
-                yield cast("BinaryIO", file)
-        else:
-            yield cast("BinaryIO", _XzStream(stored)) if suffix == ".xz" else stored
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        if suffix not in COMPRESSIONS or getattr(error, "errno", None) is not None:
-            raise
-        raise ValueError(f"{path}: the {suffix} file is truncated or damaged ({error}); fetch it again") from None
+        with gzip.GzipFile(fileobj=stored) as file:
+            yield cast("BinaryIO", file)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path}: the .gz file is truncated or damaged ({error}); fetch it again") from None
 
 
-class _XzStream:
-    """Unpacks every stream of an .xz file; `lzma.LZMAFile` ignores all that follows a damaged one."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
-
-    def read(self, size: int) -> bytes:
-        """Return up to `size` bytes, none at the end."""
-        content = b""
-        while not content:
-            stored = b""
-            if self._stream.eof:  # zeros may follow a stream
-                stored = self._stream.unused_data.lstrip(b"\0")
-                while not stored and (piece := self._file.read(PIECE)):
-                    stored = piece.lstrip(b"\0")
-                if not stored:
-                    return b""
-                self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
-            elif self._stream.needs_input and not (stored := self._file.read(PIECE)):
-                raise EOFError("the stream does not end")
-            content = self._stream.decompress(stored, size)
-        return content
-
-
-Listener = Callable[[Path, float], None]
-"""``listener(path, share)``: the share of a file that has been read, from 0 to 1; the last call says 1."""
-
-_listener: ContextVar[Listener] = ContextVar("listener", default=lambda path, share: None)
-
-
-@contextmanager
-def reading_progress(listener: Listener) -> Iterator[None]:
-    """Tell `listener` how far files have been read, inside this ``with`` and in this thread."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
-
-
-def report_reading(path: Path, share: float) -> None:
-    """Say that a share of a file, from 0 to 1, has been read; takes no time if nobody listens."""
-    _listener.get()(path, share)
-
-
-def report_offset(path: Path, stored: BinaryIO) -> None:
-    """Say how far an open file has been read, by the offset of its descriptor; nothing if it is a pipe."""
-    if n_bytes := os.fstat(stored.fileno()).st_size:
-        report_reading(path, min(os.lseek(stored.fileno(), 0, os.SEEK_CUR) / n_bytes, 0.999))
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text in UTF-8, plain or ``.gz``, with their numbers; what is none is a ValueError."""
+    number = 0
+    with open_regular(path) as stored, unpacked(path, stored) as file:
+        while line := file.readline(LONGEST_LINE):
+            where = f"{path}, line {number + 1}"
+            if len(line) == LONGEST_LINE:
+                raise ValueError(f"{where}: longer than {LONGEST_LINE >> 20} MiB; write it in lines")
+            if b"\0" in line:
+                raise ValueError(f"{where}: a zero byte; the file is no text, or is damaged")
+            try:
+                text = line.decode("utf-8" if number else "utf-8-sig")
+            except UnicodeDecodeError:
+                raise ValueError(f"{where}: not a text in UTF-8; write the file anew in this encoding") from None
+            for part in StringIO(text, newline="") if "\r" in text else (text,):
+                number += 1
+                yield number, part
 
 
 def shortened(text: str | bytes, length: int = 30) -> str:

@@ -22,14 +22,12 @@ from moerank.arrays import Floats, Integers
 from moerank.checks import check_room
 from moerank.data.ranking_data import RankingData
 from moerank.data.read import (
-    COMPRESSIONS,
+    LONGEST_LINE,
     MISSING_REMEDY,
     Documents,
     as_precision,
     joined,
     quoted,
-    report_offset,
-    report_reading,
     shortened,
     unpacked,
     zeros,
@@ -39,9 +37,6 @@ from moerank.kernels.letor_text import read_lines
 
 CHUNK = 2**22
 """Bytes that are read at once: few enough for the caches, enough for the interpreter not to matter."""
-
-LONGEST_LINE = 2**26
-"""Most bytes of a line; a longer one is no text, and must not fill the memory."""
 
 LARGEST_FEATURE = 10_000
 """The largest feature number a file may hold unless `n_features` allows more: a misprint must not fill the memory."""
@@ -55,7 +50,7 @@ def load_letor(
     dtype: DTypeLike = np.float64,
     name: str | None = None,
 ) -> RankingData:
-    r"""Read a LETOR or svmlight file with query ids: plain, ``.gz`` or ``.xz``.
+    r"""Read a LETOR or svmlight file with query ids, plain or ``.gz``.
 
     Features a line does not list are 0. Lines end in LF, CRLF or CR; what follows a ``#`` is a comment; blank lines
     and lines of comment alone are skipped.
@@ -128,12 +123,9 @@ def read_letor(
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
     counts_file = _find_query_file(path)
     parser = _Parser(path, precision, n_features or 0, n_features or LARGEST_FEATURE, nulls, counts_file)
-    report_reading(path, 0.0)
     with path.open("rb", buffering=0) as stored, unpacked(path, stored) as file:
         for text, end in parser.pieces(file):
             parser.read(text, end)
-            report_offset(path, stored)
-    report_reading(path, 1.0)
     documents = parser.documents()
     for what, n in zip(("the file holds no document", "no line lists a feature"), documents.X.shape, strict=True):
         if n == 0:
@@ -326,7 +318,7 @@ def _line_ends(text: bytes) -> int:
 
 def _find_query_file(path: Path) -> Path | None:
     """Return the file with the counts of `path`, see `load_letor`; None if there is none."""
-    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     # For another ending only the whole name counts, as x.train and x.test would share the others.
     stems = [plain.name, plain.stem] if plain.suffix.lower() == ".txt" else [plain.name]
     candidates = [path.with_name(stem + ending) for stem in stems for ending in (".query", ".group")]

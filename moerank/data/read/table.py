@@ -5,29 +5,27 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import DTypeLike
 
-from moerank.arrays import Array, Floats, Integers, Mask, Vector
+from moerank.arrays import Array, Floats, Integers, Mask
 from moerank.checks import check_room, unknown
-from moerank.data.inputs import LARGEST_EXACT, arrow_numbers
+from moerank.data.inputs import LARGEST_EXACT, arrow_numbers, listed
 from moerank.data.ranking_data import RankingData
 from moerank.data.read import (
     MISSING_REMEDY,
@@ -37,9 +35,7 @@ from moerank.data.read import (
     joined,
     names_in,
     quoted,
-    report_offset,
-    report_reading,
-    unpacked,
+    text_lines,
     zeros,
 )
 from moerank.data.scaling import MissingRule, check_missing_rule
@@ -63,7 +59,7 @@ MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "
 SEPARATORS = ",;\t"
 
 BLOCK = 2**22
-"""Bytes of a CSV file, and values of a Parquet file, that are read together; a row of CSV may not be longer."""
+"""Values that are read together."""
 
 BUFFER = 2**16
 """Bytes of each column of a Parquet file that are read ahead: a group of rows may be as large as the file."""
@@ -96,7 +92,7 @@ class WrongRowError(ValueError):
     """A row of a table that cannot be used, counted from 0, and the reason."""
 
     def __init__(self, row: int, reason: str) -> None:
-        super().__init__(f"row {row + 1:,}: {reason}")
+        super().__init__(reason)
         self.row, self.reason = row, reason
 
 
@@ -119,20 +115,16 @@ class Reader:
     roles : callable, optional
         ``roles(path)`` returns the columns that are ``label``, ``query``, ``document`` and ``features``, if the file
         tells them.
-    explain : callable, optional
-        ``explain(path, columns, error)`` raises a ValueError that names the line of the first wrong value.
+    line_of : callable, optional
+        ``line_of(path, columns, row)`` returns the line of a row, counted from 0, for messages.
     """
 
     read: Callable[..., Any]
     columns_of: Callable[[Path, Sequence[str]], Sequence[str]] | None = None
     compressions: tuple[str, ...] = ()
     textual: bool = False
-    roles: Callable[[Path], Mapping[str, Any]] | None = None
-    explain: Callable[[Path, Columns, Exception], None] | None = None
-
-    def roles_in(self, path: Path) -> Mapping[str, Any]:
-        """Return the columns by their roles, as far as a file tells them."""
-        return self.roles(path) if self.roles else {}
+    roles: Callable[[Path], Mapping[str, Any]] = lambda path: {}
+    line_of: Callable[[Path, Sequence[str], int], int] | None = None
 
     def names(self, path: Path, needed: Sequence[str] = ()) -> list[str]:
         """Return the names of the columns of a file."""
@@ -170,9 +162,9 @@ def load_table(
         A Parquet file, or a CSV file in UTF-8, plain or ``.gz``: its first line names the columns, which commas,
         semicolons or tabs separate; blank lines are skipped. Installed packages may read further endings.
     label, query : str, optional
-        The names of the columns of relevance labels and query ids; only a Parquet file that moerank wrote tells
-        them itself. Labels are integers from 0; ids are 64-bit integers
-        if all are written so, else texts, and the rows of a query must be contiguous.
+        The names of the columns of relevance labels and query ids; by default those that a Parquet file of moerank
+        tells, or else the first of usual names, such as label and qid. Labels are integers from 0; ids are 64-bit
+        integers if all are written so, else texts, and the rows of a query must be contiguous.
     features : sequence of str, optional
         The names of the feature columns, in the order of the result; by default those that the file tells, or all
         others, which must hold numbers.
@@ -238,12 +230,11 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> tuple[
     roles = {name: value for name, value in options.items() if name not in others}
     first = table_columns(paths[0], **roles)
     for path in paths[1:] if not first.given else ():
-        expected = set(first.all)
-        present = set(_table_reader(path).names(path, first.all))
-        for here, there, names in (("lacks", "has", expected - present), ("has", "lacks", present - expected)):
-            if names:
-                what = f"the column {min(names)!r}, which {paths[0].name} {there}"
-                raise ValueError(f"{path} {here} {what}; list the columns that are features")
+        expected, present = set(first.all), set(_table_reader(path).names(path, first.all))
+        if different := expected ^ present:
+            here, there = ("lacks", "has") if min(different) in expected else ("has", "lacks")
+            what = f"the column {min(different)!r}, which {paths[0].name} {there}"
+            raise ValueError(f"{path} {here} {what}; list the columns that are features")
     roles = roles | {"label": first.label, "query": first.query, "features": first.features, "exclude": ()}
     train, vali, test = (load_table(path, **roles, **others) for path in paths)
     return train, vali, test
@@ -261,71 +252,58 @@ def table_columns(
     """Return the columns that are read: those given, else those that the file tells, and all others as features."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
-    for argument, given in (("features", features), ("exclude", exclude)):
-        if isinstance(given, str):
-            raise ValueError(f"{argument} must be a list of names of columns, not the text {given!r}")
     reader = _table_reader(path)
-    stored = reader.roles_in(path)
+    stored = reader.roles(path)
     options = {"label": label, "query": query, "document": None, **further}
     roles = {role: name for role, given in options.items() if (name := given or stored.get(role))}
-    for role in ("label", "query"):
-        if role not in roles:
-            raise ValueError(f"{path}: the file does not tell its column of the {role}; give {role}=")
-    left_out = dict.fromkeys(exclude)
+    left_out = dict.fromkeys(listed(exclude))
     present = reader.names(path, [*roles.values(), *left_out])
+    for role, usual in (("label", LABELS), ("query", QUERIES)):
+        roles[role] = roles.get(role) or usual_column(present, usual) or ""
+        if not roles[role]:
+            shown = ", ".join(present[:10])
+            raise ValueError(
+                f"{path}: no column has a usual name of the {role}; name it by {role}, such as one of {shown}"
+            )
     used = {*roles.values(), *left_out}
-    listed = tuple(stored.get("features", ())) if features is None else tuple(features)
-    chosen = tuple(name for name in listed or present if name not in used) if features is None else listed
-    if fault := _fault_of_columns(roles, left_out, chosen, present, given=features is not None):
+    others = (name for name in stored.get("features") or present if name not in used)
+    chosen = tuple(dict.fromkeys(listed(features))) if features is not None else tuple(others)
+    named = features is not None or bool("features" in stored or left_out)
+    for fault in _faults_of_columns(roles, left_out, chosen, present, named=features is not None):
         raise ValueError(f"{path}: {fault}")
     arrays = {f"{role}s": name for role, name in roles.items() if role not in ("label", "query")}
-    return Columns(roles["label"], roles["query"], chosen, arrays, given=bool(listed or left_out))
+    return Columns(roles["label"], roles["query"], chosen, arrays, given=named)
 
 
-def _fault_of_columns(
-    roles: Mapping[str, str], left_out: Iterable[str], chosen: tuple[str, ...], present: Sequence[str], *, given: bool
-) -> str | None:
-    """Say which column is not there, there twice, used twice or no feature, if any; `given` features were named."""
-    counts, role_of = Counter(present), {name: role for role, name in reversed(list(roles.items()))}
-    used = Counter(chosen)
-    for name, count in counts.items():
-        if count > 1:
-            return f"two columns are called {name!r}; give the columns distinct names"
-    wanted = [(name, f"{role}= names the column of the {role}") for role, name in roles.items()]
-    wanted += [(name, "exclude= names columns to leave out") for name in left_out]
-    wanted += [(name, "features= names the columns of features") for name in chosen]
-    for name, remedy in wanted:
-        if name not in counts:
-            return f"{unknown('column', name, present)}; {remedy}"
-    for role, name in roles.items():
-        if role_of[name] != role:
-            return f"the column {name!r} cannot be both {role_of[name]} and {role}"
-    for name in chosen:
-        if not given and name in ("", "__index_level_0__"):
+def _faults_of_columns(
+    roles: Mapping[str, str], left_out: Iterable[str], chosen: tuple[str, ...], present: Sequence[str], *, named: bool
+) -> Iterator[str]:
+    """Yield which columns are not there, there twice, used twice or no features; the features may be `named`."""
+    counts, role_of = Counter(present), dict[str, str]()
+    yield from (f"two columns are called {name!r}; give distinct names" for name, n in counts.items() if n > 1)
+    arguments = {role: (name,) for role, name in roles.items()} | {"exclude": left_out, "features": chosen}
+    for argument, names in arguments.items():
+        yield from (f"{argument}=: {unknown('column', name, present)}" for name in names if name not in counts)
+    for role, name in [*roles.items(), *(("feature", name) for name in chosen)]:
+        if role_of.setdefault(name, role) != role:
+            yield f"the column {name!r} cannot be both {role_of[name]} and {role}"
+        if role == "feature" and not named and name in ("", "__index_level_0__"):
             remedy = "write the table with index=False, or list the columns that are features"
-            return f"the column {name!r} is an index that pandas wrote, no feature; {remedy}"
-        if name in role_of:
-            return f"the column {name!r} is the {role_of[name]}, no feature"
-        if used[name] > 1:
-            return f"features names the column {name!r} twice"
-    if chosen:
-        return None
-    lacking = f"there is no column beside {roles['label']!r} and {roles['query']!r}; at least one feature is needed"
-    return "features is empty; at least one column is needed" if given else lacking
+            yield f"the column {name!r} is an index that pandas wrote, no feature; {remedy}"
+    if not chosen:
+        yield f"no feature beside {roles['label']!r} and {roles['query']!r}; at least one column is needed"
 
 
 def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -> Documents:
     """Return the documents of a table; `nulls` allows missing values."""
     reader = _table_reader(path)
-    report_reading(path, 0.0)
     try:
         documents = _read(path, reader.batches(path, columns.all, columns.texts), columns, as_precision(dtype), nulls)
-    except (WrongRowError, pa.ArrowException) as error:
-        if reader.explain:
-            reader.explain(path, columns, error)
-        reason = f", {error}" if isinstance(error, WrongRowError) else f": cannot be read ({error})"
-        raise ValueError(f"{path}{reason}") from None
-    report_reading(path, 1.0)
+    except WrongRowError as error:
+        line = f"line {reader.line_of(path, columns.all, error.row)}" if reader.line_of else f"row {error.row + 1:,}"
+        raise ValueError(f"{path}, {line}: {error.reason}") from None
+    except pa.ArrowException as error:
+        raise ValueError(f"{path}: cannot be read ({error})") from None
     return documents
 
 
@@ -354,7 +332,7 @@ def _read(
         if array == "documents":
             arrays[array] = np.array(_ids(table[name], path, name, "document").to_pylist()).astype(np.str_)
         else:
-            arrays[array] = _weights(_numbers(table[name], path, name), name)
+            arrays[array] = np.asarray(_numbers(table[name], path, name), np.float64)
     if (weights := arrays.get("query_weights")) is not None:
         arrays["query_weights"] = weights[offsets[:-1]]
         same = weights == np.repeat(arrays["query_weights"], np.diff(offsets))
@@ -400,15 +378,6 @@ def _labels(values: Array, name: str) -> Integers:
     integer = f"an integer from 0 (irrelevant) to {MOST_LABEL:,}"
     _require(right, lambda i: f"the label {values[i]:g} in the column {name!r} is not {integer}")
     return values.astype(np.int64)
-
-
-def _weights(values: Array, name: str) -> Vector:
-    """Return weights."""
-    values = np.asarray(values, np.float64)
-    right = "a positive number; leave the row out, or give it a weight"
-    positive = (values > 0) & np.isfinite(values)
-    _require(positive, lambda i: f"the weight {values[i]:g} in the column {name!r} is not {right}")
-    return values
 
 
 def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
@@ -480,19 +449,6 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
     return path
 
 
-def guess_columns(path: Path, label: str | None = None, query: str | None = None) -> tuple[str, str]:
-    """Return the names of the label and the query column: given, told by the file, or else the first usual ones."""
-    stored = stored_roles(path)
-    given = {"label": label or stored.get("label"), "query": query or stored.get("query")}
-    present = _table_reader(path).names(path, [name for name in given.values() if name])
-    for role, usual in (("label", LABELS), ("query", QUERIES)):
-        given[role] = given[role] or usual_column(present, usual)
-        if given[role] is None:
-            shown = ", ".join(present[:10]) + (", …" if len(present) > 10 else "")
-            raise ValueError(f"{path}: no column has a usual name of the {role}; name it by --{role}, one of {shown}")
-    return str(given["label"]), str(given["query"])
-
-
 def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
     """Return the first of these names that a column has, upper and lower case do not count."""
     spelt = {column.lower(): column for column in reversed(list(present))}
@@ -501,7 +457,7 @@ def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
 
 def stored_roles(path: Path) -> Mapping[str, Any]:
     """Return the roles of columns that the file itself tells."""
-    return _table_reader(path).roles_in(path)
+    return _table_reader(path).roles(path)
 
 
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
@@ -554,124 +510,80 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch
                 raise ValueError(f"{path}: a damaged Parquet file: it holds other columns than it says")
             yield batch
             n_read += batch.num_rows
-            report_reading(path, min(n_read / max(n_rows, 1), 0.999))
         if n_read != n_rows:
             raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {n_read:,}")
 
 
-@contextmanager
-def _opened_csv(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Yield the text of a CSV file, and its bytes as they are stored; refuse what is none in a sentence."""
+def csv_rows(
+    path: Path, lines: Iterable[tuple[int, str]], separator: str, before: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the fields of each row that is not blank: the header, and rows with as many fields.
+
+    A row with other fields is a ValueError. There are lines `before` those that are given.
+    """
+    rows = csv.reader((line for _, line in lines), delimiter=separator, strict=True)
+    width = 0
     try:
-        with open_regular(path) as stored, unpacked(path, stored) as file:
-            yield file, stored
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: not a text in UTF-8; write it anew in this encoding") from None
-    except csv.Error as error:
-        raise ValueError(f"{path}: not a CSV file: {error}") from None
-
-
-@contextmanager
-def _csv_lines(path: Path) -> Iterator[TextIOWrapper]:
-    """Yield the lines of a CSV file as `csv` reads them."""
-    with _opened_csv(path) as (file, _):
-        lines = TextIOWrapper(file, "utf-8-sig", newline="")
-        try:
-            yield lines
-        finally:
-            lines.detach()
-
-
-def _csv_rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line and the fields of each row that is not blank, the header first."""
-    with _csv_lines(path) as lines:
-        rows = csv.reader(lines, delimiter=separator, strict=True)
         for fields in rows:
-            if fields and (len(fields) > 1 or not fields[0] or fields[0].strip(" \t")):
-                yield rows.line_num, fields
+            if not fields or (len(fields) == 1 and fields[0] and not fields[0].strip(" \t")):
+                continue
+            width = width or len(fields)
+            if len(fields) != width:
+                named = f"{len(fields)} fields, but the header names {width} columns"
+                raise ValueError(f"{path}, line {before + rows.line_num}: {named}; quote fields with separators")
+            yield before + rows.line_num, fields
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {before + rows.line_num}: not a CSV file: {error}") from None
 
 
-def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
+def header_of(line: str, needed: Sequence[str] = ()) -> tuple[list[str], str]:
     """Return the names of the columns and the separator: that with all needed names, else with the most names."""
-    with _csv_lines(path) as lines:
-        first = next(lines, "")
-    headers = {sign: next(csv.reader([first], delimiter=sign), []) for sign in SEPARATORS}
+    headers = {sign: next(csv.reader([line], delimiter=sign), []) for sign in SEPARATORS}
     separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
-    if not any(headers[separator]):
-        raise ValueError(f"{path}: the first line must be a header with the names of all columns")
     return headers[separator], separator
 
 
-def _read_csv(path: Path, columns: Sequence[str], texts: Iterable[str]) -> Iterator[pa.RecordBatch]:
+def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
+    """Return the names of the columns and the separator of a CSV file."""
+    header, separator = header_of(next(text_lines(path), (0, ""))[1], needed)
+    if not any(header) or all(map(NUMBER.fullmatch, header)):
+        raise ValueError(f"{path}: the first line must be a header with the names of all columns")
+    return header, separator
+
+
+def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Iterator[pa.RecordBatch]:
     """Yield some columns block by block, as numbers or as texts; null is a missing number."""
     names, separator = _csv_header(path, columns)
-    quoted = _has_quotes(path)
-    kinds = dict.fromkeys(columns, pa.float64()) | dict.fromkeys(texts, pa.string())
-    size = max(BLOCK, 32 * len("".join(names)))  # in which some rows fit
-    with (
-        _opened_csv(path) as (file, stored),
-        pa.csv.open_csv(
-            pa.PythonFile(file, mode="r"),
-            read_options=pa.csv.ReadOptions(column_names=names, skip_rows=1, block_size=size),
-            parse_options=pa.csv.ParseOptions(
-                delimiter=separator, newlines_in_values=True, invalid_row_handler=_skip_blank
-            ),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=kinds, include_columns=list(columns), null_values=MISSING, strings_can_be_null=False
-            ),
-        ) as reader,
-    ):
-        for batch in reader:
-            yield batch
-            report_offset(path, stored)
-    if quoted:  # pyarrow takes a text after a quote, and a quote that does not end
-        for _ in _csv_rows(path, separator):
-            pass
-
-
-def _has_quotes(path: Path) -> bool:
-    """Whether quotes stand in a CSV file; refuse bytes that are no UTF-8, and zero bytes."""
-    has_quotes, decoder = False, codecs.getincrementaldecoder("utf-8")()
-    with _opened_csv(path) as (file, _):
-        while block := file.read(BLOCK):
-            decoder.decode(block)
-            has_quotes = has_quotes or b'"' in block
-            if b"\0" in block:
-                raise ValueError(f"{path}: a zero byte; the file is no text, or is damaged")
-        decoder.decode(b"", final=True)
-    return has_quotes
-
-
-def _skip_blank(row: pa.csv.InvalidRow) -> str:
-    """Skip a row of blanks; refuse any other with too many or too few fields."""
-    return "skip" if row.actual_columns == 1 and not row.text.strip(" \t") else "error"
-
-
-def _explain_csv(path: Path, columns: Columns, error: Exception) -> None:
-    """Raise a ValueError with the line of the first row that is wrong."""
-    names, separator = _csv_header(path, columns.all)
     index = {name: number for number, name in enumerate(names)}
-    numeric = [name for name in columns.all if name not in columns.texts]
-    rows = _csv_rows(path, separator)
+    numeric = [name for name in columns if name not in texts]
+    indices = [index[name] for name in numeric]
+    rows = csv_rows(path, text_lines(path), separator)
     next(rows)
-    for row, (line, fields) in enumerate(rows):
-        where = f"{path}, line {line}: "
-        if len(fields) != len(names):
-            named = f"but the header names {len(names)} columns"
-            raise ValueError(f"{where}{len(fields)} fields, {named}; quote fields that hold the separator")
-        for name in numeric:
-            text = fields[index[name]]
-            if text not in MISSING and not _NUMBER.fullmatch(text):
-                remedy = f"{REMEDIES[kind_of(text)]}, {LEFT_OUT}" if name in columns.features else REMEDIES["texts"]
-                raise ValueError(f"{where}the value {quoted(text)} of {name!r} is not a number; {remedy}")
-        if isinstance(error, WrongRowError) and row == error.row:
-            raise ValueError(where + error.reason)
+    while block := list(islice(rows, max(1, BLOCK // (32 * len(names))))):  # cells are larger than numbers
+        cells = pa.array([fields[at] for _, fields in block for at in indices], pa.string())
+        missing = pc.is_in(cells, pa.array(MISSING))
+        right = pc.or_(missing, pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$"))
+        if (wrong := pc.index(right, False).as_py()) >= 0:
+            row, column = divmod(wrong, len(numeric))
+            text, where = cells[wrong].as_py(), f"{path}, line {block[row][0]}"
+            remedy = f"{REMEDIES[kind_of(text)]}, {LEFT_OUT}"
+            raise ValueError(f"{where}: the value {quoted(text)} of {numeric[column]!r} is not a number; {remedy}")
+        numbers = pc.if_else(missing, None, pc.utf8_trim(cells, " \t")).cast(pa.float64())
+        batch = {name: [fields[index[name]] for _, fields in block] for name in texts}
+        batch |= {name: numbers[column :: len(numeric)] for column, name in enumerate(numeric)}
+        yield pa.RecordBatch.from_pydict(batch)
 
 
-_NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
+def _csv_line(path: Path, columns: Sequence[str], row: int) -> int:
+    """Return the line on which a row ends."""
+    rows = csv_rows(path, text_lines(path), _csv_header(path, columns)[1])
+    return next(islice(rows, row + 1, None))[0]
+
+
+NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
 
 KINDS = {
-    "numbers": _NUMBER,
+    "numbers": NUMBER,
     "decimal commas": re.compile(r"[ \t]*[+-]?[0-9]*,[0-9]+[ \t]*"),
     "switches": re.compile(r"(?i)[ \t]*(?:true|false|yes|no)[ \t]*"),
     "dates": re.compile(r"[ \t]*[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[ \t]*[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}.*"),
@@ -687,7 +599,7 @@ REMEDIES = {
     "texts": "make numbers of it",
 }
 
-LEFT_OUT = "or leave the column out: --exclude, exclude= in Python, or exclude = in [data] of a problem file"
+LEFT_OUT = "or leave a feature out: --exclude, exclude= in Python, or exclude = in [data] of a problem file"
 
 
 def kind_of(*texts: str) -> str:
@@ -701,7 +613,7 @@ _CSV = Reader(
     lambda path, needed: _csv_header(path, needed)[0],
     compressions=(".gz",),
     textual=True,
-    explain=_explain_csv,
+    line_of=_csv_line,
 )
 
 READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".tsv": replace(_CSV, compressions=())}

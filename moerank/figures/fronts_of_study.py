@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import Look, best_of_families, fronts_of_fold, named, panels_figure, two_of
 from moerank.figures.style import beyond, limits_of
 from moerank.studies.result import PARTS
@@ -55,6 +55,3 @@ def fronts_figure(view: View) -> Figure:
         labels=("Number of features", f"{metric}, fold {fold} (higher is better)"),
         notes=[*without_front, cut, two_of(view.results)],
     )
-
-
-FIGURE = StudyFigure(fronts_figure, "results", order=2, takes=("fold",))

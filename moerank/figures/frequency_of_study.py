@@ -12,7 +12,7 @@ from textwrap import fill
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import best_of_families, named
 from moerank.figures.style import WIDTH, finished
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
@@ -26,7 +26,7 @@ HEAD_LENGTH = 15
 NAME_LENGTH = 26
 """Characters of the name of a feature."""
 
-ROW = 0.16
+FEATURE_HEIGHT = 0.16
 """Inches of a feature."""
 
 
@@ -49,7 +49,7 @@ def frequency_figure(view: View) -> Figure:
     often = int((share[order[0]] > 0.5).sum())
     shown = best_of_families(view.results, selecting)
     cells = share[order][:, [selecting.index(solver) for solver in shown]]
-    figure = Figure(figsize=(WIDTH, 2.0 + ROW * len(order)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 2.0 + FEATURE_HEIGHT * len(order)), layout="constrained")
     axes = figure.subplots()
     axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     for (row, column), value in np.ndenumerate(cells):
@@ -66,7 +66,7 @@ def frequency_figure(view: View) -> Figure:
     solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else "it" if often else "no solver"
     finding = f"{labels[0]} is chosen most: {solvers} in more than half of the runs".capitalize()
     left_out = named("Left out, for they offer one size", [s for s in by_solver if s not in selecting])
-    return finished(figure, axes, ROW * len(order), finding, left_out)
+    return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, left_out)
 
 
 def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
@@ -74,6 +74,3 @@ def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:
         return "–"
     jaccard, corrected = feature_stability(runs, n_features)
     return f"{jaccard:.2f} ({corrected:.2f})"
-
-
-FIGURE = StudyFigure(frequency_figure, "features")

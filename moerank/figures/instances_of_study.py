@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import named, rows_figure
 from moerank.figures.style import finished
 from moerank.studies.results import NoResultsError
@@ -46,8 +46,3 @@ def instances_figure(view: View) -> Figure:
     finding = f"Half of the members were trained on at most {middle:.0%} of the {' or '.join(units)}"
     lacking = named("No instance selection", [solver for solver in by_solver if solver not in selected])
     return finished(figure, axes, axes.get_ylim()[0], finding, lacking)
-
-
-FIGURE = StudyFigure(
-    instances_figure, "results", order=7, reported=lambda results: any(run.n_instances for run in results)
-)

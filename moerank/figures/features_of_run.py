@@ -9,7 +9,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
 from moerank.arrays import Mask
-from moerank.figures.figure import RunFigure
 from moerank.figures.style import CHOSEN, WIDTH, put_title
 from moerank.studies.result import Result
 
@@ -70,6 +69,3 @@ def _image(result: Result, used: Mask, grid: tuple[int, int]) -> Figure:
     axes.set(xlabel="Column (frames: chosen)", ylabel="Row")
     figure.colorbar(share, ax=axes, label="Share of the front's members", shrink=0.9)
     return figure
-
-
-FIGURE = RunFigure(features_figure)

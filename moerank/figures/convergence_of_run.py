@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import RunFigure
 from moerank.figures.style import GREY, LINES, WIDTH, put_ticks, put_title, widen
 from moerank.studies.result import Convergence, Result
 
@@ -40,6 +39,3 @@ def _settled(history: Convergence) -> int:
     values = np.array(history.hypervolume)
     outside = np.flatnonzero(np.abs(values - values[-1]) > 0.01 * abs(values[-1]))
     return int(history.generation[outside[-1] + 1 if len(outside) else 0])
-
-
-FIGURE = RunFigure(convergence_figure, shows=lambda result: bool(result.convergence))

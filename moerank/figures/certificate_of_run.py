@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import RunFigure
 from moerank.figures.style import GREY, LINES, RING, WIDTH, put_ticks
 from moerank.studies.result import Result
 
@@ -39,6 +38,3 @@ def certificate_figure(result: Result) -> Figure:
         put_ticks(axes, nbins=5)
     figure.legend(loc="outside upper center", ncols=3, columnspacing=1.0)
     return figure
-
-
-FIGURE = RunFigure(certificate_figure, lambda result: result.certificate is not None)

@@ -14,10 +14,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import Look, best_of_families, fronts_of_fold, non_dominated, panels_figure, title_of
 from moerank.figures.style import RING, put_log_scale
-from moerank.studies.results import NoResultsError, front_points
+from moerank.studies.result import Result
+from moerank.studies.results import NoResultsError, Results, front_points
 
 
 def objectives_figure(view: View) -> Figure:
@@ -73,6 +74,9 @@ def objectives_figure(view: View) -> Figure:
     )
 
 
-FIGURE = StudyFigure(
-    objectives_figure, "results", order=6, takes=("fold",), reported=lambda results: bool(results.further_objectives)
-)
+def run_objectives_figure(result: Result) -> Figure:
+    """Draw a panel for each pair of objectives of one run, as `objectives_figure` does for several solvers.
+
+    A single objective is a NoResultsError.
+    """
+    return objectives_figure(View(Results([result]), None, (), result.fold, result.metrics[0]))

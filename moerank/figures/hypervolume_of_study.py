@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import Look, apart_from_first, named, panels_figure
-from moerank.studies.result import Convergence
+from moerank.studies.result import Convergence, Result
 from moerank.studies.results import NoResultsError
 
 
@@ -23,7 +23,7 @@ def hypervolume_figure(view: View) -> Figure:
 
     For the band the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
     The lines end with the shortest run. A note names the solvers without a search. Of many searches the first has a
-    colour, and those whose last front is apart from its own.
+    colour, and those whose last front differs by a test.
     """
     by_solver = view.results.by_solver()
     runs = {
@@ -40,14 +40,8 @@ def hypervolume_figure(view: View) -> Figure:
         solver: {stage: _curve([(fold, history[stage]) for fold, history in histories]) for stage in histories[0][1]}
         for solver, histories in runs.items()
     }
-    ends = {}
-    for solver, by_stage in curves.items():
-        _, low, mean, high = list(by_stage.values())[-1]
-        several = len(runs[solver]) > len(by_solver[solver])  # a single seed has no quartiles
-        ends[solver] = (low[-1], mean[-1], high[-1]) if several else (-np.inf, mean[-1], np.inf)
+    ends = {solver: view.results.by_run(solver, _last_hypervolume) for solver in runs}
     shown, finding = apart_from_first(ends, largest=True)
-    if not np.isfinite([low for low, _, _ in ends.values()]).any():
-        finding = "One seed of each search: too few to tell a difference"
 
     def draw(look: Look) -> None:
         evaluations, low, mean, high = curves[look.label].get(stages[look.column], np.empty((4, 0)))
@@ -68,6 +62,11 @@ def hypervolume_figure(view: View) -> Figure:
     )
 
 
+def _last_hypervolume(run: Result) -> float:
+    """Return the hypervolume of the last front of the last stage; NaN without a search."""
+    return list(run.convergence.values())[-1].hypervolume[-1] if run.convergence else np.nan
+
+
 def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
     """Return evaluations, lower quartile, mean and upper quartile of runs with their folds."""
     length = min(len(history.evaluations) for _, history in histories)
@@ -78,6 +77,3 @@ def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
     levels = np.array([values[folds == fold].mean(axis=0) for fold in folds])
     low, high = np.quantile(values - levels + mean, (0.25, 0.75), axis=0)
     return np.array([evaluations, low, mean, high])
-
-
-FIGURE = StudyFigure(hypervolume_figure, "results", order=4)

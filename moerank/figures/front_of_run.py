@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import RunFigure
 from moerank.figures.panels import judged, title_of
 from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put_log_scale, put_ticks
 from moerank.studies.result import PARTS, Member, Result
@@ -82,6 +81,3 @@ def _put_band(axes: Axes, x: list[float], front: list[Member], metric: str, n_qu
     values = np.array([member.scores["test"][metric] for member in front])
     band: Style = {"color": LINES["test"]["color"], "alpha": 0.18, "linewidth": 0, "zorder": 1}
     axes.fill_between(x, values - half, values + half, label="95 % interval, against all features", **band)
-
-
-FIGURE = RunFigure(front_figure)

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import Look, best_of_families, errors_noted, judged, named, panels_figure
 from moerank.figures.style import GREY, Style, beyond, limits_of
 from moerank.studies.comparison import by_validation, verdicts
@@ -86,6 +86,3 @@ def _finding(results: Results) -> str:
         return "No solver selects features"
     by = f"{liked[0]}, chosen by validation" if len(liked) > 1 else liked[0]
     return f"{by}: {judged(verdicts(results.among(liked[:1])).iloc[0]['verdict'])}"
-
-
-FIGURE = StudyFigure(accuracy_figure, "results", order=1, takes=("metric",))

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.arrays import Integers, Matrix, Vector
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import Look, apart_from_first, named, panels_figure
 from moerank.mofsrank.objectives import FRONT
 from moerank.statistics import attainment_surfaces
@@ -21,7 +21,7 @@ def attainment_figure(view: View) -> Figure:
     """Draw the median attainment surface of number of features and error over the seeds, with a band of the quartiles.
 
     A note names the solvers without several seeds on the fold, and those that offer one size. Of many solvers the first
-    has a colour, and those that end apart from it.
+    has a colour, and those whose least errors over all folds and seeds differ by a test.
     """
     objectives = view.results.objectives
     if tuple(objectives) != FRONT:
@@ -39,7 +39,7 @@ def attainment_figure(view: View) -> Figure:
     largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
     k = np.arange(1, largest + 1)
     stairs = {solver: [staircase(surface, k) for surface in mine] for solver, mine in surfaces.items()}
-    ends = {s: (float(low[-1]), float(mid[-1]), float(high[-1])) for s, (low, mid, high) in stairs.items()}
+    ends = {solver: view.results.by_run(solver, lambda run: front_points(run)[:, 1].min()) for solver in runs}
     shown, finding = apart_from_first(ends, largest=False)
 
     def draw(look: Look) -> None:
@@ -66,6 +66,3 @@ def staircase(surface: Matrix, k: Integers) -> Vector:
     """Return the least second objective of the points whose first is at most k; NaN without any."""
     steps = np.searchsorted(surface[:, 0], k, side="right")
     return np.where(steps > 0, np.minimum.accumulate(surface[:, 1])[steps - 1], np.nan)
-
-
-FIGURE = StudyFigure(attainment_figure, "results", order=3, takes=("fold",))

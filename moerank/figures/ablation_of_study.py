@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.figure import StudyFigure, View
+from moerank.figures import View
 from moerank.figures.panels import Look, errors_noted, panels_figure, two_of
 from moerank.solvers import BASES, ablations
 from moerank.statistics import LEVEL
@@ -76,6 +76,3 @@ def _finding(shown: Results, full: str, names: dict[str, str], metric: str) -> s
     if not changes:
         return f"Leaving out a part of {full}: no difference in test {metric} is detected"
     return f"Detected changes of test {metric}: {'; '.join(changes)}"
-
-
-FIGURE = StudyFigure(ablation_figure, "ablations", takes=("fold",))

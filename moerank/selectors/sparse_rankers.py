@@ -1,0 +1,283 @@
+"""Sparse rankers: FenchelRank (Lai et al., 2013), and RankSVM with nonconvex penalties (Laporte et al., 2014)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+
+from moerank.arrays import Matrix, Vector
+from moerank.checks import Count, NotNegative, Positive, Share
+from moerank.data import RankingData, centre_in_queries
+from moerank.kernels.losses import hinge_line_search, sort_by_label
+from moerank.kernels.scores import linear_scores
+from moerank.kernels.threads import one_blas_thread
+from moerank.rankers.base import Grid
+from moerank.rankers.selection import LargestWeightsPath
+from moerank.training.masks import Masks
+from moerank.training.pair_loss import Penalties
+from moerank.training.pairs import ListedPairs
+
+Penalty = Literal["lp", "log", "mcp"]
+# The weighted ℓ₁ problems end when a step changes their objective by at most this fraction, or after so many steps.
+INNER_TOL = 1e-8
+INNER_STEPS = 2000
+
+
+@dataclass(eq=False, repr=False)
+class FenchelRank(LargestWeightsPath):
+    """Squared hinge loss of preference pairs, minimised over weights of bounded ℓ₁ norm.
+
+    Minimises, over the p preference pairs (i, j),
+
+        F(w) = (1 / p) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))²   subject to ‖w‖₁ ≤ r
+
+    from w = 0. A step goes from w towards the vertex v of the ball where the gradient falls most, ± r in one
+    coordinate, by the exact minimiser on the segment. So at most one feature joins a step.
+
+    Parameters
+    ----------
+    r : float, default 1.0
+        Radius of the ball, > 0. The larger, the more features.
+    tol : float, default 1e-3
+        Ends when the duality gap ∇F(w)ᵀ(w − v) ≤ tol, ≥ 0. The gap bounds F(w) − min F; F(0) is 1.
+    max_iter : int, default 1000
+        Largest number of steps.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+    support_ : ndarray of bool, shape (n_features,)
+        Features with a weight other than 0.
+    objective_ : float
+        F at the weights.
+    gap_ : float
+        The duality gap there: no weights in the ball have an objective below ``objective_ - gap_``.
+    n_iter_ : int
+        Steps taken.
+
+    Notes
+    -----
+    O(p + n_documents · n_features) per step, O(1 / tol) steps. The paper's problem, (r² / p) Σ max(0, 1/r − wᵀ(xᵢ −
+    xⱼ))² in the unit ball, is the same with weights divided by r; gap and objective are equal. The segment is
+    searched by Newton's method instead of by sorting the breakpoints of the piecewise quadratic.
+
+    References
+    ----------
+    H. Lai, Y. Pan, C. Liu, L. Lin, J. Wu: Sparse learning-to-rank via an efficient primal-dual algorithm. IEEE
+    Transactions on Computers 62, 2013.
+
+    Examples
+    --------
+    >>> from moerank.selectors.sparse_rankers import FenchelRank
+    >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
+    >>> FenchelRank(r=1.0).fit(X, y=[0, 1, 2, 0]).coef_.tolist()
+    [1.0, 0.0]
+    """
+
+    r: Positive = 1.0
+    tol: NotNegative = 1e-3
+    max_iter: Count = 1000
+
+    def default_grid(self, train: RankingData) -> Grid:
+        """Return r = 2⁻² … 2¹⁰; the paper tunes r but its grid is not known."""
+        return [{"r": 2.0**power} for power in range(-2, 11)]
+
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
+        if self.n_iter_ == self.max_iter and self.gap_ > self.tol:
+            yield (
+                f"stopped at max_iter={self.max_iter} steps with a duality gap of {self.gap_:.3g}; raise max_iter or "
+                "tol, or lower r"
+            )
+
+    def _weights(self, train: RankingData) -> Matrix:
+        with one_blas_thread():
+            return self._minimise(train)
+
+    def _minimise(self, train: RankingData) -> Matrix:
+        rows, runs = train.remember("sorted by label", lambda: sort_by_label(train.y, train.offsets))
+        columns = np.ascontiguousarray(centre_in_queries(train.X, train.offsets)[rows].T)
+        w = np.zeros(len(columns))
+        scores, residual = np.zeros((2, len(rows)))
+        # A search of length 0 gives the loss and the residuals at w = 0.
+        step, loss = hinge_line_search(runs, scores, scores, 0.0, 0.0, residual)
+        self.n_iter_ = 0
+        while True:
+            descent = 2.0 / len(train.pairs) * (columns @ residual)  # −∇F(w)
+            feature = int(np.argmax(np.abs(descent)))
+            vertex = np.copysign(self.r, descent[feature])
+            self.gap_ = float(vertex * descent[feature] - descent @ w)
+            self.objective_ = float(loss / len(train.pairs))
+            if self.gap_ <= self.tol or self.n_iter_ == self.max_iter:
+                return w
+            change = vertex * columns[feature] - scores
+            step, loss = hinge_line_search(runs, scores, change, step, 1.0, residual)
+            if step == 0.0:
+                return w
+            w *= 1.0 - step
+            w[feature] += step * vertex
+            scores += step * change
+            self.n_iter_ += 1
+
+
+@dataclass(eq=False, repr=False)
+class NonconvexRanker(LargestWeightsPath):
+    """Squared hinge loss of preference pairs and a penalty that grows ever more slowly with a weight.
+
+    Finds a local minimum, over the preference pairs (i, j), of
+
+        Σ h(|wₖ|) + (C / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))²
+
+    by majorisation: h is concave, so h(|wₖ|) ≤ h(|vₖ|) + h′(|vₖ|) (|wₖ| − |vₖ|). A solution v is followed by that of
+    the ℓ₁ problem with costs h′(|vₖ|), which is convex; the first has cost lam for every feature. The penalties are
+
+    * ``"lp"``: h(u) = lam ((u + eps)ᵖ − epsᵖ), a pseudo-norm, smoothed at 0
+    * ``"log"``: h(u) = lam log(1 + u / eps)
+    * ``"mcp"``: h(u) = lam u − u² / (2 gamma) up to u = gamma · lam, constant from there on: minimax concave
+
+    Parameters
+    ----------
+    penalty : {"lp", "log", "mcp"}, default "lp"
+    lam : float, default 1e-2
+        Weight of the penalty, ≥ 0. The larger, the fewer features.
+    C : float, default 1.0
+        Weight of the loss, > 0.
+    p : float, default 0.5
+        Exponent of "lp", in (0, 1].
+    gamma : float, default 2.0
+        How far "mcp" bends, > 0.
+    eps : float, default 1e-2
+        Where "lp" and "log" stop being steep, > 0.
+    max_iter : int, default 20
+        Largest number of weighted ℓ₁ problems.
+    tol : float, default 1e-4
+        Ends when no weight changes by more than this from one of them to the next.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+    support_ : ndarray of bool, shape (n_features,)
+        Features with a weight other than 0.
+    n_iter_ : int
+        Weighted ℓ₁ problems solved.
+    objectives_ : ndarray, shape (n_iter_,)
+        The objective after each of them; it never rises.
+
+    Notes
+    -----
+    Each ℓ₁ problem starts from the solution before and takes accelerated forward–backward steps, those of FSMRank
+    without its similarity term, O(n_pairs + n_documents · n_features) each, at most 2,000 of them. Up to eight entries
+    of a grid are solved together.
+
+    References
+    ----------
+    L. Laporte, R. Flamary, S. Canu, S. Déjean, J. Mothe: Nonconvex regularizations for feature selection in ranking
+    with sparse SVM. IEEE Transactions on Neural Networks and Learning Systems 25, 2014.
+
+    Examples
+    --------
+    >>> from moerank.selectors.sparse_rankers import NonconvexRanker
+    >>> X = [[0.0, 0.6], [0.5, 0.4], [1.0, 0.6], [0.2, 0.4]]
+    >>> NonconvexRanker("mcp", lam=0.1).fit(X, y=[0, 1, 2, 0]).support_.tolist()
+    [True, False]
+    """
+
+    penalty: Penalty = "lp"
+    lam: NotNegative = 1e-2
+    C: Positive = 1.0
+    p: Share = 0.5
+    gamma: Positive = 2.0
+    eps: Positive = 1e-2
+    max_iter: Count = 20
+    tol: NotNegative = 1e-4
+
+    _trained_together = None
+
+    def default_grid(self, train: RankingData) -> Grid:
+        """Return lam = 10⁰ … 10⁻⁵ in steps of a third of a decade: no feature, then few, then all.
+
+        The grid of the paper is not known.
+        """
+        return [{"lam": float(lam)} for lam in np.logspace(0, -5, 16)]
+
+    def penalties(self, u: Matrix) -> Matrix:
+        """Return h at the absolute weights u ≥ 0, elementwise."""
+        if self.penalty == "lp":
+            return np.asarray(self.lam * ((u + self.eps) ** self.p - self.eps**self.p))
+        if self.penalty == "log":
+            return np.asarray(self.lam * np.log1p(u / self.eps))
+        bent = np.minimum(u, self.gamma * self.lam)
+        return np.asarray(self.lam * bent - bent**2 / (2.0 * self.gamma))
+
+    def costs(self, u: Matrix) -> Matrix:
+        """Return h′, the costs of the next ℓ₁ problem, at the absolute weights u ≥ 0, elementwise."""
+        if self.penalty == "lp":
+            return np.asarray(self.lam * self.p * (u + self.eps) ** (self.p - 1.0))
+        if self.penalty == "log":
+            return np.asarray(self.lam / (u + self.eps))
+        return np.maximum(0.0, self.lam - u / self.gamma)
+
+    def _weights(self, train: RankingData) -> Matrix:
+        W, (objectives,), (self._change,) = _solve(train, [self])
+        self.objectives_ = np.array(objectives)
+        self.n_iter_ = len(objectives)
+        return W[0]
+
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
+        if self.n_iter_ == self.max_iter and self._change > self.tol:
+            yield (
+                f"stopped at max_iter={self.max_iter} weighted ℓ₁ problems, the last of which changed a weight by "
+                f"{self._change:.3g}; raise max_iter, tol, lam or gamma, or lower C"
+            )
+
+    @property
+    def _remedy(self) -> str:
+        return "a smaller lam or a larger C keeps more features, and scales of features that are comparable help"
+
+    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+        return linear_scores(validation.X, _solve(train, candidates)[0])
+
+
+def _solve(train: RankingData, rankers: Sequence[NonconvexRanker]) -> tuple[Matrix, list[list[float]], Vector]:
+    """Train rankers that may differ in all their parameters, each until its own end.
+
+    Returns their weights, the objectives after each ℓ₁ problem, and the largest change of a weight in the last one.
+    """
+    pairs = ListedPairs.of(train)
+    W, changes = np.zeros((len(rankers), train.n_features)), np.full(len(rankers), np.inf)
+    cost = np.repeat([[float(ranker.lam)] for ranker in rankers], train.n_features, axis=1)
+    scale = np.array([1.0 / ranker.C for ranker in rankers])
+    objectives: list[list[float]] = [[] for _ in rankers]
+    moving = np.arange(len(rankers))
+    while len(moving):
+        variables, least = _weighted_problems(pairs, W[moving], cost[moving], scale[moving])
+        u, v = np.hsplit(variables, 2)
+        going = np.zeros(len(moving), np.bool_)
+        for row, i in enumerate(moving.tolist()):
+            ranker, w = rankers[i], u[row] - v[row]
+            loss = ranker.C * least[row] - cost[i] @ (u[row] + v[row])
+            value = float(loss + ranker.penalties(np.abs(w)).sum())
+            if objectives[i] and value > objectives[i][-1]:  # the gain was the rounding of the solution
+                continue
+            objectives[i].append(value)
+            changes[i] = np.abs(w - W[i]).max()
+            W[i], cost[i] = w, ranker.costs(np.abs(w))
+            going[row] = changes[i] > ranker.tol and len(objectives[i]) < ranker.max_iter
+        moving = moving[going]
+    return W, objectives, changes
+
+
+def _weighted_problems(pairs: ListedPairs, start: Matrix, cost: Matrix, scale: Vector) -> tuple[Matrix, Vector]:
+    """Minimise (1 / n_pairs) Σ max(0, 1 − wᵀ(xᵢ − xⱼ))² + scale Σ costₖ |wₖ| for each row.
+
+    Returns the variables [u; v] (n, 2 n_features) with w = u − v, and the objectives (n,).
+    """
+    begin = np.hstack([start.clip(0.0), (-start).clip(0.0)])
+    penalties = Penalties(np.zeros((0, 0)), cost, np.zeros(len(scale)), scale)
+    masks = Masks(np.ones(start.shape, np.bool_))
+    variables, n_iter, history = pairs.minimise_penalised(penalties, masks, begin, INNER_STEPS, INNER_TOL)
+    return variables, history[n_iter, np.arange(len(scale))]
