@@ -44,4 +44,4 @@ from moerank.rankers.selection import best_of_each_size as best_of_each_size
 from moerank.rankers.selection import nested_masks as nested_masks
 from moerank.rankers.structural_svm import SVMMAP as SVMMAP
 from moerank.rankers.structural_svm import RankSVMStruct as RankSVMStruct
-from moerank.rankers.tables import TablePopulation as TablePopulation
+from moerank.rankers.table_population import TablePopulation as TablePopulation

@@ -16,7 +16,7 @@ from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.model import Forest
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
-from moerank.rankers.tables import TablePopulation
+from moerank.rankers.table_population import TablePopulation
 from moerank.training.bins import MOST_BINS, Bins
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_moments import PairMoments
@@ -217,8 +217,9 @@ class System:
         steps = self.prior.root(ridge_blocks(self.A, self.b, bins.first_step, alpha, feature_mask))
         tables = np.zeros((len(steps), int(bins.first[-1])))
         tables[:, bins.is_step] = steps
-        for begin, end in zip(bins.first[:-1], bins.first[1:], strict=True):
-            np.cumsum(tables[:, begin:end], axis=1, out=tables[:, begin:end])
+        for feature in np.flatnonzero(feature_mask.any(axis=0)):
+            cells = slice(*bins.first[feature : feature + 2])
+            np.cumsum(tables[:, cells], axis=1, out=tables[:, cells])
         return TablePopulation(bins, tables)
 
 

@@ -14,7 +14,7 @@ from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.model import Forest
-from moerank.rankers.tables import TablePopulation, sums_of_members
+from moerank.rankers.table_population import TablePopulation, sums_of_members
 from moerank.training.masks import Unit
 
 
