@@ -107,6 +107,10 @@ def test_missing_values_need_a_rule(table, written):
         table(text)
 
 
+def test_blank_lines_before_the_header_are_no_header(table):
+    assert table("\n \nlabel;query;a\n1;7;2\n0;7;3\n").X.tolist() == [[2], [3]]
+
+
 REFUSED = [
     ("label,query,a\n1,7,2\n0,7\n", r"line 3: 2 fields, but the header names 3 columns"),
     ("label,query,a\n1,7,2,3\n", r"line 2: 4 fields, but the header names 3 columns"),
