@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from moerank.kernels.step_tables import WIDTH, add_counts, add_to_groups, ridge_blocks, subtract_squares, table_scores
+from moerank.kernels.step_tables import (
+    VECTOR_WIDTH,
+    add_counts,
+    add_to_groups,
+    ridge_blocks,
+    subtract_squares,
+    table_scores,
+)
 
 
 def blocks(sizes):
@@ -53,7 +60,7 @@ def test_counts_and_squares_are_exact():
     np.testing.assert_array_equal(sums, expected)
     factor = rng.integers(-3, 4, 200) * 1.0
     squares = np.zeros((176, 176))
-    assert len(squares) % WIDTH == 0
+    assert len(squares) % VECTOR_WIDTH == 0
     subtract_squares(sums, factor, squares)
     np.testing.assert_array_equal(np.triu(squares), -np.triu(sums.T @ (factor[:, None] * sums)))
 
