@@ -15,7 +15,7 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import fused, lanes, load, spread, store
 
 COUNTED_FEATURES = 16
-"""Features whose counts beside one other feature stay in the first level of the cache."""
+"""Features whose counts with one other feature stay in the first level of the cache."""
 
 GROUPS_ABREAST = 128
 """Rows of two vectors that stay in the first level of the cache."""
@@ -31,7 +31,7 @@ Codes = NDArray[np.uint8]
 
 @kernel
 def add_counts(cells: NDArray[np.int32], weight: Vector, total: Matrix) -> None:
-    """Add the weight of each document to ``total[cell, other]`` for its cells, the other one of no earlier feature.
+    """Add the weight of each document to ``total[cell, other]`` for its cells, `other` of the same or a later feature.
 
     Shapes: cells (n_documents, n_features), weight (n_documents,), total (n_cells, n_cells) or larger. O(n_documents ·
     n_features²), whatever the number of bins.
@@ -149,7 +149,7 @@ def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Inte
 
 @kernel
 def _factor_panel(U: Matrix, flat: Vector, n_vectors: int, panel: int) -> None:
-    """Turn eight rows of A into rows of U, given the rows before them; to the left of their diagonal is no matter."""
+    """Turn eight rows of A into rows of U, given the rows before them; entries left of the diagonal do not matter."""
     top = panel * VECTOR_WIDTH
     stride = n_vectors * VECTOR_WIDTH
     for v in range(panel, n_vectors):

@@ -26,7 +26,7 @@ SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
 BINS_GRID = (16, 32)
 
 MOST_TUNED = 2_000
-"""Thresholds of all features up to which a finer grid of bins is tried: a system of them takes a quarter second."""
+"""Largest number of thresholds in all for which the grid tries more bins: that system takes a quarter second."""
 
 
 @dataclass(eq=False, repr=False)
@@ -39,7 +39,7 @@ class AdditiveRLS(Ranker):
         (1 / p) Σ (t − θᵀ(φᵢ − φⱼ))² + alpha Σ_f θ_fᵀ P_f⁻¹ θ_f,   P_f = smooth² I + v vᵀ,
 
     t = 1, or yᵢ − yⱼ with target="difference", and v the differences of the means of x_f in neighbouring bins over its
-    standard deviation. With smooth = 0 the ranker is linear in these means, and 1 leaves the steps nearly free.
+    standard deviation. With smooth = 0 the ranker is linear in these means; with 1 the steps are nearly free.
 
     Parameters
     ----------
@@ -57,19 +57,18 @@ class AdditiveRLS(Ranker):
     tables_ : tuple of ndarray, one per feature
         The values of g_f in its bins, from the lowest on, one more than thresholds; the first one is 0.
     forest_ : Forest
-        The same as a tree for each feature that has an influence.
+        The ranker as trees, one for each feature in use.
     support_ : ndarray of bool, shape (n_features,)
-        These features.
+        The features in use: their step function is not 0.
 
     Notes
     -----
     A ranker of a subset of the features takes a principal submatrix of one system for all features, which is made once
     for the training data: O(n_documents · n_features²) to count which bins meet, and O(n_runs · (n_features · B)²) for
     n_runs labels of all queries. A subset with k thresholds then takes O(k³ / 3), and O(n_documents) for each feature
-    to score. The scores do not change under increasing transformations of a feature, but for the values of v; missing
-    scales are no matter.
+    to score. An increasing transformation of a feature changes the scores only through v, so features need no scaling.
 
-    Each individual of a population with pairs, documents or queries of its own takes a system of its own.
+    An individual with pairs, documents or queries of its own needs a system of its own.
 
     Examples
     --------
@@ -85,7 +84,7 @@ class AdditiveRLS(Ranker):
     _trained_together = ("alpha",)
     tuned_by_metric: ClassVar[bool] = True
     most_features_at_first: ClassVar[int] = 40
-    """Features of the strings that a search starts from: a system of many columns takes long."""
+    """Largest number of features in the first strings of a search, because systems of many columns are slow."""
 
     n_bins: Annotated[int, partial(check_at_least, 1, MOST_BINS)] = 16
     smooth: NotNegative = 0.3
@@ -119,15 +118,14 @@ class AdditiveRLS(Ranker):
         return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
 
     def judge_of_instances(self, train: RankingData) -> RankRLS:
-        """Return the linear ranker that judges subsets of the pairs, for which systems of columns would take long."""
+        """Return the linear ranker that judges subsets of the pairs, because systems of columns are too slow."""
         gram = PairMoments.of(train).gram
         return RankRLS(alpha=0.01 * float(np.trace(gram)) / train.n_features or 1.0, target=self.target)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return 16 and 32 bins, smooth from 0.03 to 1, and alpha = tr(A) / n_steps · 10ᵏ, k = 2 … −6.
 
-        More than 2,000 thresholds of all features together, which would take minutes, are not tried unless with 16
-        bins there are as many.
+        To save minutes, 32 bins are left out if they give more than 2,000 thresholds in all.
         """
         grid: Grid = []
         fewest, *others = BINS_GRID
@@ -169,7 +167,7 @@ class AdditiveRLS(Ranker):
 
     @property
     def forest_(self) -> Forest:
-        """A tree for each feature that has an influence."""
+        """The ranker as trees, one for each feature in use."""
         return self._population.forest(0)
 
     def _scores(self, X: Matrix) -> Vector:
@@ -183,7 +181,7 @@ class _Prior:
     smooth: float
     direction: Vector  # (n_steps,), v of each feature
     share: Vector  # (n_steps,), c v
-    first: Integers  # where the steps of each feature that has some begin
+    first: Integers  # where the steps of each feature with steps begin
 
     @classmethod
     def of(cls, train: RankingData, bins: Bins, smooth: float) -> _Prior:

@@ -512,7 +512,7 @@ class Backend(LinearRanker):
 
 
 def tuning_metric(ranker: object, metric: Metric | None) -> Parameters:
-    """Return the argument `metric` for the tuning of a ranker that is tuned by the metric of the problem, else none."""
+    """Return the argument `metric` of `tune` if the metric of the problem tunes this ranker, otherwise no argument."""
     return {"metric": metric} if getattr(ranker, "tuned_by_metric", False) else {}
 
 

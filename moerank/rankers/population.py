@@ -296,7 +296,7 @@ def _pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
 
 
 def require_sums(population: Population, backend: object) -> Summable:
-    """Return the rankers that `backend` trained; a ValueError if their sums are no rankers of the same kind."""
+    """Return the rankers that `backend` trained; a ValueError if their sums are not rankers of the same kind."""
     if not isinstance(population, LinearPopulation | TablePopulation):
         name = type(getattr(backend, "ranker", backend)).__name__
         raise ValueError(
@@ -307,5 +307,5 @@ def require_sums(population: Population, backend: object) -> Summable:
 
 
 def scores_on(population: Population, data: RankingData) -> Matrix:
-    """Return the scores (n_documents, n_individuals) of a data set; the bins of additive rankers are remembered."""
+    """Return the scores (n_documents, n_individuals) of a data set, which remembers the bins of additive rankers."""
     return population.scores_of(data) if isinstance(population, TablePopulation) else population.scores(data.X)

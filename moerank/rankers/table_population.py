@@ -1,4 +1,4 @@
-"""A population of additive rankers: a table of values of each feature, one value for each of its bins."""
+"""A population of additive rankers: for each feature a table with a value for each of its bins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from moerank.training.bins import Bins
 class TablePopulation:
     """Additive rankers, by the value of each bin: ``tables[individual, bins.first[f] + b]`` for bin b of feature f.
 
-    The lowest bin of each feature has the value 0, so that features without influence have nothing but zeros.
+    The lowest bin of each feature has the value 0, so features that are not used have only zeros.
     """
 
     coefs: ClassVar[None] = None  # there are no weights
@@ -36,11 +36,11 @@ class TablePopulation:
         return table_scores(part.bins.codes_of(X[:, used]), part.bins.first, part.tables)
 
     def scores_of(self, data: RankingData) -> Matrix:
-        """Return the scores of the documents of a data set, with which their bins are remembered."""
+        """Return the scores of the documents of a data set, which remembers their bins."""
         return table_scores(self.bins.codes(data), self.bins.first, self.tables)
 
     def take(self, rows: Integers) -> TablePopulation:
-        """Return the individuals of these numbers; see `Population`."""
+        """Return the individuals with these numbers; see `Population`."""
         tables = np.zeros((len(rows), self.tables.shape[1]))
         tables[rows >= 0] = self.tables[rows[rows >= 0]]
         return TablePopulation(self.bins, tables)
@@ -60,7 +60,7 @@ class TablePopulation:
         return self._with_bins(np.where(column_mask, np.cumsum(column_mask) - 1, -1))
 
     def _with_bins(self, features: Integers) -> TablePopulation:
-        """Return the rankers on some of the features, in a new order; −1 stands for one without influence."""
+        """Return the rankers on some of the features, in a new order; −1 stands for a feature that is not used."""
         bins, size = self.bins.of_features(features), np.diff(self.bins.first)
         tables = np.zeros((len(self), int(bins.first[-1])))
         cells = [np.arange(size[f]) + self.bins.first[f] if f >= 0 else np.array([-1]) for f in features.tolist()]
@@ -69,7 +69,7 @@ class TablePopulation:
         return TablePopulation(bins, tables)
 
     def forest(self, individual: int) -> Forest:
-        """Return a balanced tree for each used feature of an individual; neighbouring bins of equal value are one."""
+        """Return a balanced tree for each used feature of an individual; equal neighbouring bins are joined."""
         forest = _Trees()
         for feature in np.flatnonzero(self.feature_mask[individual]).tolist():
             begin, end = self.bins.first[feature : feature + 2]
@@ -90,7 +90,7 @@ def sums_of_members(weights: Matrix, values: Matrix, mask: Mask) -> Matrix:
 
 
 class _Trees:
-    """Lists of a forest that is under way."""
+    """Lists of a forest that is being built."""
 
     def __init__(self) -> None:
         self.columns: list[int] = []
@@ -101,7 +101,7 @@ class _Trees:
         self.roots: list[int] = []
 
     def grow(self, column: int, cuts: Sequence[float], values: Sequence[float]) -> int:
-        """Add a balanced tree of a step function, with one value more than cuts, and return its root."""
+        """Add a balanced tree of a step function, which has one more value than cuts, and return its root."""
         if not cuts:
             self.leaves.append(values[0])
             return -len(self.leaves)

@@ -13,15 +13,15 @@ from moerank.data import RankingData
 from moerank.kernels.step_tables import Codes
 
 MOST_BINS = 255
-"""Thresholds of a feature: the bins have to be numbered by one byte."""
+"""Largest number of thresholds of a feature, because the number of a bin takes one byte."""
 
 
 def thresholds(column: ArrayLike, n_bins: int) -> Vector:
-    """Return at most `n_bins` thresholds of a feature, increasing; a value above a threshold is on its other side.
+    """Return at most `n_bins` thresholds of a feature, increasing; a value equal to a threshold is below it.
 
-    They lie in the middle between two neighbouring distinct values: at about equal counts, or between all of them if
-    there are at most n_bins + 1. No value crosses a threshold when it is rounded to single precision, or the threshold
-    is: many serving engines do that. Values that single precision does not tell apart have none between them.
+    Each lies in the middle between two neighbouring distinct values: at about equal counts, or between all values if
+    there are at most n_bins + 1. No value crosses a threshold when either of them is rounded to single precision, as
+    many serving engines do. There is no threshold between values that are equal in single precision.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ def thresholds(column: ArrayLike, n_bins: int) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins of the features of a data set: a value belongs to the bin of the number of thresholds below it."""
+    """Bins of the features of a data set: the bin of a value is the number of thresholds below it."""
 
     thresholds: tuple[Vector, ...]  # of each feature
 
     @classmethod
     def of(cls, data: RankingData, n_bins: int) -> Bins:
-        """Return bins by at most `n_bins` thresholds a feature, remembered with the data."""
+        """Return bins with at most `n_bins` thresholds per feature, remembered with the data."""
         return data.remember(
             ("bins", n_bins), lambda: cls(tuple(thresholds(data.X[:, f], n_bins) for f in range(data.n_features)))
         )
@@ -78,7 +78,7 @@ class Bins:
 
     @cached_property
     def first_step(self) -> Integers:
-        """Where the thresholds of each feature begin among all, shape (n_features + 1,)."""
+        """Where the thresholds of each feature begin among all thresholds, shape (n_features + 1,)."""
         return self.first - np.arange(len(self.first))
 
     @cached_property

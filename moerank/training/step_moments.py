@@ -4,9 +4,9 @@ With one column for each bin of a feature, which is 1 for the documents in the b
 
     Σ ω (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = Σ_i d_i zᵢ zᵢᵀ + Σ_q v_q [Σ_l s_l s_lᵀ − s s ᵀ],
 
-with d the weight of the pairs of each document, s_l the sums of a label in its query and s those of the query. The
+with d the weight of the pairs of each document, s_l the sums of a label in its query and s the sums of the query. The
 first sum counts how often two bins meet in a document. Sums of the bins above a threshold are those of the columns
-φ = [x > threshold]. No sum has a rounding error where the weights are integers.
+φ = [x > threshold]. No sum has a rounding error if the weights are integers.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from moerank.training.masks import Masks
 from moerank.training.pair_loss import Target
 
 STEP_BLOCK = 1024
-"""Documents, or better documents, about, of a block."""
+"""Approximate number of documents, or better documents, in a block."""
 
 GROUPS_AT_ONCE = 1024
-"""Groups, about, that are squared at once: enough for the product to take most of the time."""
+"""Approximate number of groups squared at once, so large that the product takes most of the time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,8 @@ class StepMoments:
     def of(cls, data: RankingData, bins: Bins, masks: Masks) -> StepMoments:
         """Return the moments of the pairs that all individuals share, remembered with the data.
 
-        O(n_documents · n_features² + n_runs · n_steps²) for n_runs labels of all queries, or better documents where
-        single pairs are chosen. Beyond the bins only a block of documents is held.
+        O(n_documents · n_features² + n_runs · n_steps²) for n_runs labels of all queries, or better documents if
+        single pairs are chosen. Besides the bins only a block of documents is in memory.
         """
         subset = None if masks.shared is None else (masks.unit, np.packbits(masks.shared).tobytes())
         return data.remember(("step moments", bins, subset), lambda: cls._compute(data, bins, masks))
@@ -126,7 +126,7 @@ def _of_labels(data: RankingData, masks: Masks) -> _Sums:
 def _of_pairs(data: RankingData, mask: Mask) -> _Sums:
     """Return the sums over the pairs of a mask (n_pairs,).
 
-    Those of a better document x with the sum s of its worse ones leave x xᵀ + s sᵀ − (x + s) (x + s)ᵀ.
+    A better document x and the sum s of its worse documents contribute x xᵀ + s sᵀ − (x + s) (x + s)ᵀ.
     """
     better, worse = (rows[mask].astype(np.int64) for rows in (data.pairs.better, data.pairs.worse))
     gap = (data.y[better] - data.y[worse]).astype(np.float64)
