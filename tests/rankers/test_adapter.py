@@ -92,7 +92,7 @@ class Recorder(BaseEstimator):
 
 def test_a_pair_mask_is_refused_with_a_reason(noisy_data):
     pair_mask = np.ones((1, len(noisy_data.pairs)), bool)
-    with pytest.raises(ValueError, match=r"Ridge is trained on documents.*without instance selection"):
+    with pytest.raises(ValueError, match=r"Ridge is trained on documents.*use instance_selection=False"):
         RankerAdapter(Ridge()).fit_population(noisy_data, pair_mask=pair_mask)
 
 
