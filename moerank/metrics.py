@@ -40,7 +40,7 @@ Plan = tuple[Array, ...]
 SCORED_BLOCK = 4096
 """About how many documents are scored together, so that the scores of a hundred rankers stay in the cache."""
 LARGEST_EXP2_LABEL = 62
-"""Largest label whose gain 2^y − 1 fits a 64-bit integer; a larger number is no grade of relevance."""
+"""Largest label y for which 2^y fits a 64-bit integer; a larger number is not a grade of relevance."""
 
 
 class Metric(ABC):

@@ -32,7 +32,7 @@ MARGIN = 0.005
 class Verdict(BaseModel):
     """A selection compared with the same ranker on all allowed features, query by query.
 
-    A query can differ if its value of the metric depends on the order of its documents. A query cannot if it has no
+    A query can differ if its value of the metric depends on the order of its documents. It cannot if it has no
     relevant document, or fewer documents than the metric needs. Such queries say nothing about rankers, and count in
     `n_queries` alone.
 

@@ -205,7 +205,7 @@ def _centred_blocks(X: Matrix) -> Iterator[tuple[int, int, Matrix]]:
 
 
 def _centre(X: Matrix) -> tuple[Vector, Vector]:
-    """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares would vanish."""
+    """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares vanish."""
     total = np.zeros(X.shape[1])
     least, largest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     for begin, end in _row_blocks(len(X)):  # NumPy adds up the rows of a table in C order one after the other

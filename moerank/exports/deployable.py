@@ -83,7 +83,7 @@ class Deployable:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the features in the target; two equal names are a ValueError."""
-        return names_there(self.names, [feature.name for feature in self.features])
+        return engine_names(self.names, [feature.name for feature in self.features])
 
     @property
     def terms(self) -> list[Term]:
@@ -264,18 +264,18 @@ def read_features(features: str | Path | Mapping[str, object] | None) -> dict[st
         raise ValueError(f"{where}: {first_mistake(error)}") from None
 
 
-def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
+def engine_names(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
     """Return the given names of features in a search engine, or else plain ones; two equal names are a ValueError."""
-    there: dict[str, str] = {}
+    taken: dict[str, str] = {}
     for name, new in zip(names, given, strict=True):
         plain = new or plain_name(name)
-        if plain in there:
+        if plain in taken:
             raise ValueError(
-                f"the features {there[plain]!r} and {name!r} would both be called {plain!r}; rename one of them in the "
+                f"the features {taken[plain]!r} and {name!r} would both be called {plain!r}; rename one of them in the "
                 f'file of --features: [{toml_value(name)}] with name = "{plain}_2"'
             )
-        there[plain] = name
-    return tuple(there)
+        taken[plain] = name
+    return tuple(taken)
 
 
 def single(value: float, what: str) -> float:

@@ -89,8 +89,8 @@ def export(
         Name of the model in the other system: lower-case letters, digits and _.
     features : path or mapping, optional
         A TOML file, or a mapping like it, with a table for each described feature: its ``name`` in the other system,
-        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, for
-        "opensearch", too) or ``vespa`` (an expression). A feature without a description is a field of the same name,
+        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, also
+        for "opensearch") or ``vespa`` (an expression). A feature without a description is a field of the same name,
         with _ in place of all characters but ASCII letters and digits.
 
     Returns

@@ -276,7 +276,7 @@ class _Parser:
             remedy = f"a file {self.path.name}.query beside this one with the number of documents of each query"
             return f"no query id after the label; expected 'label qid:Q 1:v 2:v …', or {remedy}"
         if self.counts_file is not None and has_id:
-            return f"the line has a query id, but {self.counts_file.name} gives the queries, too; remove one of the two"
+            return f"the line has a query id, but {self.counts_file.name} also gives the queries; remove one of the two"
         if has_id and not _QUERY_ID.fullmatch(tokens.pop(0)[4:].decode(errors="surrogateescape")):
             raw = re.split(rb"[ \t]+", line)[1][4:]
             return f"the query id {quoted(raw)} is not a text of 1 to 100 characters without spaces in UTF-8"
