@@ -143,7 +143,7 @@ def make_backend(name: str, **parameters: Any) -> Any:
     >>> make_backend("mofsrank")
     Traceback (most recent call last):
         ...
-    ValueError: mofsrank cannot serve as a fitness backend; choose one of fsmrank, ranksvm-primal, rankrls
+    ValueError: mofsrank cannot serve as a fitness backend; choose one of fsmrank, ranksvm-primal, rankrls, additive
     """
     return find_backend(name, parameters).make(**parameters)
 
@@ -427,6 +427,9 @@ _PAPER: Parameters = {
 }
 """MOFSRank as in its paper: linear RankSVM, all non-dominated instance subsets, and ensembles alone."""
 
+_ADDITIVE: Parameters = {"backend": "additive", "tune": True, "instance_selection": False}
+"""MOFSRank with additive rankers as the backend; validation chooses the bins of their step functions."""
+
 _OWN = (
     _mofs_rank("mofsrank"),
     _mofs_rank("mofsrank-no-instance-selection", ablates="instance selection", instance_selection=False),
@@ -440,6 +443,7 @@ _OWN = (
     _mofs_rank("mofsrank-rvea", algorithm="rvea"),
     _mofs_rank("mofsrank-moead", algorithm="moead"),
     _mofs_rank("mofsrank-staircase", algorithm="staircase", recommended=True),
+    _mofs_rank("mofsrank-additive", linear=False, algorithm="staircase", fixed=_ADDITIVE),
     _mofs_rank("mofsrank-sparseea", TIAN, algorithm="sparseea"),
     _mofs_rank("mofsrank-daea", XU_DAEA, algorithm="daea"),
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),
@@ -469,6 +473,7 @@ _OWN = (
     _ranker("ranksvm-struct", JOACHIMS, "RankSVMStruct"),
     _ranker("ranksvm-tron", LEE, "RankSVMTRON"),
     _ranker("rankrls", PAHIKKALA, "RankRLS", backend=True),
+    _ranker("additive", PAHIKKALA, "AdditiveRLS", linear=False, backend=True),
     _ranker("listnet", CAO, "ListNet"),
     _ranker("adarank-map", XU, "AdaRank", measure="map"),
     _ranker("adarank-ndcg", XU, "AdaRank", measure="ndcg"),

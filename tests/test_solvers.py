@@ -53,7 +53,7 @@ def test_what_a_row_fixes_is_joined_to_what_is_given():
         assert make_solver("mofsrank-paper", ensemble=given).ensemble == expected
     assert make_solver("mofsrank-paper").ensemble == fixed
     assert make_solver("mofsrank-no-ensemble", ensemble=BUDGET).ensemble is False
-    assert make_solver("mofsrank-no-ensemble").instance_selection is True
+    assert make_solver("mofsrank-no-ensemble").instance_selection is None
     assert make_solver("mofsrank-no-instance-selection").instance_selection is False
     assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False
 

@@ -18,6 +18,7 @@ from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike
 from moerank.mofsrank.settings import ENSEMBLE_DEFAULTS, Counted, Limits
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import FitnessBackend, LinearPopulation
+from moerank.rankers.population import Summable
 
 
 class Ensemble(Stage):
@@ -33,8 +34,9 @@ class Ensemble(Stage):
     Parameters
     ----------
     train : RankingData
-    coefs : array-like, shape (n_members, n_features)
-        The weights of the front's rankers, 0 for features that a ranker does not use.
+    coefs : array-like, shape (n_members, n_features), or LinearPopulation or TablePopulation
+        The rankers of the front, or their weights, 0 for features that a ranker does not use. For additive rankers
+        r_k(j) is the table of a feature.
     metric, objectives, limits, by_group, crossover, mutation, workers
         See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0. With `by_group` all
         features of a group count if one of them has a weight.
@@ -71,7 +73,7 @@ class Ensemble(Stage):
     def __init__(
         self,
         train: RankingData,
-        coefs: ArrayLike,
+        coefs: ArrayLike | Summable,
         metric: Metric | None = None,
         *,
         objectives: Sequence[ObjectiveLike] = FRONT,
@@ -84,12 +86,12 @@ class Ensemble(Stage):
         mutation: float | None = None,
         workers: int = 1,
     ) -> None:
-        coefs = np.asarray(coefs, dtype=np.float64)
-        if coefs.ndim != 2 or coefs.shape[1] != train.n_features:
-            raise ValueError(f"coefs must have shape (n_members, {train.n_features}), not {coefs.shape}")
+        rankers = coefs if isinstance(coefs, Summable) else LinearPopulation(np.asarray(coefs, dtype=np.float64))
+        if (used := rankers.feature_mask).ndim != 2 or used.shape[1] != train.n_features:
+            raise ValueError(f"coefs must have shape (n_members, {train.n_features}), not {used.shape}")
         self.strings = FeatureStrings(train, limits, by_group=by_group)
         train = self.strings.data
-        self._members = self.strings.bits(coefs != 0)
+        self._members = self.strings.bits(used)
         self.used = np.flatnonzero(self._members.any(axis=0) & self.strings.allowed_bits)
         self.n_bits = len(self.used)  # of distinct features, or groups of them
         if self.n_bits == 0:
@@ -97,7 +99,7 @@ class Ensemble(Stage):
                 "no feature has a weight in any ranker of the front (coefs are all zero): there is nothing to combine; "
                 "check whether the labels depend on the features, or leave the stage out with ensemble=False"
             )
-        n_var = self.n_bits + len(coefs)
+        n_var = self.n_bits + len(rankers)
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
         check_choice(get_args(Counted), count=count)
         super().__init__(
@@ -113,7 +115,7 @@ class Ensemble(Stage):
             xl=0.0,
             xu=1.0,
         )
-        self.coefs = coefs
+        self.rankers = rankers
         self.inject = inject
         self.count = count
 
@@ -130,24 +132,26 @@ class Ensemble(Stage):
     def members(self) -> Matrix:
         """Return the strings (n_members, n_var) of the members of the front."""
         bits = self._members[:, self.used]
-        return np.hstack([bits, np.eye(len(self.coefs))]).astype(np.float64)
+        return np.hstack([bits, np.eye(len(self.rankers))]).astype(np.float64)
+
+    def combined(self, X: Matrix) -> Summable:
+        """Return the combined rankers of the strings, formula (7)."""
+        return self.rankers.combined(X[:, self.n_bits :], self.strings.columns(self._feature_strings(X)))
 
     def weights(self, X: Matrix) -> Matrix:
-        """Return the combined rankers (n_individuals, n_features), formula (7)."""
-        # Member by member, because the last bits of a matrix product depend on the size of the batch.
-        total = np.zeros((len(X), self.train.n_features))
-        for member, coefs in enumerate(self.coefs):
-            total += X[:, self.n_bits + member, None] * coefs
-        return np.where(self.strings.columns(self._feature_strings(X)), total, 0.0)
+        """Return the weights (n_individuals, n_features) of the combined rankers, if they are linear."""
+        coefs = self.combined(X).coefs
+        assert coefs is not None
+        return coefs
 
     def summed(self, X: Matrix) -> Mask:
         """Return the members of the front with a weight in the sums of each individual, (n_individuals, n_members)."""
         used = self.strings.columns(self._feature_strings(X))
-        return (X[:, self.n_bits :] != 0) & (used @ (self.coefs != 0).T)
+        return (X[:, self.n_bits :] != 0) & (used @ self.rankers.feature_mask.T)
 
     def feature_mask(self, X: Matrix) -> Mask:
         """Return the features that count for each individual, shape (n_individuals, n_features)."""
-        return self._counted(X, self.weights(X))
+        return self._counted(X, self.combined(X).feature_mask)
 
     def check(self, X: Matrix) -> None:
         """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
@@ -159,13 +163,13 @@ class Ensemble(Stage):
         strings[:, self.used] = X[:, : self.n_bits] > 0.5
         return strings
 
-    def _counted(self, X: Matrix, W: Matrix) -> Mask:
-        bits = self.strings.bits(W != 0) if self.count == "weights" else self._feature_strings(X)
+    def _counted(self, X: Matrix, used: Mask) -> Mask:
+        bits = self.strings.bits(used) if self.count == "weights" else self._feature_strings(X)
         return self.strings.columns(bits) | self.strings.included
 
     def _is_empty(self, X: Matrix) -> Mask:
-        return np.logical_not(np.any(self.weights(X), axis=1))
+        return np.logical_not(self.combined(X).feature_mask.any(axis=1))
 
     def _candidates(self, X: Matrix) -> Candidates:
-        W = self.weights(X)
-        return self._judged(self._counted(X, W), LinearPopulation(W))
+        rankers = self.combined(X)
+        return self._judged(self._counted(X, rankers.feature_mask), rankers)

@@ -61,19 +61,19 @@ from moerank.rankers import (
     AnyRanker,
     FitnessBackend,
     LambdaMART,
-    LinearPopulation,
     Population,
     RankingEstimator,
     SelectionPath,
     best_of_each_size,
     on_all_columns,
-    require_weights,
+    require_sums,
     side_by_side,
     train_on_subsets,
     train_population,
     varying_for,
 )
 from moerank.rankers.arguments import as_ranking_data
+from moerank.rankers.base import tuning_metric
 from moerank.rankers.model import Forest
 from moerank.statistics import LEVEL, level_of_each
 from moerank.training.masks import Unit
@@ -99,10 +99,12 @@ class _SearchData(NamedTuple):
     limits: Limits
 
 
-def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, **progress: Any) -> Any:
-    """Return a copy of a ranker with parameters chosen by validation MAP from its published grid, if it has one."""
+def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, metric: Metric, **progress: Any) -> Any:
+    """Return a copy of a ranker with parameters chosen by validation from its published grid, if it has one."""
     copy: Any = clone(ranker, safe=False)
-    return copy if validation is None or not hasattr(copy, "tune") else copy.tune(train, validation, **progress)
+    if validation is None or not hasattr(copy, "tune"):
+        return copy
+    return copy.tune(train, validation, **tuning_metric(copy, metric), **progress)
 
 
 @dataclass(eq=False, repr=False)
@@ -111,13 +113,15 @@ class MOFSRank(RankingEstimator):
 
     Parameters
     ----------
-    backend : ranker, default RankRLS()
-        Trains each individual by ``fit_population``. With ``instance_selection=False`` it can also be any ranker in the
+    backend : ranker or its name, default RankRLS()
+        Trains each individual by ``fit_population``. A name is that of a backend in the table of solvers, such as
+        "additive". With ``instance_selection=False`` it can also be any ranker in the
         style of scikit-learn, such as LGBMRanker or XGBRanker, which `RankerAdapter` adapts.
     metric : Metric or its name, default NDCG(10)
         The error is 1 − this metric on the training data.
     instance_selection, ensemble : bool or mapping, default True
-        False leaves the stage out. A mapping such as ``{"generations": 20}`` changes its settings, and so does
+        False leaves the stage out. `instance_selection` is False by default for `AdditiveRLS`; if it is
+        True, a linear ranker stands in. A mapping such as ``{"generations": 20}`` changes its settings, and so does
         ``set_params(ensemble__generations=20)``.
     feature_selection : True or mapping
         Settings of the second stage.
@@ -242,7 +246,7 @@ class MOFSRank(RankingEstimator):
     backend: FitnessBackend | AnyRanker | None = None
     metric: Metric | str | None = None
     _: KW_ONLY
-    instance_selection: StageArgument = True
+    instance_selection: StageArgument | None = None
     feature_selection: StageArgument = True
     ensemble: StageArgument = True
     objectives: Sequence[ObjectiveLike] = SEARCH_DEFAULTS.objectives
@@ -291,7 +295,7 @@ class MOFSRank(RankingEstimator):
         data = self._search_data(train, refit)
         with one_blas_thread():
             tuning = None if validation is None or not self.tune else validation.with_features(data.allowed_columns)
-            self.backend_ = _tuned(self._settings.backend, data.allowed, tuning)
+            self.backend_ = _tuned(self._settings.backend, data.allowed, tuning, self._scored_by)
             front, reference = self._searched(data)
             self.refit_ = None
             if refit is not None:
@@ -335,7 +339,7 @@ class MOFSRank(RankingEstimator):
         settings = self._settings.model_copy(update={"backend": self.backend_, "limits": data.limits})
         reference = train_population(self.backend_, data.varying)
         if settings.ensemble is not None:  # refuse rankers without weights before the search
-            require_weights(reference, self.backend_)
+            require_sums(reference, self.backend_)
         stages = StagedSearch(data.varying, settings)
         self.instance_subsets_ = None if settings.instance_selection is None else stages.select_instances()
         front = stages.select_features(self.instance_subsets_)
@@ -349,7 +353,13 @@ class MOFSRank(RankingEstimator):
         """Return the ranker of `refit`, tuned if it was given by name or if `tune` is set."""
         if not (self.tune or isinstance(self.refit, str)):
             return ranker
-        tuned = _tuned(ranker, data.varying, validation, progress=lambda share: self._report("refit_tuning", share))
+        tuned = _tuned(
+            ranker,
+            data.varying,
+            validation,
+            self._scored_by,
+            progress=lambda share: self._report("refit_tuning", share),
+        )
         # Validation chooses the number of trees for each member.
         return tuned.set_params(n_trees=ranker.n_trees) if isinstance(ranker, LambdaMART) else tuned
 
@@ -511,7 +521,10 @@ class StagedSearch:
         chosen = self.settings.instance_selection
         assert chosen is not None
         self.instance_unit = default_unit(self.train) if chosen.unit == "auto" else chosen.unit
-        stage = InstanceSelection(self.train, unit=self.instance_unit, **self._arguments(chosen, "density"))
+        arguments = self._arguments(chosen, "density")
+        if (linear := getattr(self.settings.backend, "judge_of_instances", None)) is not None:
+            arguments["backend"] = linear(self.train)
+        stage = InstanceSelection(self.train, unit=self.instance_unit, **arguments)
         archive = self._search("instance_selection", stage, chosen)
         return spread_along_front(archive.X, archive.F, chosen.max_subsets, include_all=chosen.include_all)
 
@@ -535,14 +548,14 @@ class StagedSearch:
         """Run the third stage on the members of a front, and return its front."""
         chosen = self.settings.ensemble
         assert chosen is not None
-        coefs = require_weights(front.population, self.settings.backend)
-        stage = Ensemble(self.train, coefs, **self._shared(), **self._arguments(chosen, "inject", "count"))
+        rankers = require_sums(front.population, self.settings.backend)
+        stage = Ensemble(self.train, rankers, **self._shared(), **self._arguments(chosen, "inject", "count"))
         archive = Archive()
         if chosen.keep_members:
             archive.add(stage.members(), stage.evaluate(stage.members()))
         archive = self._search("ensemble", stage, chosen, archive=archive)
         trained_on = None if front.trained_on is None else stage.summed(archive.X) @ front.trained_on
-        return Front(archive.F, stage.feature_mask(archive.X), LinearPopulation(stage.weights(archive.X)), trained_on)
+        return Front(archive.F, stage.feature_mask(archive.X), stage.combined(archive.X), trained_on)
 
     def _arguments(self, chosen: StageSettings, *own: str) -> Parameters:
         """Return the arguments that all stages share, and the settings `own` of one stage."""

@@ -124,7 +124,9 @@ class FeatureSelection(Stage):
         train.require_pairs()
         self.strings = FeatureStrings(train, limits, by_group=by_group)
         train = self.strings.data
-        self.most_ones = self.strings.most_ones  # of a random string
+        # A backend with many columns per feature limits the strings at the start.
+        self.most_at_first: int = getattr(as_backend(backend), "most_features_at_first", train.n_features)
+        self.most_ones = min(self.strings.most_ones, self.most_at_first)  # of a random one
         super().__init__(
             train,
             as_backend(backend),
@@ -177,11 +179,11 @@ class FeatureSelection(Stage):
         a hundredth of tr(G) / n_features. O(n_features³) time; no metric is measured.
         """
         A, b = self._ridge_system()
-        half = min(n // 2, self.train.n_features)
+        half = min(n // 2, self.train.n_features, self.most_at_first)
         forward = self._strings_of(forward_path(A, b, half))[:half]
         if self.train.n_features > MOST_BACKWARD or n <= half:
             return forward
-        backward = self._strings_of(backward_path(A, b))
+        backward = self._strings_of(backward_path(A, b)[: self.most_at_first])
         return np.concatenate((forward, backward[evenly_spaced(len(backward), n - half)]))
 
     def _strings_of(self, path: Integers) -> Mask:

@@ -26,9 +26,16 @@ from moerank.data import FeatureCosts, RankingData
 from moerank.data.costs import known_costs
 from moerank.data.folds import of_queries
 from moerank.kernels.counted_ranks import mean_over_queries
-from moerank.kernels.threads import in_pieces
+from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
-from moerank.rankers import FitnessBackend, Population, on_all_columns, train_population
+from moerank.rankers import (
+    FitnessBackend,
+    Population,
+    TablePopulation,
+    on_all_columns,
+    scores_on,
+    train_population,
+)
 from moerank.solvers import is_code, load_code, plugins
 from moerank.statistics import largest_loss, mean_and_error, shown_above, smallest_within_error
 
@@ -292,7 +299,7 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
 def values_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Matrix:
     """Return the metric of each ranker of a population on each query, `weighed`, shape (n_queries, n_individuals)."""
     if population.coefs is None:
-        return data.weighed(metric.per_query(data, population.scores(data.X)))
+        return data.weighed(metric.per_query(data, scores_on(population, data)))
     return data.weighed(metric.of_linear(data, population.coefs, workers=workers))  # without all scores in memory
 
 
@@ -301,7 +308,10 @@ def errors_of(data: RankingData, metric: Metric, population: Population, *, work
     if population.coefs is None:
 
         def errors(rows: Integers) -> Vector:
-            return 1.0 - metric.batch(data, population.take(rows).scores(data.X))
+            # Tables are scored a few at a time, because the scores of many take much memory.
+            n = VECTOR if isinstance(population, TablePopulation) else max(len(rows), 1)
+            parts = [population.take(rows[begin : begin + n]) for begin in range(0, len(rows), n)]
+            return 1.0 - np.concatenate([np.empty(0), *(metric.batch(data, scores_on(part, data)) for part in parts)])
 
         return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)

@@ -354,6 +354,8 @@ class Settings(SearchSettings):
         has_cluster = hasattr(given["workers"], "scatter")  # it is a Dask client
         given |= {"client": given["workers"], "workers": 1} if has_cluster else {"client": None}
         given["backend"] = as_backend(given["backend"])
+        if given["instance_selection"] is None:
+            given["instance_selection"] = not hasattr(given["backend"], "judge_of_instances")
         given["metric"] = as_metric(given["metric"], NDCG(10))
         given["limits"] = given["limits"] or {}
         if given["random_state"] is None:

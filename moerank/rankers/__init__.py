@@ -6,6 +6,7 @@ from moerank.rankers.adapter import train_on as train_on
 from moerank.rankers.adapter import train_on_subsets as train_on_subsets
 from moerank.rankers.adapter import varying_for as varying_for
 from moerank.rankers.adapter import with_features as with_features
+from moerank.rankers.additive import AdditiveRLS as AdditiveRLS
 from moerank.rankers.arguments import ConstantFeatureWarning as ConstantFeatureWarning
 from moerank.rankers.arguments import ScaleWarning as ScaleWarning
 from moerank.rankers.arguments import varying_in_queries as varying_in_queries
@@ -29,7 +30,8 @@ from moerank.rankers.population import FittedPopulation as FittedPopulation
 from moerank.rankers.population import LinearPopulation as LinearPopulation
 from moerank.rankers.population import Population as Population
 from moerank.rankers.population import on_all_columns as on_all_columns
-from moerank.rankers.population import require_weights as require_weights
+from moerank.rankers.population import require_sums as require_sums
+from moerank.rankers.population import scores_on as scores_on
 from moerank.rankers.population import side_by_side as side_by_side
 from moerank.rankers.population import train_population as train_population
 from moerank.rankers.rank_rls import CombinedRegressionRanking as CombinedRegressionRanking
@@ -42,3 +44,4 @@ from moerank.rankers.selection import best_of_each_size as best_of_each_size
 from moerank.rankers.selection import nested_masks as nested_masks
 from moerank.rankers.structural_svm import SVMMAP as SVMMAP
 from moerank.rankers.structural_svm import RankSVMStruct as RankSVMStruct
+from moerank.rankers.table_population import TablePopulation as TablePopulation

@@ -25,6 +25,7 @@ from moerank.rankers.population import (
     train_population,
 )
 from moerank.rankers.rank_rls import RankRLS
+from moerank.solvers import make_backend, read_solver
 from moerank.training.masks import read_masks
 
 THREADS = ("n_jobs", "thread_count")
@@ -224,23 +225,28 @@ def varying_for(ranker: object, train: RankingData) -> Mask:
     return looking.varying_
 
 
-def as_backend(ranker: FitnessBackend | AnyRanker | None) -> FitnessBackend:
+def as_backend(ranker: FitnessBackend | AnyRanker | str | None) -> FitnessBackend:
     """Return a ranker as the fitness backend that it is, or else in a `RankerAdapter`; None stands for RankRLS.
 
-    Raises a ValueError for an object that can neither train a population nor be fitted and predict.
+    A text names a backend of the table of solvers. Raises a ValueError for another text, and for an object that can
+    neither train a population nor be fitted and predict.
 
     >>> from moerank.rankers import ListNet, RankRLS
     >>> as_backend(RankRLS()), as_backend(ListNet(n_epochs=5))
     (RankRLS(), RankerAdapter(ranker=ListNet(n_epochs=5)))
+    >>> as_backend("additive[n_bins=32]")
+    AdditiveRLS(n_bins=32)
     """
     if ranker is None:
         return RankRLS()
+    if isinstance(ranker, str):
+        name, parameters = read_solver(ranker)
+        return cast(FitnessBackend, make_backend(name, **parameters))
     if not isinstance(ranker, type):
         if callable(getattr(ranker, "fit_population", None)):
             return cast(FitnessBackend, ranker)
         if all(callable(getattr(ranker, method, None)) for method in ("fit", "predict")):
             return RankerAdapter(cast(AnyRanker, ranker))
     raise ValueError(
-        f"backend must be an object with fit_population, or with fit and predict, not {ranker!r}; make_backend makes "
-        "one from a name, such as 'rankrls'"
+        f"backend must be an object with fit_population, or with fit and predict, or a name, not {ranker!r}"
     )

@@ -511,6 +511,11 @@ class Backend(LinearRanker):
         return W
 
 
+def tuning_metric(ranker: object, metric: Metric | None) -> Parameters:
+    """Return the argument `metric` for the tuning of a ranker that is tuned by the metric of the problem, else none."""
+    return {"metric": metric} if getattr(ranker, "tuned_by_metric", False) else {}
+
+
 def quality_of(scores: Matrix, validation: RankingData, metric: Metric) -> Vector:
     """Return the metric of each column of scores (n_documents, n_rankers), −1 for those that are all equal."""
     return np.where(np.ptp(scores, axis=0) > 0, metric.score(validation, scores), -1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.model import Forest
+from moerank.rankers.table_population import TablePopulation, sums_of_members
 from moerank.training.masks import Unit
 
 
@@ -99,6 +100,19 @@ class LinearPopulation:
         W = np.zeros((len(rows), self.coefs.shape[1]))
         W[rows >= 0] = self.coefs[rows[rows >= 0]]
         return LinearPopulation(W)
+
+    @property
+    def feature_mask(self) -> Mask:
+        """The features with a weight, shape (n_individuals, n_features)."""
+        return self.coefs != 0
+
+    def combined(self, weights: Matrix, feature_mask: Mask) -> LinearPopulation:
+        """Return sums of the rankers, weighted by each row of `weights` (n, n_individuals), on some features."""
+        return LinearPopulation(sums_of_members(weights, self.coefs, feature_mask))
+
+
+Summable: TypeAlias = LinearPopulation | TablePopulation
+"""Populations whose weighted sums are rankers of the same kind."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +207,9 @@ def side_by_side(populations: Iterable[Population]) -> Population:
     linear = [W for W in weights if W is not None]
     if len(linear) == len(weights):
         return LinearPopulation(np.concatenate(linear))
+    additive = [population for population in populations if isinstance(population, TablePopulation)]
+    if len(additive) == len(populations) and len({id(population.bins) for population in additive}) == 1:
+        return TablePopulation(additive[0].bins, np.concatenate([population.tables for population in additive]))
     fitted = [_as_fitted(population) for population in populations]
     rankers = tuple(ranker for population in fitted for ranker in population.rankers)
     return FittedPopulation(rankers, np.concatenate([population.feature_mask for population in fitted]))
@@ -201,6 +218,8 @@ def side_by_side(populations: Iterable[Population]) -> Population:
 def _as_fitted(population: Population) -> FittedPopulation:
     if isinstance(population, FittedPopulation):
         return population
+    if isinstance(population, TablePopulation):
+        return batch_of(population, len(population), population.feature_mask.shape[1])
     if population.coefs is None:
         raise TypeError(f"{type(population).__name__} is neither a LinearPopulation nor a FittedPopulation")
     return batch_of(population, len(population), population.coefs.shape[1])
@@ -214,6 +233,8 @@ def on_all_columns(population: Population, column_mask: Mask) -> Population:
     """
     if column_mask.all():
         return population
+    if isinstance(population, TablePopulation):
+        return population.on_columns(column_mask)
     if population.coefs is not None:
         W = np.zeros((len(population), len(column_mask)))
         W[:, column_mask] = population.coefs
@@ -248,7 +269,7 @@ def train_population(
         counts = "unit" in signature(backend.fit_population).parameters
         given |= {"unit": unit} if counts else {"pair_mask": _pairs_of_units(train, given["pair_mask"], unit)}
     result: Any = backend.fit_population(train, **given)
-    if isinstance(result, LinearPopulation | FittedPopulation):
+    if isinstance(result, LinearPopulation | FittedPopulation | TablePopulation):
         return result
     if callable(getattr(result, "scores", None)):
         return batch_of(result, size, train.n_features)
@@ -274,12 +295,17 @@ def _pairs_of_units(train: RankingData, mask: Mask, unit: Unit) -> Mask:
     return mask[..., query[better]]
 
 
-def require_weights(population: Population, backend: object) -> Matrix:
-    """Return the weights (n_individuals, n_features) that `backend` trained; a ValueError if there are none."""
-    if population.coefs is None:
+def require_sums(population: Population, backend: object) -> Summable:
+    """Return the rankers that `backend` trained; a ValueError if their sums are no rankers of the same kind."""
+    if not isinstance(population, LinearPopulation | TablePopulation):
         name = type(getattr(backend, "ranker", backend)).__name__
         raise ValueError(
             f"{name} has no weights (coef_): it serves feature selection, but the ensemble stage adds up weights; "
             "use ensemble=False, or a linear backend"
         )
-    return population.coefs
+    return population
+
+
+def scores_on(population: Population, data: RankingData) -> Matrix:
+    """Return the scores (n_documents, n_individuals) of a data set; the bins of additive rankers are remembered."""
+    return population.scores_of(data) if isinstance(population, TablePopulation) else population.scores(data.X)

@@ -96,7 +96,7 @@ def test_numbers_are_rounded_correctly(table):
     assert np.array_equal(single.X[:, 0], np.array([float(text) for text in moderate]).astype(np.float32))
 
 
-@pytest.mark.parametrize("written", MISSING)
+@pytest.mark.parametrize("written", [*MISSING, "nAn"])
 def test_missing_values_need_a_rule(table, written):
     text = f"label,query,a,b\n1,7,1,2\n0,7,{written},4\n"
     data = table(text, missing=-1.5)
@@ -105,6 +105,10 @@ def test_missing_values_need_a_rule(table, written):
     assert data.missing == -1.5
     with pytest.raises(ValueError, match="line 3: the value of 'a' is missing; say what missing values become: a num"):
         table(text)
+
+
+def test_blank_lines_before_the_header_are_no_header(table):
+    assert table("\n \nlabel;query;a\n1;7;2\n0;7;3\n").X.tolist() == [[2], [3]]
 
 
 REFUSED = [

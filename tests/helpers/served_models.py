@@ -7,7 +7,7 @@ import numpy as np
 
 from helpers.changes import replace
 from moerank.data import UNSCALED, FittedScaling, RankingData, fit_scaling
-from moerank.rankers import LambdaMART, RankBoost, RankRLS, ScaleWarning
+from moerank.rankers import AdditiveRLS, LambdaMART, RankBoost, RankRLS, ScaleWarning
 from moerank.rankers.model import Forest, Model
 
 NAMES = ["BM25 of title", "price.net", "46", "größe", 'a "quote"', "two\nlines", "$x}}", "last"]
@@ -41,6 +41,7 @@ TREES = {
     "scaled": lambda: fitted(LambdaMART(20, n_leaves=5), "minmax"),
     "standard": lambda: fitted(LambdaMART(20), "standard", ABSENT),
     "stumps": lambda: fitted(RankBoost(20), "none"),
+    "additive": lambda: fitted(AdditiveRLS(), "none", ABSENT),
     "one leaf": lambda: stumps([0.0], extra_leaf=0.25),
     "thresholds": lambda: stumps([1e300, -1e300, 1e-6, 0.1, -1e-3, -0.7, 40.0, 1e-3]),
 }

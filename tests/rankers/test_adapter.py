@@ -137,9 +137,9 @@ def test_a_pipeline_uses_the_features_that_its_selectors_leave(steps, size):
         assert np.flatnonzero(ranker.support_).tolist() == sorted(np.argsort(-scores)[:2].tolist())
 
 
-@pytest.mark.parametrize("thing", [5, Recorder(), Ridge, RankSVM, "rankrls"])
+@pytest.mark.parametrize("thing", [5, Recorder(), Ridge, RankSVM])
 def test_what_is_no_ranker_is_refused_in_words(thing):
-    with pytest.raises(ValueError, match="backend must be an object with fit_population, or with fit and predict, not"):
+    with pytest.raises(ValueError, match="backend must be an object with fit_population, or with fit"):
         as_backend(thing)
 
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from moerank.data import PER_QUERY, FittedScaling, RankingData, fit_scaling
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, RankBoost, RankRLS, RankSVM
+from moerank.rankers import AdditiveRLS, BaggedLambdaMART, FRank, KernelRankSVM, LambdaMART, RankBoost, RankRLS, RankSVM
 from moerank.rankers.model import Forest, Model
 from moerank.selectors.filter import SingleFeatures
 from moerank.selectors.fs_ed import FSED
@@ -34,6 +34,7 @@ LINEAR = {
 }
 FORESTS = {
     "RankBoost": RankBoost(25),
+    "additive": AdditiveRLS(),
     "FRank": FRank(25, n_thresholds=None),
     "no stump": RankBoost(1),
     "LambdaMART": LambdaMART(40),

@@ -8,7 +8,7 @@ from moerank.rankers import (
     Population,
     RankerAdapter,
     RankRLS,
-    require_weights,
+    require_sums,
     side_by_side,
     train_population,
 )
@@ -96,6 +96,6 @@ def test_what_a_backend_must_not_return_is_refused(noisy_data, masks):
 
 def test_weights_are_required_by_the_name_of_the_ranker(noisy_data):
     population = linear(noisy_data)
-    assert require_weights(population, RankRLS()) is population.coefs
+    assert require_sums(population, RankRLS()) is population
     with pytest.raises(ValueError, match=r"^DecisionTreeRegressor has no weights \(coef_\).* ensemble=False"):
-        require_weights(trees(noisy_data), RankerAdapter(DecisionTreeRegressor()))
+        require_sums(trees(noisy_data), RankerAdapter(DecisionTreeRegressor()))

@@ -530,7 +530,7 @@ def header_of(line: str, needed: Sequence[str] = ()) -> tuple[list[str], str]:
 
 def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
     """Return the names of the columns and the separator of a CSV file."""
-    separator = header_of(next(text_lines(path), (0, ""))[1], needed)[1]
+    separator = header_of(next((line for _, line in text_lines(path) if line.strip()), ""), needed)[1]
     _, header = next(csv_rows(path, text_lines(path), separator), (0, []))
     if not any(header) or all(map(NUMBER.fullmatch, header)) or any("\n" in name or "\r" in name for name in header):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns")

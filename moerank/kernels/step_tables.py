@@ -1,0 +1,290 @@
+"""Rankers that add a step function of each feature: counts of bins, ridge regression on blocks, and scores by tables.
+
+A *cell* is a bin of a feature. The cells of feature f are the numbers ``first[f]`` to ``first[f + 1] - 1``, and the bin
+of a document is its `code`, from 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.kernels.algebra import LEAST_PIVOT
+from moerank.kernels.compiled import kernel
+from moerank.kernels.lanes import fused, lanes, load, spread, store
+
+COUNTED_FEATURES = 16
+"""Features whose counts beside one other feature stay in the first level of the cache."""
+
+GROUPS_ABREAST = 128
+"""Rows of two vectors that stay in the first level of the cache."""
+
+VECTOR_WIDTH = lanes(np.float64)
+"""Columns of a vector, and rows of a panel."""
+
+INDIVIDUALS = 2 * VECTOR_WIDTH
+"""Individuals whose scores are summed side by side."""
+
+Codes = NDArray[np.uint8]
+
+
+@kernel
+def add_counts(cells: NDArray[np.int32], weight: Vector, total: Matrix) -> None:
+    """Add the weight of each document to ``total[cell, other]`` for its cells, the other one of no earlier feature.
+
+    Shapes: cells (n_documents, n_features), weight (n_documents,), total (n_cells, n_cells) or larger. O(n_documents ·
+    n_features²), whatever the number of bins.
+    """
+    n_documents, n_features = cells.shape
+    flat, stride = total.reshape(-1), total.shape[1]
+    for begin in range(0, n_features, COUNTED_FEATURES):
+        end = min(begin + COUNTED_FEATURES, n_features)
+        for f in range(end):
+            for i in range(n_documents):
+                row = np.int64(cells[i, f]) * stride
+                for g in range(max(begin, f), end):
+                    flat[np.uint64(row + cells[i, g])] += weight[i]
+
+
+@kernel
+def add_to_groups(cells: NDArray[np.int32], document: Integers, group: Integers, weight: Vector, sums: Matrix) -> None:
+    """Add the weights of documents to the cells of their groups; entry k stands for document ``document[k]``.
+
+    Shape of sums: (n_groups, n_cells). O(n_entries · n_features).
+    """
+    for k in range(len(document)):
+        i = document[k]
+        for f in range(cells.shape[1]):
+            sums[group[k], cells[i, f]] += weight[k]
+
+
+@kernel
+def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
+    """Subtract Σ_k ``factor[k]`` s_k s_kᵀ over the rows s_k of `sums` from the upper triangle of `total`.
+
+    Shapes: sums (n_groups, n), factor (n_groups,), total (n, n), n a multiple of the width of a vector. Sums are in
+    order of the rows, in blocks of them. O(n_groups · n²).
+    """
+    n_groups, n = sums.shape
+    left = np.empty(sums.size)
+    for k in range(n_groups):
+        for i in range(n):
+            left[k * n + i] = sums[k, i] * factor[k]
+    right, target, n_vectors = sums.reshape(-1, VECTOR_WIDTH), total.reshape(-1, VECTOR_WIDTH), n // VECTOR_WIDTH
+    for begin in range(0, n_groups, GROUPS_ABREAST):
+        size = min(GROUPS_ABREAST, n_groups - begin)
+        for panel in range(n_vectors):
+            for v in range(panel, n_vectors):
+                _subtract_products(
+                    left,
+                    begin * n + panel * VECTOR_WIDTH,
+                    n,
+                    right,
+                    begin * n_vectors + v,
+                    n_vectors,
+                    size,
+                    target,
+                    panel * VECTOR_WIDTH * n_vectors + v,
+                )
+
+
+@kernel
+def ridge_blocks(A: Matrix, b: Vector, first: Integers, alpha: float, feature_mask: Mask) -> Matrix:
+    """Return the solutions W (n_individuals, n_columns) of (A + alpha I) w = b on the columns of some features.
+
+    Feature f has the columns ``first[f]`` to ``first[f + 1] - 1``; W is 0 in those of features off the mask
+    (n_individuals, n_features). A is symmetric and positive semidefinite. Bits depend neither on the other individuals
+    nor on the processor. O(k³ / 3) operations, in vectors, for an individual with k columns.
+    """
+    W = np.zeros((len(feature_mask), len(b)))
+    sizes = np.diff(first)
+    most = 0
+    for row in range(len(feature_mask)):
+        most = max(most, sizes[feature_mask[row]].sum())
+    n_panels = (most + VECTOR_WIDTH - 1) // VECTOR_WIDTH
+    U = np.empty((n_panels * VECTOR_WIDTH * (n_panels + 1), VECTOR_WIDTH))
+    for row in range(len(feature_mask)):
+        chosen = np.flatnonzero(feature_mask[row])
+        _solve_one(A, b, first, alpha, chosen, U, W[row])
+    return W
+
+
+@kernel
+def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Integers, U: Matrix, w: Vector) -> None:
+    """Solve the system of one individual: Uᵀ U = A, with b as a further column of A, then backwards."""
+    n = 0
+    for f in chosen:
+        n += first[f + 1] - first[f]
+    n_panels = (n + VECTOR_WIDTH - 1) // VECTOR_WIDTH
+    n_vectors = n_panels + 1  # of a row; the last one begins with the entry of b
+    stride = n_vectors * VECTOR_WIDTH
+    flat = U.reshape(-1)
+    i = 0
+    for c in range(len(chosen)):
+        begin = i
+        for p in range(first[chosen[c]], first[chosen[c] + 1]):
+            row = i * stride
+            flat[row : row + stride] = 0.0
+            target = row + begin
+            for g in chosen[c:]:
+                for q in range(first[g], first[g + 1]):
+                    flat[target] = A[p, q]
+                    target += 1
+            flat[row + i] += alpha
+            flat[row + n_panels * VECTOR_WIDTH] = b[p]
+            i += 1
+    for row in range(n, n_panels * VECTOR_WIDTH):  # rows that fill up the last panel
+        flat[row * stride : (row + 1) * stride] = 0.0
+        flat[row * stride + row] = 1.0
+    for panel in range(n_panels):
+        _factor_panel(U, flat, n_vectors, panel)
+    _substitute(U, flat, n_panels, n_vectors)
+    i = 0
+    for f in chosen:
+        for p in range(first[f], first[f + 1]):
+            w[p] = flat[i * stride + n_panels * VECTOR_WIDTH]
+            i += 1
+
+
+@kernel
+def _factor_panel(U: Matrix, flat: Vector, n_vectors: int, panel: int) -> None:
+    """Turn eight rows of A into rows of U, given the rows before them; to the left of their diagonal is no matter."""
+    top = panel * VECTOR_WIDTH
+    stride = n_vectors * VECTOR_WIDTH
+    for v in range(panel, n_vectors):
+        _subtract_products(flat, top, stride, U, v, n_vectors, top, U, top * n_vectors + v)
+    for r in range(top, top + VECTOR_WIDTH):
+        given = flat[r * stride + r]
+        for k in range(top, r):
+            factor = spread(-flat[k * stride + r])
+            for v in range(panel, n_vectors):
+                store(U, r * n_vectors + v, fused(factor, load(U, k * n_vectors + v), load(U, r * n_vectors + v)))
+        pivot = flat[r * stride + r]
+        if pivot <= 0.0:  # lost in rounding
+            pivot = LEAST_PIVOT * max(given, 1.0)
+        factor = spread(1.0 / np.sqrt(pivot))
+        for v in range(panel, n_vectors):
+            store(U, r * n_vectors + v, load(U, r * n_vectors + v) * factor)
+        flat[r * stride + r] = np.sqrt(pivot)
+
+
+@kernel
+def _subtract_products(
+    left: Vector, at: int, stride: int, right: Matrix, v: int, step: int, n: int, target: Matrix, row: int
+) -> None:
+    """Subtract Σ_k of eight numbers of `left` times a vector of `right` from eight vectors of `target`.
+
+    The k-th numbers begin at ``at + k · stride``, the vector is ``v + k · step``, and the first row of the target is
+    `row`; the next ones are `step` on.
+    """
+    a = b = c = d = e = f = g = h = spread(0.0)
+    for k in range(n):
+        y = load(right, v + k * step)
+        x = at + k * stride
+        a = fused(spread(left[np.uint64(x)]), y, a)
+        b = fused(spread(left[np.uint64(x + 1)]), y, b)
+        c = fused(spread(left[np.uint64(x + 2)]), y, c)
+        d = fused(spread(left[np.uint64(x + 3)]), y, d)
+        e = fused(spread(left[np.uint64(x + 4)]), y, e)
+        f = fused(spread(left[np.uint64(x + 5)]), y, f)
+        g = fused(spread(left[np.uint64(x + 6)]), y, g)
+        h = fused(spread(left[np.uint64(x + 7)]), y, h)
+    store(target, row, load(target, row) - a)
+    store(target, row + step, load(target, row + step) - b)
+    store(target, row + 2 * step, load(target, row + 2 * step) - c)
+    store(target, row + 3 * step, load(target, row + 3 * step) - d)
+    store(target, row + 4 * step, load(target, row + 4 * step) - e)
+    store(target, row + 5 * step, load(target, row + 5 * step) - f)
+    store(target, row + 6 * step, load(target, row + 6 * step) - g)
+    store(target, row + 7 * step, load(target, row + 7 * step) - h)
+
+
+@kernel
+def _substitute(U: Matrix, flat: Vector, n_panels: int, n_vectors: int) -> None:
+    """Solve U w = y backwards; w takes the place of y, the column after the last panel."""
+    stride = n_vectors * VECTOR_WIDTH
+    w = np.zeros((max(n_panels, 1), VECTOR_WIDTH))
+    lane = np.empty((1, VECTOR_WIDTH))
+    for r in range(n_panels * VECTOR_WIDTH - 1, -1, -1):
+        total = spread(0.0)
+        for v in range(r // VECTOR_WIDTH, n_panels):
+            total = fused(load(U, r * n_vectors + v), load(w, v), total)
+        store(lane, 0, total)
+        y = flat[r * stride + n_panels * VECTOR_WIDTH]
+        for c in range(VECTOR_WIDTH):
+            y -= lane[0, c]
+        y /= flat[r * stride + r]
+        w[r // VECTOR_WIDTH, r % VECTOR_WIDTH] = y
+        flat[r * stride + n_panels * VECTOR_WIDTH] = y
+
+
+@kernel
+def table_scores(codes: Codes, first: Integers, tables: Matrix) -> Matrix:
+    """Return the scores (n_documents, n_individuals): Σ_f ``tables[individual, first[f] + code]``, in feature order.
+
+    Shapes: codes (n_features, n_documents), tables (n_individuals, n_cells). A document adds two vectors for each
+    feature that any of 16 neighbouring individuals uses; 0 for the others changes no bit.
+    """
+    n_features, n_documents = codes.shape
+    n_individuals = len(tables)
+    scores = np.empty((n_documents, n_individuals))
+    block = np.empty((2 * n_documents, VECTOR_WIDTH))
+    for start in range(0, n_individuals, INDIVIDUALS):
+        n = min(INDIVIDUALS, n_individuals - start)
+        lookup = np.zeros((2 * tables.shape[1], VECTOR_WIDTH))
+        used = np.empty(n_features, np.int64)
+        n_used = 0
+        for f in range(n_features):
+            is_used = False
+            for cell in range(first[f], first[f + 1]):
+                for lane in range(n):
+                    value = tables[start + lane, cell]
+                    lookup[2 * cell + lane // VECTOR_WIDTH, lane % VECTOR_WIDTH] = value
+                    is_used = is_used or value != 0.0
+            used[n_used] = f
+            n_used += is_used
+        _sum_tables(codes, first, lookup, used[:n_used], block)
+        for i in range(n_documents):
+            for lane in range(n):
+                scores[i, start + lane] = block[2 * i + lane // VECTOR_WIDTH, lane % VECTOR_WIDTH]
+    return scores
+
+
+@kernel
+def _sum_tables(codes: Codes, first: Integers, lookup: Matrix, used: Integers, block: Matrix) -> None:
+    """Sum two vectors of each used feature for each document."""
+    n_documents = codes.shape[1]
+    zero = spread(0.0)
+    n_full = n_documents - n_documents % 4
+    for i in range(0, n_full, 4):  # four documents together hide the latency of an addition
+        a = b = c = d = e = f = g = h = zero
+        for j in used:
+            x = 2 * (first[j] + codes[j, i])
+            a = a + load(lookup, x)
+            b = b + load(lookup, x + 1)
+            x = 2 * (first[j] + codes[j, i + 1])
+            c = c + load(lookup, x)
+            d = d + load(lookup, x + 1)
+            x = 2 * (first[j] + codes[j, i + 2])
+            e = e + load(lookup, x)
+            f = f + load(lookup, x + 1)
+            x = 2 * (first[j] + codes[j, i + 3])
+            g = g + load(lookup, x)
+            h = h + load(lookup, x + 1)
+        store(block, 2 * i, a)
+        store(block, 2 * i + 1, b)
+        store(block, 2 * i + 2, c)
+        store(block, 2 * i + 3, d)
+        store(block, 2 * i + 4, e)
+        store(block, 2 * i + 5, f)
+        store(block, 2 * i + 6, g)
+        store(block, 2 * i + 7, h)
+    for i in range(n_full, n_documents):
+        a = b = zero
+        for j in used:
+            x = 2 * (first[j] + codes[j, i])
+            a = a + load(lookup, x)
+            b = b + load(lookup, x + 1)
+        store(block, 2 * i, a)
+        store(block, 2 * i + 1, b)

@@ -1,0 +1,240 @@
+"""AdditiveRLS: regularised least squares on preference pairs for a step function of each feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+
+from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.checks import NotNegative, Positive, check_at_least
+from moerank.data import RankingData
+from moerank.kernels.step_tables import ridge_blocks
+from moerank.rankers.arguments import refuse_weights
+from moerank.rankers.base import Grid, Ranker
+from moerank.rankers.model import Forest
+from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
+from moerank.rankers.table_population import TablePopulation
+from moerank.training.bins import MOST_BINS, Bins
+from moerank.training.masks import Masks, Unit, read_masks
+from moerank.training.pair_moments import PairMoments
+from moerank.training.step_moments import StepMoments
+
+SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
+BINS_GRID = (16, 32)
+
+MOST_TUNED = 2_000
+"""Thresholds of all features up to which a finer grid of bins is tried: a system of them takes a quarter second."""
+
+
+@dataclass(eq=False, repr=False)
+class AdditiveRLS(Ranker):
+    """Least squares ranking by a sum of step functions, Σ_f g_f(x_f).
+
+    The step function g_f is constant between thresholds t_1 < … < t_B of its feature, and θ are the heights of its
+    steps, the weights of the columns φ = [x_f > t_b]. With the preference pairs (i, j), p of them, it minimises
+
+        (1 / p) Σ (t − θᵀ(φᵢ − φⱼ))² + alpha Σ_f θ_fᵀ P_f⁻¹ θ_f,   P_f = smooth² I + v vᵀ,
+
+    t = 1, or yᵢ − yⱼ with target="difference", and v the differences of the means of x_f in neighbouring bins over its
+    standard deviation. With smooth = 0 the ranker is linear in these means, and 1 leaves the steps nearly free.
+
+    Parameters
+    ----------
+    n_bins : int, default 16
+        Largest number of thresholds of a feature, from 1 to 255; see `moerank.training.bins.thresholds`.
+    smooth : float, default 0.3
+        How far a step function may depart from a linear one, ≥ 0.
+    alpha : float, default 0.001
+        Regularisation, > 0.
+    target : {"unit", "difference"}, default "unit"
+
+    Attributes
+    ----------
+    thresholds_ : tuple of ndarray, one per feature
+    tables_ : tuple of ndarray, one per feature
+        The values of g_f in its bins, from the lowest on, one more than thresholds; the first one is 0.
+    forest_ : Forest
+        The same as a tree for each feature that has an influence.
+    support_ : ndarray of bool, shape (n_features,)
+        These features.
+
+    Notes
+    -----
+    A ranker of a subset of the features takes a principal submatrix of one system for all features, which is made once
+    for the training data: O(n_documents · n_features²) to count which bins meet, and O(n_runs · (n_features · B)²) for
+    n_runs labels of all queries. A subset with k thresholds then takes O(k³ / 3), and O(n_documents) for each feature
+    to score. The scores do not change under increasing transformations of a feature, but for the values of v; missing
+    scales are no matter.
+
+    Each individual of a population with pairs, documents or queries of its own takes a system of its own.
+
+    Examples
+    --------
+    >>> from moerank.rankers.additive import AdditiveRLS
+    >>> X = [[0.0], [0.2], [0.5], [0.8], [1.0]]
+    >>> ranker = AdditiveRLS(smooth=1.0).fit(X, y=[0, 1, 2, 1, 0], qid=0)
+    >>> ranker.predict(X).argsort().tolist()[-1]
+    2
+    """
+
+    _takes_weights = True
+    _by_thresholds = True
+    _trained_together = ("alpha",)
+    tuned_by_metric: ClassVar[bool] = True
+    most_features_at_first: ClassVar[int] = 40
+    """Features of the strings that a search starts from: a system of many columns takes long."""
+
+    n_bins: Annotated[int, partial(check_at_least, 1, MOST_BINS)] = 16
+    smooth: NotNegative = 0.3
+    alpha: Positive = 0.001
+    target: TargetName = "unit"
+
+    def fit_population(
+        self,
+        train: RankingData,
+        *,
+        pair_mask: Mask | None = None,
+        feature_mask: Mask | None = None,
+        start: Matrix | None = None,
+        unit: Unit = "pair",
+    ) -> TablePopulation:
+        """Train one ranker for each row of the masks; arguments and errors as in `Backend.fit_population`."""
+        self._check_parameters()
+        refuse_weights(train, self)
+        masks = read_masks(train, pair_mask, feature_mask, unit)
+        if train.is_weighted and unit == "pair" and masks.choose_units:
+            raise ValueError(
+                f"{train.name}: AdditiveRLS takes no weights of queries or documents where pairs are chosen. Select "
+                'queries, instance_selection={"unit": "query"}, or none, instance_selection=False'
+            )
+        if masks.own is None:
+            return self._trained(train, masks)
+        parts = [
+            self._trained(train, replace(masks, features=features[None], shared=own, own=None))
+            for features, own in zip(masks.features, masks.own, strict=True)
+        ]
+        return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
+
+    def judge_of_instances(self, train: RankingData) -> RankRLS:
+        """Return the linear ranker that judges subsets of the pairs, for which systems of columns would take long."""
+        gram = PairMoments.of(train).gram
+        return RankRLS(alpha=0.01 * float(np.trace(gram)) / train.n_features or 1.0, target=self.target)
+
+    def default_grid(self, train: RankingData) -> Grid:
+        """Return 16 and 32 bins, smooth from 0.03 to 1, and alpha = tr(A) / n_steps · 10ᵏ, k = 2 … −6.
+
+        More than 2,000 thresholds of all features together, which would take minutes, are not tried unless with 16
+        bins there are as many.
+        """
+        grid: Grid = []
+        fewest, *others = BINS_GRID
+        for n_bins in (fewest, *(n for n in others if Bins.of(train, n).first_step[-1] <= MOST_TUNED)):
+            for smooth in SMOOTH_GRID:
+                system = replace(self, n_bins=n_bins, smooth=smooth)._system(train, read_masks(train))
+                scale = float(np.trace(system.A)) / len(system.b)
+                grid += [{"n_bins": n_bins, "smooth": smooth, "alpha": scale * 10.0**k} for k in range(2, -7, -1)]
+        return grid
+
+    def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
+        masks = read_masks(train)
+        system = candidates[0]._system(train, masks)
+        populations = [system.solved(each.alpha, masks.features) for each in candidates]
+        tables = np.concatenate([population.tables for population in populations])
+        return TablePopulation(system.bins, tables).scores_of(validation)
+
+    def _trained(self, train: RankingData, masks: Masks) -> TablePopulation:
+        return self._remembered_system(train, masks).solved(self.alpha, masks.features)
+
+    def _remembered_system(self, train: RankingData, masks: Masks) -> System:
+        subset = None if masks.shared is None else (masks.unit, np.packbits(masks.shared).tobytes())
+        key = ("additive system", self.n_bins, self.smooth, self.target, subset)
+        return train.remember(key, lambda: self._system(train, masks))
+
+    def _system(self, train: RankingData, masks: Masks) -> System:
+        bins = Bins.of(train, self.n_bins)
+        moments = StepMoments.of(train, bins, masks)
+        prior = _Prior.of(train, bins, self.smooth)
+        A = prior.root(prior.root(moments.gram).T)
+        return System(bins, prior, A, prior.root(moments.moment(TARGETS[self.target])[None])[0])
+
+    def _fit(self, train: RankingData, validation: RankingData | None) -> None:
+        self._population = self._trained(train, read_masks(train))
+        self.support_ = self._population.feature_mask[0]
+        bins = self._population.bins
+        self.thresholds_ = bins.thresholds
+        self.tables_ = tuple(np.split(self._population.tables[0], bins.first[1:-1]))
+
+    @property
+    def forest_(self) -> Forest:
+        """A tree for each feature that has an influence."""
+        return self._population.forest(0)
+
+    def _scores(self, X: Matrix) -> Vector:
+        return self._population.scores(X)[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Prior:
+    """The symmetric roots s I + c v vᵀ of the covariances s² I + v vᵀ of the steps of each feature."""
+
+    smooth: float
+    direction: Vector  # (n_steps,), v of each feature
+    share: Vector  # (n_steps,), c v
+    first: Integers  # where the steps of each feature that has some begin
+
+    @classmethod
+    def of(cls, train: RankingData, bins: Bins, smooth: float) -> _Prior:
+        v = _increments(train, bins)
+        sizes = np.diff(bins.first_step)
+        first, sizes = bins.first_step[:-1][sizes > 0], sizes[sizes > 0]
+        square = np.add.reduceat(v**2, first)
+        c = (np.sqrt(smooth**2 + square) - smooth) / square
+        return cls(smooth, v, np.repeat(c, sizes) * v, first)
+
+    def root(self, values: Matrix) -> Matrix:
+        """Return values (n, n_steps) times the root."""
+        sums = np.add.reduceat(values * self.direction, self.first, axis=1)
+        sizes = np.diff(self.first, append=len(self.direction))
+        along: Matrix = np.repeat(sums, sizes, axis=1) * self.share
+        return self.smooth * values + along
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """The ridge system (A + alpha I) w = b of all features, in the coordinates of the prior."""
+
+    bins: Bins
+    prior: _Prior
+    A: Matrix  # (n_steps, n_steps)
+    b: Vector  # (n_steps,)
+
+    def solved(self, alpha: float, feature_mask: Mask) -> TablePopulation:
+        """Return the rankers on the features of each row of a mask."""
+        bins = self.bins
+        steps = self.prior.root(ridge_blocks(self.A, self.b, bins.first_step, alpha, feature_mask))
+        tables = np.zeros((len(steps), int(bins.first[-1])))
+        tables[:, bins.is_step] = steps
+        for feature in np.flatnonzero(feature_mask.any(axis=0)):
+            cells = slice(*bins.first[feature : feature + 2])
+            np.cumsum(tables[:, cells], axis=1, out=tables[:, cells])
+        return TablePopulation(bins, tables)
+
+
+def _increments(train: RankingData, bins: Bins) -> Vector:
+    """Return the differences of the means of neighbouring bins over the standard deviation, feature by feature."""
+
+    def compute() -> Vector:
+        codes, increments = bins.codes(train), [np.empty(0)]
+        for feature, cuts in enumerate(bins.thresholds):
+            if len(cuts):
+                x = train.X[:, feature].astype(np.float64)
+                x = (x - x.min()) / np.ptp(x)
+                sums = np.bincount(codes[feature], x, len(cuts) + 1)
+                means = sums / np.bincount(codes[feature], minlength=len(cuts) + 1)
+                increments.append(np.diff(means) / x.std())
+        return np.concatenate(increments)
+
+    return train.remember(("increments", bins), compute)

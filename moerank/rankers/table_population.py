@@ -1,0 +1,119 @@
+"""A population of additive rankers: a table of values of each feature, one value for each of its bins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from moerank.arrays import Floats, Integers, Mask, Matrix
+from moerank.data import RankingData
+from moerank.kernels.step_tables import table_scores
+from moerank.rankers.model import Forest
+from moerank.training.bins import Bins
+
+
+@dataclass(frozen=True, eq=False)
+class TablePopulation:
+    """Additive rankers, by the value of each bin: ``tables[individual, bins.first[f] + b]`` for bin b of feature f.
+
+    The lowest bin of each feature has the value 0, so that features without influence have nothing but zeros.
+    """
+
+    coefs: ClassVar[None] = None  # there are no weights
+    bins: Bins
+    tables: Matrix  # (n_individuals, n_cells)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def scores(self, X: Floats) -> Matrix:
+        """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
+        used = np.flatnonzero(self.feature_mask.any(axis=0))
+        part = self._with_bins(used)
+        return table_scores(part.bins.codes_of(X[:, used]), part.bins.first, part.tables)
+
+    def scores_of(self, data: RankingData) -> Matrix:
+        """Return the scores of the documents of a data set, with which their bins are remembered."""
+        return table_scores(self.bins.codes(data), self.bins.first, self.tables)
+
+    def take(self, rows: Integers) -> TablePopulation:
+        """Return the individuals of these numbers; see `Population`."""
+        tables = np.zeros((len(rows), self.tables.shape[1]))
+        tables[rows >= 0] = self.tables[rows[rows >= 0]]
+        return TablePopulation(self.bins, tables)
+
+    @property
+    def feature_mask(self) -> Mask:
+        """The features that each individual uses, shape (n_individuals, n_features)."""
+        return np.logical_or.reduceat(self.tables != 0, self.bins.first[:-1], axis=1)
+
+    def combined(self, weights: Matrix, feature_mask: Mask) -> TablePopulation:
+        """Return the weighted sums of the rankers on some features; see `LinearPopulation.combined`."""
+        mask = np.repeat(feature_mask, np.diff(self.bins.first), axis=1)
+        return TablePopulation(self.bins, sums_of_members(weights, self.tables, mask))
+
+    def on_columns(self, column_mask: Mask) -> TablePopulation:
+        """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
+        return self._with_bins(np.where(column_mask, np.cumsum(column_mask) - 1, -1))
+
+    def _with_bins(self, features: Integers) -> TablePopulation:
+        """Return the rankers on some of the features, in a new order; −1 stands for one without influence."""
+        bins, size = self.bins.of_features(features), np.diff(self.bins.first)
+        tables = np.zeros((len(self), int(bins.first[-1])))
+        cells = [np.arange(size[f]) + self.bins.first[f] if f >= 0 else np.array([-1]) for f in features.tolist()]
+        source = np.concatenate([np.empty(0, np.int64), *cells])
+        tables[:, source >= 0] = self.tables[:, source[source >= 0]]
+        return TablePopulation(bins, tables)
+
+    def forest(self, individual: int) -> Forest:
+        """Return a balanced tree for each used feature of an individual; neighbouring bins of equal value are one."""
+        forest = _Trees()
+        for feature in np.flatnonzero(self.feature_mask[individual]).tolist():
+            begin, end = self.bins.first[feature : feature + 2]
+            values = self.tables[individual, begin:end]
+            changes = np.flatnonzero(np.diff(values))
+            cuts = self.bins.thresholds[feature][changes].tolist()
+            forest.roots.append(forest.grow(feature, cuts, values[np.append(changes, len(values) - 1)].tolist()))
+        return forest.finished()
+
+
+def sums_of_members(weights: Matrix, values: Matrix, mask: Mask) -> Matrix:
+    """Return Σ_k weights[:, k] · values[k] where the mask is set, else 0; shapes (n, n_members), (n_members, m)."""
+    # Member by member, because the last bits of a matrix product depend on the size of the batch.
+    total = np.zeros((len(weights), values.shape[1]))
+    for weight, member in zip(weights.T, values, strict=True):
+        total += weight[:, None] * member
+    return np.where(mask, total, 0.0)
+
+
+class _Trees:
+    """Lists of a forest that is under way."""
+
+    def __init__(self) -> None:
+        self.columns: list[int] = []
+        self.thresholds: list[float] = []
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self.leaves: list[float] = []
+        self.roots: list[int] = []
+
+    def grow(self, column: int, cuts: Sequence[float], values: Sequence[float]) -> int:
+        """Add a balanced tree of a step function, with one value more than cuts, and return its root."""
+        if not cuts:
+            self.leaves.append(values[0])
+            return -len(self.leaves)
+        split, middle = len(self.columns), len(cuts) // 2
+        self.columns.append(column)
+        self.thresholds.append(cuts[middle])
+        self.left.append(0)
+        self.right.append(0)
+        self.left[split] = self.grow(column, cuts[:middle], values[: middle + 1])
+        self.right[split] = self.grow(column, cuts[middle + 1 :], values[middle + 1 :])
+        return split
+
+    def finished(self) -> Forest:
+        """Return the forest."""
+        return Forest(**{name: tuple(values) for name, values in vars(self).items()})

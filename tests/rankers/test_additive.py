@@ -1,0 +1,307 @@
+"""The additive ranker against explicit tables, in every company, as trees, and in the search."""
+
+import json
+
+import numpy as np
+import pytest
+from pymoo.optimize import minimize
+from sklearn.base import clone
+
+from moerank.data import RankingData, make_planted
+from moerank.evolution import make_algorithm
+from moerank.metrics import MAP, NDCG
+from moerank.mofsrank.ensemble import Ensemble
+from moerank.mofsrank.estimator import MOFSRank
+from moerank.mofsrank.feature_selection import FeatureSelection
+from moerank.mofsrank.settings import Limits
+from moerank.rankers import AdditiveRLS, RankRLS, side_by_side, train_population
+from moerank.rankers.model import Model
+
+BUDGET = {"population": 12, "generations": 4}
+
+
+def unequal(data):
+    """The same data with features of few values, a constant one, one that is constant in queries, and gaps."""
+    X = np.array(data.X)
+    X[:, 1], X[:, 2], X[:, 4] = np.floor(3 * X[:, 1]), 1.0, np.exp(9 * X[:, 4])
+    X[:, 5] = data.qid
+    return RankingData(X, data.y, data.qid)
+
+
+def weighted(data):
+    rng = np.random.default_rng(3)
+    weights = {"query_weights": rng.random(data.n_queries) + 0.2, "document_weights": rng.random(data.n_documents)}
+    return RankingData(data.X, data.y, data.qid, **weights)
+
+
+def steps_of(data, ranker):
+    """Explicit columns [x > t], their features, and the prior of their weights."""
+    columns, feature, increments = [], [], []
+    for f, cuts in enumerate(ranker.thresholds_):
+        x = data.X[:, f]
+        code = (x[:, None] > cuts).sum(axis=1)
+        means = [x[code == c].mean() for c in range(len(cuts) + 1)]
+        columns += [x > t for t in cuts]
+        feature += [f] * len(cuts)
+        increments += list(np.diff(means) / x.std()) if len(cuts) else []
+    feature, v = np.array(feature), np.array(increments)
+    prior = np.where(np.equal.outer(feature, feature), np.outer(v, v), 0.0) + ranker.smooth**2 * np.eye(len(v))
+    return np.column_stack(columns).astype(float), feature, prior
+
+
+def plain_tables(data, ranker, mask, keep=slice(None)):
+    """Tables of the features of a mask by one system on explicit differences of pairs."""
+    columns, feature, prior = steps_of(data, ranker)
+    chosen = mask[feature]
+    i, j = data.pairs.better[keep], data.pairs.worse[keep]
+    query = np.searchsorted(data.offsets, i, side="right") - 1
+    u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
+    v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
+    weights = v[query] * u[i] * u[j]
+    t = 1.0 if ranker.target == "unit" else data.y[i] - data.y[j]
+    D = (columns[i] - columns[j])[:, chosen]
+    G, b = D.T @ (weights[:, None] * D) / weights.sum(), D.T @ (weights * t) / weights.sum()
+    P = prior[np.ix_(chosen, chosen)]
+    steps = np.zeros(len(feature))
+    # (G + alpha P⁻¹) θ = b, without an inverse of P.
+    steps[chosen] = P @ np.linalg.solve(G @ P + ranker.alpha * np.eye(len(P)), b)
+    return [np.append(0.0, np.cumsum(steps[feature == f])) for f in range(data.n_features)]
+
+
+def tables_of(population, individual):
+    return np.split(population.tables[individual], population.bins.first[1:-1])
+
+
+def assert_equal_tables(tables, expected):
+    np.testing.assert_allclose(np.concatenate(tables), np.concatenate(expected), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::moerank.rankers.ConstantFeatureWarning")
+@pytest.mark.parametrize("prepare", [lambda data: data, unequal, weighted])
+@pytest.mark.parametrize("parameters", [{}, {"n_bins": 5, "smooth": 1.0, "target": "difference"}, {"smooth": 0.0}])
+def test_subsets_equal_one_system_on_the_explicit_table(noisy_data, prepare, parameters):
+    data = prepare(noisy_data)
+    ranker = AdditiveRLS(alpha=0.02, **parameters).fit(data)
+    assert_equal_tables(ranker.tables_, plain_tables(data, ranker, np.ones(data.n_features, bool)))
+    masks = np.random.default_rng(1).random((5, data.n_features)) < 0.4
+    masks[:, 0] = True
+    population = ranker.fit_population(data, feature_mask=masks)
+    for individual, mask in enumerate(masks):
+        tables = tables_of(population, individual)
+        assert_equal_tables(tables, plain_tables(data, ranker, mask))
+        assert not any(tables[f].any() for f in np.flatnonzero(~mask))
+
+
+@pytest.mark.parametrize("unit", ["pair", "document", "query"])
+def test_chosen_pairs_documents_and_queries_equal_explicit_pairs(noisy_data, unit):
+    size = {"pair": noisy_data.n_pairs, "document": noisy_data.n_documents, "query": noisy_data.n_queries}[unit]
+    own = np.random.default_rng(5).random((3, size)) < 0.6
+    own[:, -1] = True
+    ranker = AdditiveRLS(n_bins=6).fit(noisy_data)
+    population = ranker.fit_population(noisy_data, pair_mask=own, unit=unit)
+    better, worse = noisy_data.pairs.better, noisy_data.pairs.worse
+    query = np.searchsorted(noisy_data.offsets, better, side="right") - 1
+    for individual, mask in enumerate(own):
+        keep = mask if unit == "pair" else mask[query] if unit == "query" else mask[better] & mask[worse]
+        expected = plain_tables(noisy_data, ranker, np.ones(noisy_data.n_features, bool), keep)
+        assert_equal_tables(tables_of(population, individual), expected)
+        shared = ranker.fit_population(noisy_data, pair_mask=mask, unit=unit)
+        np.testing.assert_array_equal(shared.tables[0], population.tables[individual])
+
+
+def test_weights_with_chosen_pairs_are_refused(noisy_data):
+    keep = np.random.default_rng(0).random(noisy_data.n_pairs) < 0.5
+    with pytest.raises(ValueError, match=r"AdditiveRLS takes no weights .* where pairs are chosen"):
+        AdditiveRLS().fit_population(weighted(noisy_data), pair_mask=keep)
+
+
+@pytest.mark.filterwarnings("ignore::moerank.rankers.ConstantFeatureWarning")
+@pytest.mark.parametrize("smooth", [0.0, 1e-7])
+def test_without_freedom_it_is_the_linear_ranker_of_binned_values(noisy_data, smooth):
+    data = unequal(noisy_data)
+    ranker = AdditiveRLS(n_bins=7, smooth=smooth, alpha=0.05).fit(data)
+    binned = np.zeros(data.X.shape)
+    for f, cuts in enumerate(ranker.thresholds_):
+        x = data.X[:, f]
+        code = (x[:, None] > cuts).sum(axis=1)
+        for c in np.unique(code):
+            binned[code == c, f] = x[code == c].mean() / (x.std() or 1.0)
+    linear = RankRLS(alpha=0.05).fit_population(RankingData(binned, data.y, data.qid))[0]
+    centre = binned.min(axis=0)
+    np.testing.assert_allclose(ranker.predict(data.X), (binned - centre) @ linear, rtol=1e-8, atol=1e-9)
+
+
+def test_increasing_transformations_of_features_move_no_score(noisy_data):
+    def free(X):  # the share of the linear ranker, which a transformation changes, is next to nothing
+        return AdditiveRLS(smooth=1e6, alpha=1e10).fit(X, noisy_data.y, qid=noisy_data.qid).predict(X)
+
+    X = noisy_data.X
+    moved = np.column_stack([np.exp(5 * X[:, :6]), -1.0 / (0.1 + X[:, 6:])])
+    np.testing.assert_allclose(free(moved), free(X), rtol=1e-8, atol=1e-10)
+    shifted = AdditiveRLS().fit(3.0 * X + 2.0, noisy_data.y, qid=noisy_data.qid).predict(3.0 * X + 2.0)
+    np.testing.assert_allclose(shifted, AdditiveRLS().fit(noisy_data).predict(X), rtol=1e-9)
+
+
+def test_scores_are_sums_in_feature_order_in_any_company(noisy_data):
+    masks = np.random.default_rng(2).random((21, noisy_data.n_features)) < 0.5
+    masks[:, 3] = True
+    ranker = AdditiveRLS(n_bins=9)
+    population = ranker.fit_population(noisy_data, feature_mask=masks)
+    scores, thresholds = population.scores(noisy_data.X), population.bins.thresholds
+    for individual, mask in enumerate(masks):
+        tables = tables_of(population, individual)
+        alone = ranker.fit_population(noisy_data, feature_mask=mask[None])
+        np.testing.assert_array_equal(alone.tables[0], population.tables[individual])
+        np.testing.assert_array_equal(alone.scores(noisy_data.X)[:, 0], scores[:, individual])
+        for document, x in enumerate(noisy_data.X):
+            total = 0.0
+            for f in np.flatnonzero(mask):
+                total += tables[f][np.count_nonzero(thresholds[f] < x[f])]
+            assert scores[document, individual] == total
+    np.testing.assert_array_equal(population.scores_of(noisy_data), scores)
+    rows = np.array([20, -1, 3])
+    np.testing.assert_array_equal(population.take(rows).scores(noisy_data.X)[:, [0, 2]], scores[:, [20, 3]])
+    assert not population.take(rows).scores(noisy_data.X)[:, 1].any()
+    halves = [population.take(np.arange(0, 10)), population.take(np.arange(10, 21))]
+    np.testing.assert_array_equal(side_by_side(halves).tables, population.tables)
+
+
+def test_trees_are_balanced_and_score_the_same_in_single_precision(noisy_data):
+    ranker = AdditiveRLS(n_bins=15, smooth=1.0).fit(noisy_data)
+    forest, scores = ranker.forest_, ranker.predict(noisy_data.X)
+    assert len(forest.roots) == ranker.support_.sum()
+    np.testing.assert_array_equal(forest.scores(noisy_data.X), scores)
+    np.testing.assert_array_equal(forest.scores(noisy_data.X.astype(np.float32)), scores)
+    np.testing.assert_array_equal(np.float32(forest.thresholds), forest.thresholds)
+
+    def depth(node):
+        return 0 if node < 0 else 1 + max(depth(forest.left[node]), depth(forest.right[node]))
+
+    assert max(map(depth, forest.roots)) == 4  # of 16 leaves
+    model = Model.from_json(Model.of(ranker, noisy_data.feature_names).to_json())
+    np.testing.assert_array_equal(model.scores(noisy_data.X), scores)
+    assert json.loads(model.to_json())["weights"] is None
+
+
+def test_neighbouring_bins_of_equal_value_are_one_leaf(noisy_data):
+    ranker = AdditiveRLS(n_bins=4).fit(noisy_data)
+    population = ranker.fit_population(noisy_data, feature_mask=np.arange(12) == 0)
+    population.tables[0, :5] = [0.0, 0.0, 2.0, 2.0, 1.0]
+    forest = population.forest(0)
+    cuts = ranker.thresholds_[0]
+    assert (sorted(forest.thresholds), forest.leaves) == ([cuts[1], cuts[3]], (0.0, 2.0, 1.0))
+    np.testing.assert_array_equal(forest.scores(noisy_data.X), population.scores(noisy_data.X)[:, 0])
+
+
+def test_tuning_takes_the_best_of_the_grid_by_the_metric(noisy_data):
+    data = make_planted(n_queries=20, n_documents=15, seed=2).data
+    half = data.offsets[10]
+    train, validation = data.with_rows(np.arange(half)), data.with_rows(np.arange(half, data.n_documents))
+    grid = AdditiveRLS().default_grid(train)
+    assert len(grid) == 72
+    for metric in (MAP(), NDCG(3)):
+        values = []
+        for entry in grid:
+            ranker = AdditiveRLS(**entry).fit(train)
+            values.append(metric.score(validation, ranker.predict(validation.X)))
+        tuned = AdditiveRLS().tune(train, validation, metric=metric)
+        assert {name: tuned.get_params()[name] for name in grid[0]} == grid[int(np.argmax(values))]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_bins": 0}, "n_bins must be at least 1"),
+        ({"n_bins": 256}, "n_bins must be at most 255"),
+        ({"smooth": -0.1}, "smooth must not be negative"),
+        ({"alpha": 0.0}, "alpha must be positive"),
+    ],
+)
+def test_wrong_parameters_are_refused(noisy_data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        AdditiveRLS(**parameters).fit(noisy_data)
+
+
+def test_one_feature_of_the_shape_of_a_hill_is_learned():
+    x = np.random.default_rng(0).random((60, 1))
+    y = (3 - 6 * np.abs(x[:, 0] - 0.5)).astype(int)
+    hill = AdditiveRLS(smooth=1.0, alpha=1e-4).fit(x, y, qid=0).predict(x)
+    assert NDCG(10).score(RankingData(x, y, np.zeros(60)), hill) > 0.99
+
+
+# The search
+
+
+@pytest.mark.parametrize("algorithm", ["staircase", "nsga2"])
+def test_the_stage_measures_what_a_fit_on_the_features_has(noisy_data, algorithm):
+    stage = FeatureSelection(noisy_data, AdditiveRLS(n_bins=8), NDCG(5))
+    operators = stage.operators()
+    if algorithm == "staircase":
+        del operators["sampling"]
+    result = minimize(stage, make_algorithm(algorithm, 16, operators), ("n_eval", 160), seed=1)
+    for x, (size, error) in zip(result.X, result.F, strict=True):
+        scores = train_population(AdditiveRLS(n_bins=8), noisy_data, feature_mask=x[None]).scores(noisy_data.X)[:, 0]
+        assert (size, error) == (x.sum(), 1.0 - NDCG(5).score(noisy_data, scores))
+    many = FeatureSelection(noisy_data, AdditiveRLS(n_bins=8), NDCG(5), workers=2)
+    np.testing.assert_array_equal(many.evaluate(result.X), result.F)
+
+
+def test_a_search_starts_from_few_of_many_features():
+    rng = np.random.default_rng(0)
+    wide = RankingData(rng.random((60, 120)), rng.integers(0, 3, 60), np.repeat([1, 2, 3], 20))
+    assert FeatureSelection(wide, RankRLS(), NDCG(5)).most_ones == 120
+    stage = FeatureSelection(wide, AdditiveRLS(), NDCG(5))
+    assert stage.most_ones == 40
+    assert stage.starting_strings(60).sum(axis=1).max() == 40
+
+
+def test_all_stages_run_by_name_and_the_front_serves_trees(noisy_data):
+    solver = MOFSRank(
+        "additive",
+        NDCG(5),
+        instance_selection={**BUDGET, "unit": "query"},
+        feature_selection=BUDGET,
+        ensemble=BUDGET,
+        limits=Limits(max_features=6),
+        random_state=0,
+    )
+    again = clone(solver).set_params(workers=2).fit(noisy_data)
+    solver.fit(noisy_data, validation=noisy_data)
+    assert isinstance(solver.backend_, AdditiveRLS)
+    assert solver.instance_unit_ == "query"
+    assert set(solver.fronts_) == {"instance_selection", "feature_selection", "ensemble"}
+    assert solver.front_["n_features"].max() <= 6
+    scores = solver.front_rankers_.scores(noisy_data.X)
+    np.testing.assert_allclose(solver.front_["error"], 1.0 - NDCG(5).score(noisy_data, scores), atol=1e-12)
+    np.testing.assert_array_equal(solver.predict(noisy_data.X), scores[:, solver.chosen_])
+    np.testing.assert_array_equal(solver.forest_.scores(noisy_data.X), scores[:, solver.chosen_])
+    assert not hasattr(solver, "coef_")
+    alone = clone(solver).set_params(tune=False).fit(noisy_data)
+    np.testing.assert_array_equal(alone.front_["error"], again.front_["error"])
+
+
+def test_instances_are_not_selected_unless_one_asks(noisy_data):
+    stages = {"feature_selection": BUDGET, "ensemble": False, "random_state": 0}
+    assert MOFSRank("additive", **stages).fit(noisy_data).instance_subsets_ is None
+    linear = MOFSRank(instance_selection=None, **stages)
+    linear.set_params(instance_selection__generations=2, instance_selection__population=8)
+    assert linear.fit(noisy_data).instance_subsets_ is not None
+
+
+def test_an_ensemble_adds_tables_on_its_features(noisy_data):
+    masks = np.zeros((3, noisy_data.n_features), bool)
+    masks[0, :2], masks[1, 1:4], masks[2, [0, 7]] = True, True, True
+    members = AdditiveRLS(n_bins=5).fit_population(noisy_data, feature_mask=masks)
+    stage = Ensemble(noisy_data, members, NDCG(5))
+    assert stage.n_var == 5 + 3
+    X = np.array([[1, 1, 0, 1, 1, 0.5, 0.0, 1.0], [0, 1, 1, 1, 1, 0.3, 0.2, 0.0], [0, 0, 0, 0, 0, 1, 1, 1.0]])
+    combined = stage.combined(X)
+    first = members.bins.first
+    for row, weights, bits in zip(combined.tables, X[:, 5:], X[:, :5], strict=True):
+        for bit, f in zip(bits, (0, 1, 2, 3, 7), strict=True):
+            cells = slice(first[f], first[f + 1])
+            np.testing.assert_allclose(row[cells], bit * weights @ members.tables[:, cells], rtol=1e-12, atol=1e-15)
+    F = stage.evaluate(X)
+    assert F[0].tolist() == [3, 1.0 - NDCG(5).score(noisy_data, combined.scores(noisy_data.X)[:, 0])]
+    assert F[2].tolist() == list(stage.worst)
+    np.testing.assert_array_equal(stage.combined(stage.members()).tables, members.tables)
