@@ -1,7 +1,7 @@
 """moerank: feature selection for learning to rank by evolutionary multi-objective optimisation.
 
-Everything public is here, and loaded when it is first used: ``import moerank as mr`` takes no time, ``mr.MOFSRank``
-loads what it needs. The names are those of ``__init__.pyi``.
+All public names are here, and each is loaded on first use: ``import moerank as mr`` takes no time, and ``mr.MOFSRank``
+loads what it needs. ``__init__.pyi`` lists the names.
 """
 
 import logging

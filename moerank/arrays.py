@@ -1,4 +1,4 @@
-"""Types of arrays, each defined here and nowhere else."""
+"""The types of arrays that the package uses."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
-"""Of any kind of values."""
+"""An array of any kind of values."""
 
 Vector: TypeAlias = NDArray[np.float64]
-"""One-dimensional, in double precision."""
+"""A one-dimensional array in double precision."""
 
 Matrix: TypeAlias = NDArray[np.float64]
-"""Two-dimensional, in double precision."""
+"""A two-dimensional array in double precision."""
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
-"""In single or double precision."""
+"""An array in single or double precision."""
 
 Integers: TypeAlias = NDArray[np.int64]
 

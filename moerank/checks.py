@@ -1,4 +1,4 @@
-"""Checks of arguments, which name the argument, its value and the remedy."""
+"""Checks of arguments; each error names the argument, its value and the remedy."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from math import inf
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
-if TYPE_CHECKING:  # every command loads this file, and some of them no pydantic
+if TYPE_CHECKING:  # every command loads this file, and some do without pydantic
     from pydantic import ValidationError
 
 
 Parameters: TypeAlias = dict[str, Any]
-"""Arguments by their names."""
+"""Arguments by name."""
 
 ROOM = 16.0
 """GiB that one table may take, unless the user says otherwise."""
 
 
 def check_positive(*, or_none: bool = False, **parameters: object) -> None:
-    """Raise a ValueError for a parameter that is not a positive, finite number, nor None where that is allowed.
+    """Raise a ValueError unless each parameter is a positive, finite number, or None with `or_none`.
 
     >>> check_positive(C=1.0, tol=-1)
     Traceback (most recent call last):
@@ -40,7 +40,7 @@ def check_positive(*, or_none: bool = False, **parameters: object) -> None:
 
 
 def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:
-    """Raise a ValueError for a parameter that is not a finite number from 0 on, nor None where that is allowed."""
+    """Raise a ValueError unless each parameter is a finite number of at least 0, or None with `or_none`."""
     suffix = ", or None" * or_none
     for name, value in _given(parameters, or_none):
         if not 0 <= _number(name, value, suffix) < inf:
@@ -48,9 +48,9 @@ def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:
 
 
 def check_at_least(least: int, most: int | None = None, *, or_none: bool = False, **parameters: object) -> None:
-    """Raise a ValueError for a parameter that is not an integer from `least` on, nor None where that is allowed.
+    """Raise a ValueError unless each parameter is an integer of at least `least`, or None with `or_none`.
 
-    `most`, where it is given, is the largest that is allowed.
+    `most`, if given, is the largest value allowed.
 
     >>> check_at_least(1, n_rounds=2.5)
     Traceback (most recent call last):
@@ -68,7 +68,7 @@ def check_at_least(least: int, most: int | None = None, *, or_none: bool = False
 
 
 def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -> None:
-    """Raise a ValueError for a parameter that is not between 0 and 1, which it may be as `zero` and `one` say.
+    """Raise a ValueError unless each parameter is between 0 and 1; `zero` and `one` say which ends are allowed.
 
     >>> check_share(query_share=0.0)
     Traceback (most recent call last):
@@ -82,7 +82,7 @@ def check_share(*, zero: bool = False, one: bool = True, **parameters: object) -
 
 
 def check_room(what: str, n_bytes: int) -> None:
-    """Raise a ValueError for a table that would take more memory than the limit, before any of it is taken.
+    """Raise a ValueError if a table needs more memory than the limit, before the table is made.
 
     The limit is `ROOM` GiB, or the number of GiB in the environment variable ``MOERANK_MEMORY``.
 
@@ -102,7 +102,7 @@ def check_room(what: str, n_bytes: int) -> None:
 
 
 def check_square(n_features: int, n_tables: int = 1) -> None:
-    """Raise a ValueError for square tables of the features that would take more memory than the limit.
+    """Raise a ValueError if square tables of the features need more memory than the limit.
 
     >>> check_square(100_000)
     Traceback (most recent call last):
@@ -115,7 +115,7 @@ def check_square(n_features: int, n_tables: int = 1) -> None:
 
 
 def most_workers(workers: int) -> int:
-    """Return how many threads or processes serve: up to four per processor, since more take memory and no less time."""
+    """Return how many threads or processes are useful: at most four per processor; more save no time."""
     return min(workers, 4 * (os.cpu_count() or 1))
 
 
@@ -125,12 +125,12 @@ def memory_limit() -> int:
     try:
         return int(float(text) * 2**30)
     except (ValueError, OverflowError):
-        raise ValueError(f"the environment variable MOERANK_MEMORY is a number of GiB, not {text!r}") from None
+        raise ValueError(f"the environment variable MOERANK_MEMORY must be a number of GiB, not {text!r}") from None
 
 
 def check_switch(**parameters: object) -> None:
-    """Raise a ValueError for a parameter that is neither True nor False: a text such as "no" counts as true."""
-    import numpy as np  # every command loads this file, and most of them no numpy
+    """Raise a ValueError unless each parameter is True or False: to Python, a text such as "no" is true."""
+    import numpy as np  # every command loads this file, and most do without numpy
 
     for name, value in parameters.items():
         if not isinstance(value, bool | np.bool_):
@@ -138,9 +138,9 @@ def check_switch(**parameters: object) -> None:
 
 
 def check_choice(choices: Iterable[str], *, or_none: bool = False, **parameters: object) -> None:
-    """Raise a ValueError for a parameter that is none of the choices, nor None where that is allowed.
+    """Raise a ValueError unless each parameter is one of the choices, or None with `or_none`.
 
-    The message has the nearest of the choices.
+    The message suggests the nearest choice.
 
     >>> check_choice(("pair", "query"), loss="paris")
     Traceback (most recent call last):
@@ -167,8 +167,8 @@ AtLeastTwo: TypeAlias = Annotated[int, partial(check_at_least, 2)]
 def check_fields(values: Any) -> None:
     """Raise a ValueError for a field of a dataclass that breaks the constraint in its annotation.
 
-    A constraint is a check of this module: ``Positive`` and its like have one, ``Annotated`` gives any other. Literals
-    are checked as choices, and bool as a switch; ``Count | None`` and ``NotNegative | None`` allow None, too.
+    A constraint is a check of this module: types such as ``Positive`` have one, and ``Annotated`` adds any other.
+    A Literal is checked as a choice, a bool as a switch; ``Count | None`` and ``NotNegative | None`` also allow None.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -205,17 +205,17 @@ def _constraint(hint: object) -> Callable[..., None] | None:
 
 
 PLAIN_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
-"""What search engines take for the name of a feature."""
+"""The feature names that search engines accept."""
 
 
 def plain_name(name: str) -> str:
-    """Return a name with _ for all but ASCII letters, digits and _, and with f before a first digit or no sign."""
+    """Replace all but ASCII letters and digits by _, and put f before a name that is empty or begins with a digit."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
     return plain if re.match(PLAIN_NAME, plain) else f"f{plain}"
 
 
 def toml_value(value: object) -> str:
-    """Return a value of JSON as TOML has it on one line; entries of tables that are null are left out.
+    """Return a JSON value as one line of TOML, without the entries of objects that are null.
 
     >>> toml_value({"match": {"title": "{{q}}", "boost": None}})
     '{match = {title = "{{q}}"}}'
@@ -229,7 +229,7 @@ def toml_value(value: object) -> str:
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> str:
-    """Say that `name` is no `kind`, with the nearest of the `names`, one that contains it, or else all of them.
+    """Return the message that `name` is no `kind`; it suggests the nearest of `names`, or lists them all.
 
     >>> unknown("algorithm", "nsga", ["nsga2", "spea2"])
     "unknown algorithm 'nsga'; did you mean 'nsga2'?"
@@ -241,7 +241,7 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> str:
 
 
 def first_mistake(error: ValidationError) -> str:
-    """Return where in the values that a pydantic model refused the first mistake is, and what would be right.
+    """Return the key and the reason of the first mistake in values that a pydantic model refused.
 
     >>> from pydantic import TypeAdapter, ValidationError
     >>> try:
@@ -257,7 +257,7 @@ def first_mistake(error: ValidationError) -> str:
 
 
 def _given(parameters: Parameters, or_none: bool) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters to check: all but those that are None where that is allowed."""
+    """Yield the parameters to check, with `or_none` only those that are not None."""
     yield from ((name, value) for name, value in parameters.items() if not (or_none and value is None))
 
 

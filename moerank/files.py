@@ -1,4 +1,4 @@
-"""Files that are never seen half written, and read without trust; folders that are proven writable before the work."""
+"""Files that appear only when complete, and are read without trust; folders that are tested before the work starts."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from typing import Any, BinaryIO, TypeAlias, TypeVar
 Value = TypeVar("Value")
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Error numbers of a full disk and of a used up quota."""
+"""Error numbers of a full disk and of an exhausted quota."""
 
 LONGEST_NAME = 60
-"""Characters in the name of a file of a run or a study while it is written, at most."""
+"""Most characters in the temporary name of a file of a run or a study."""
 
 
 def cannot_write(what: object, error: OSError) -> OSError:
-    """Return the error to raise where something cannot be written: it names what, why, and the remedy."""
+    """Return the error for something that cannot be written, with the reason and the remedy."""
     room = "make room, or " if error.errno in FULL else ""
     return OSError(f"cannot write {what}: {error.strerror}; {room}choose another folder with --out")
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make a folder for results and prove that files can be written there, of names as long as they will be."""
+    """Make a folder for results, and check that files with names as long as theirs can be written there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix="x" * (LONGEST_NAME - 8)):  # it adds eight
+        with tempfile.NamedTemporaryFile(dir=folder, prefix="x" * (LONGEST_NAME - 8)):  # tempfile adds eight
             pass
     except OSError as error:
         raise cannot_write(f"results to {folder}", error) from None
@@ -42,9 +42,9 @@ def prepare_folder(folder: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write that replaces `path` when it is complete and flushed to the disk.
+    """Yield a file to write, which replaces `path` once it is complete and flushed to the disk.
 
-    The file has a random name next to `path` until then, so several processes may write at once.
+    Until then it has a random name next to `path`, so that several processes may write at once.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -59,14 +59,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 os.fsync(folder)  # so that the new name survives a power cut
             finally:
                 os.close(folder)
-    except BaseException:  # also where Ctrl-C comes here
+    except BaseException:  # also on Ctrl-C
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file at one stroke; an OSError names the file that cannot be written, the reason and the remedy."""
+    """Write a file atomically; an OSError names the file, the reason and the remedy."""
     try:
         with replacing(path) as file:
             file.write(content)
@@ -75,7 +75,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read its bytes; refuse a pipe, which would wait for a writer, a device and a folder."""
+    """Open a regular file to read its bytes; refuse folders, devices and pipes, which wait for a writer."""
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -84,7 +84,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def harmless(value: Value) -> Value | str:
-    """Return a text that a spreadsheet would take for a formula with ' in front, and all other values as they are.
+    """Put ' in front of a text that a spreadsheet takes for a formula, and return all other values unchanged.
 
     Examples
     --------
@@ -95,29 +95,29 @@ def harmless(value: Value) -> Value | str:
 
 
 def is_private(folder: Path) -> bool:
-    """Whether a path is a folder and no link that belongs to the user or to root, and nobody else may write in it."""
+    """Return whether a path is a folder, not a link, that the user or root owns and nobody else may write to."""
     status = folder.lstat()
     owned = status.st_uid in (0, os.geteuid())  # root may write everywhere
     return stat.S_ISDIR(status.st_mode) and owned and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def read_text(path: Path, limit: int) -> str:
-    """Return the text in UTF-8 of a regular file of at most `limit` bytes, without a byte order mark.
+    """Return the UTF-8 text of a regular file of at most `limit` bytes, without a byte order mark.
 
-    A file that is larger or no UTF-8 is a ValueError, one that cannot be read an OSError; both name the file.
+    A file that is larger or not UTF-8 raises a ValueError, one that cannot be read an OSError; both name the file.
     """
     with open_regular(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise ValueError(f"{path}: larger than {limit // 2**20} MiB, which no such file is")
+        raise ValueError(f"{path}: larger than {limit // 2**20} MiB, the limit for such a file")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not a text in UTF-8: {error.reason} at byte {error.start}") from None
+        raise ValueError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
 
 
 Json: TypeAlias = dict[str, Any]
-"""An object of JSON."""
+"""A JSON object."""
 
 
 def read_toml(path: Path, limit: int) -> Json:
@@ -132,9 +132,9 @@ def read_toml(path: Path, limit: int) -> Json:
 
 
 def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any:
-    """Return the values of a JSON text; refuse infinite numbers, a key given twice, and one nested too deeply.
+    """Return the value of a JSON text; refuse infinite numbers, keys given twice and text nested too deeply.
 
-    NaN and Infinity, which are no JSON, are refused, too, unless `constant` makes values of them.
+    NaN and Infinity, which are not JSON, are refused as well, unless `constant` turns them into values.
     """
     try:
         values = json.loads(
@@ -142,7 +142,7 @@ def read_json(text: str, constant: Callable[[str], object] | None = None) -> Any
         )
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if "\\ud" in text.lower():  # half a character, which nothing could write or show again
+    if "\\ud" in text.lower():  # half a character, which cannot be encoded
         json.dumps(values, ensure_ascii=False).encode()
     return values
 

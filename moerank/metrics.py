@@ -1,11 +1,11 @@
 """Ranking metrics: NDCG, MAP, precision, recall, MRR, ERR and others, by the usual conventions or LETOR's scripts.
 
-A metric is a small immutable object that carries its conventions. Per-query values are the primitive and the score is
-their mean over all queries: a query without a relevant document counts as 0. A document is relevant if its label is
-greater than 0, and equal scores rank in the order of the rows. A query counts by its weight. The weight of a document
-multiplies its gain in NDCG, MeanNDCG and Recall, in the ideal ranking, too; the other metrics look at labels alone.
+A metric is a small immutable object that carries its conventions. It computes a value for each query, and its score is
+their mean; a query without a relevant document has the value 0. A document is relevant if its label is greater than 0,
+and equal scores rank in the order of the rows. Queries count by their weights. The weight of a document multiplies its
+gain in NDCG, MeanNDCG and Recall, also in the ideal ranking; the other metrics use the labels alone.
 
-Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), the later holds.
+Where LETOR's ``Eval-Score-3.0.pl`` and ``Eval-Score-4.0.pl`` differ (precision of short queries), we follow the later.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ ShortQueries = Literal["zero", "own_length"]
 
 Plan = tuple[Array, ...]
 SCORED_BLOCK = 4096
-"""Documents, about, that are scored together: the scores of a hundred rankers stay in the cache."""
+"""About how many documents are scored together, so that the scores of a hundred rankers stay in the cache."""
 LARGEST_EXP2_LABEL = 62
-"""The gain of a larger label would not fit a 64-bit integer: such a number is no grade of relevance."""
+"""Largest label y for which 2^y fits a 64-bit integer; a larger number is not a grade of relevance."""
 
 
 class Metric(ABC):
     """Base of all ranking metrics: values per query, and their mean, for one ranking or for many at once.
 
-    A metric of your own has the attribute ``name`` and the method ``values(data, scores)``; all else follows. It must
-    compare and hash by its parameters, as frozen dataclasses do.
+    A metric of your own needs an attribute ``name`` and a method ``values(data, scores)``; all else follows from them.
+    It must compare and hash by its parameters, as frozen dataclasses do.
 
     >>> class FirstIsRelevant(Metric):
     ...     name = "first is relevant"
@@ -61,7 +61,7 @@ class Metric(ABC):
     """
 
     name: str
-    """How tables and figures call the metric."""
+    """The name of the metric in tables and figures."""
 
     @abstractmethod
     def values(self, data: RankingData, scores: Matrix) -> Matrix:
@@ -90,7 +90,7 @@ class Metric(ABC):
         Raises
         ------
         ValueError
-            For scores that are not one per document, NaN or infinite, or labels too large for the gain.
+            For scores that are NaN, infinite or not one per document, and for labels too large for the gain.
         """
         checked = checked_scores(scores, data.n_documents, data.name)
         values = self.values(data, checked.reshape(data.n_documents, -1))
@@ -105,7 +105,7 @@ class Metric(ABC):
     def score(self, data: RankingData, scores: ArrayLike) -> float | Matrix:
         """Return the mean over all queries: a float, or shape (n_individuals,); arguments as in `per_query`.
 
-        The weights v of the queries count, Σ v_q m_q / Σ v_q for their values m.
+        It is Σ v_q m_q / Σ v_q for queries with weights v and values m.
         """
         checked = checked_scores(scores, data.n_documents, data.name)
         means = self.batch(data, checked.reshape(data.n_documents, -1))
@@ -132,10 +132,10 @@ class Metric(ABC):
         return self
 
     def scorer(self) -> Any:
-        """Return the metric for scikit-learn's ``scoring=``: ``scorer(estimator, X, y, qid=qid)`` of its predictions.
+        """Return a scorer for scikit-learn's ``scoring=``: ``scorer(estimator, X, y, qid=qid)`` scores predictions.
 
-        The scorer requests `qid` by metadata routing. Without it there is a ValueError, as whole folds would be one
-        query.
+        The scorer requests `qid` by metadata routing. Without `qid` it raises a ValueError, because a whole fold is not
+        one query.
 
         >>> from moerank.rankers import RankRLS
         >>> X, y, qid = [[0.1], [0.9], [0.3], [0.5]], [0, 1, 0, 1], [1, 1, 2, 2]
@@ -150,31 +150,32 @@ class Metric(ABC):
         if qid is None:
             raise ValueError(
                 "a ranking metric needs the query of each document: after "
-                "sklearn.set_config(enable_metadata_routing=True), give qid beside X and y, as in "
+                "sklearn.set_config(enable_metadata_routing=True), pass qid with X and y, as in "
                 "GridSearchCV(…).fit(X, y, qid=qid, groups=qid), or cross_validate(…, params={'qid': qid, 'groups': "
                 "qid})"
             )
         return self.score(labels_alone(y_true, qid), np.asarray(y_pred, np.float64).ravel())
 
     def batch(self, data: RankingData, scores: Vector) -> Matrix:
-        """Return the means of many individuals, without any check of the input.
+        """Return the mean of each individual, without checking the input.
 
         `scores`, of shape (n_documents, n_individuals), is float64, C-contiguous and finite; the result has shape
-        (n_individuals,). One thread without the interpreter lock; O(n_individuals · Σ_q n_relevant · n_documents).
+        (n_individuals,). Runs in one thread, without the interpreter lock, in time O(n_individuals · Σ_q n_relevant ·
+        n_documents).
         """
         means: Vector = mean_over_queries(data.weighed(self.values(data, scores)))
         return means
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
-        """Return the value of each query (n_queries, n_individuals) under the linear rankers W, without any check.
+        """Return the values, shape (n_queries, n_individuals), of the linear rankers W, without checking the input.
 
-        `W`, of shape (n_individuals, n_features), is float64. The bits are `per_query`'s, but scores are not all held.
-        The metrics of this package take as many threads as there are `workers`, which changes no bit.
+        `W`, of shape (n_individuals, n_features), is float64. The values equal those of `per_query` bit for bit. The
+        metrics of this package never hold all scores at once, and use `workers` threads, whose number changes no bit.
         """
         return self.values(data, linear_scores(data.X, W))
 
     def mean_of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
-        """Return the mean over the queries under linear rankers, shape (n_individuals,); see `of_linear`."""
+        """Return the mean over the queries for each linear ranker, shape (n_individuals,); see `of_linear`."""
         return self._sum_of_linear(data, W, workers) / data.total_weight
 
     def _sum_of_linear(self, data: RankingData, W: Matrix, workers: int) -> Matrix:
@@ -185,10 +186,11 @@ class Metric(ABC):
 
 @dataclass(frozen=True)
 class _CountedMetric(Metric):
-    """Base of the metrics that kernels compute by counting.
+    """Base of the metrics of this package.
 
-    A value depends on the labels in order of rank alone, to the last bit: not on the other individuals of the batch,
-    nor on which of several documents with equal labels stands first. A perfect ranking has a value of exactly 1.
+    A value depends only on the labels and weights in the order of the ranks, to the last bit: neither on the other
+    individuals of the batch, nor on which of several equal documents stands first. A perfect ranking has an NDCG and
+    a MAP of exactly 1.
     """
 
     _title: ClassVar[str]
@@ -199,7 +201,7 @@ class _CountedMetric(Metric):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """How tables and figures call the metric, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are not named."""
+        """The name in tables and figures, such as "NDCG@10" or "NDCG@10 (letor)"; defaults are left out."""
         defaults = [f for f in fields(self) if f.default is not MISSING and f.name != "k"]
         others = [f for f in defaults if getattr(self, f.name) != f.default]
         settings = [f"{f.name}=" * (f.name != "convention") + str(getattr(self, f.name)) for f in others]
@@ -209,13 +211,13 @@ class _CountedMetric(Metric):
 
     @abstractmethod
     def _plan(self, data: RankingData) -> Plan:
-        """Prepare what depends on `data` alone: the arguments of the kernel after scores and query offsets."""
+        """Return the arguments of the kernel that depend on `data` alone: those after scores and query offsets."""
 
     def values(self, data: RankingData, scores: Matrix) -> Matrix:
         return self._kernel(scores, data.offsets, *self._plan_of(data))
 
     def of_linear(self, data: RankingData, W: Matrix, *, workers: int = 1) -> Matrix:
-        # The kernels that count to rank 16 serve gains alone.
+        # The kernels that count up to rank 16 compute gains only.
         few = few_ranks(*self._plan_of(data)) if self._kernel is normalised_gain else None
         if few is None:
             workers = most_workers(workers)
@@ -242,7 +244,7 @@ class NDCG(_CountedMetric):
     gain : {"exp2", "linear"}, default "exp2"
         g(y) = 2^y − 1 (labels up to 62) or g(y) = y.
     convention : {"usual", "letor"}, default "usual"
-        Discount and treatment of short queries: "log2" and "own_length", or "letor" and "zero" as LETOR's scripts.
+        Discount and treatment of short queries: "log2" and "own_length", or "letor" and "zero" as in LETOR's scripts.
     discount : {"log2", "letor"}, optional
         d(j) = 1 / log₂(1 + j), or d(j) = 1 for j ≤ 2 and 1 / log₂(j) from 3 on; by default that of the convention.
     short_queries : {"own_length", "zero"}, optional
@@ -320,8 +322,8 @@ class MeanNDCG(_CountedMetric):
 class Precision(_CountedMetric):
     """Share of relevant documents among the first k.
 
-    The divisor is always k, as in LETOR 4.0: ranks that a short query does not have count as irrelevant. (The script
-    of LETOR 3.0 lets such a query add 0 instead.)
+    The divisor is always k, as in LETOR 4.0: ranks that a short query does not have count as irrelevant. (In the script
+    of LETOR 3.0 such a query has the value 0.)
 
     Parameters
     ----------
@@ -392,14 +394,14 @@ class Recall(_CountedMetric):
 
 @dataclass(frozen=True)
 class _Cascade(_CountedMetric):
-    """Base of the metrics of a user who reads from the top and stops at a document i with probability Rᵢ.
+    """Base of the metrics for a user who reads from the top and stops at document i with probability Rᵢ.
 
-    The value is Σ_{j ≤ k} v(j) R_j Π_{i < j} (1 − R_i), with v(j) the value of a stop at rank j.
+    The value is Σ_{j ≤ k} v(j) R_j Π_{i < j} (1 − R_i), where v(j) is the value of a stop at rank j.
     O(n_individuals · n_documents · log n_documents).
     """
 
     _of_rank: ClassVar[bool] = True
-    """Whether v(j) = 1 / j; else it is 1."""
+    """Whether v(j) is 1 / j; otherwise it is 1."""
 
     k: Count | None = None
 
@@ -417,7 +419,7 @@ class _Cascade(_CountedMetric):
             stop = stops[rows][np.argsort(-scores[rows], axis=0, kind="stable")[: self.k]]
             reached = np.cumprod(np.vstack([np.ones(stop.shape[1]), 1.0 - stop[:-1]]), axis=0)
             terms = reached * stop / (np.arange(1, len(stop) + 1)[:, None] if self._of_rank else 1.0)
-            values[q] = np.cumsum(terms, axis=0)[-1]  # the order of a sum may depend on the number of columns
+            values[q] = np.cumsum(terms, axis=0)[-1]  # np.sum may add in an order that depends on the columns
         return values
 
 
@@ -459,12 +461,12 @@ class Hit(_Cascade):
     _title = "Hit@{k}"
     _of_rank = False
 
-    k: Count = None  # type: ignore[assignment]  # it has to be given: else every query with a relevant one is a hit
+    k: Count = None  # type: ignore[assignment]  # required: without it every query with a relevant document is a hit
 
 
 @dataclass(frozen=True)
 class ERR(_Cascade):
-    """Expected reciprocal rank of the document at which a user stops, who is content with probability R.
+    """Expected reciprocal rank of the document at which a user stops; each one satisfies with probability R.
 
     R = (2^y − 1) / 2^max_label, and ERR@k = Σ_{j ≤ k} 1/j R_j Π_{i < j} (1 − R_i).
 
@@ -473,7 +475,7 @@ class ERR(_Cascade):
     k : int, optional
         The last rank that counts, from 1, by default that of the last document; anything else is a ValueError.
     max_label : int, default 4
-        The largest label that there can be, from 1 to 62. The default is that of the paper and of TREC's ``gdeval``.
+        The largest possible label, from 1 to 62. The default is that of the paper and of TREC's ``gdeval``.
 
     Raises
     ------
@@ -506,13 +508,13 @@ class ERR(_Cascade):
 
 
 MOST_INDIFFERENT = 0.2
-"""Share of queries that cannot differ, above which a run says so."""
+"""Share of queries that cannot differ above which a run reports them."""
 
 
 def check_differing(metric: Metric, data: RankingData) -> str:
     """Return a remark if more than a fifth of the queries cannot differ, see `Metric.can_differ`; else an empty text.
 
-    Raises a ValueError if no query can differ, so that every ranker has the same value.
+    Raises a ValueError if no query can differ, because every ranker then has the same value.
     """
     usual, n_queries = metric.usual(), data.n_queries
     n_differing, n_usual = (int(each.can_differ(data).sum()) for each in (metric, usual))
@@ -522,22 +524,22 @@ def check_differing(metric: Metric, data: RankingData) -> str:
     if n_usual > n_differing:
         reason = f"{n_usual - n_differing:,} of which can differ by the usual convention ({usual.name})"
     which = f"{n_queries - n_differing:,} of {n_queries:,}" if n_differing else f"all {n_queries:,}"
-    message = f"{data.name}: {metric.name} has one value in any order on {which} queries, {reason}"
+    message = f"{data.name}: {metric.name} is the same for any order of the documents on {which} queries, {reason}"
     if not n_differing:
         raise ValueError(message)
     return message
 
 
 def make_metric(name: str, **conventions: str) -> Metric:
-    """Return the metric of a name as it is written in problem files and on the command line.
+    """Return a metric by its name in problem files and on the command line.
 
     Parameters
     ----------
     name : str
-        "NDCG@k", "P@k", "Recall@k", "Hit@k", "MRR", "MRR@k", "ERR", "ERR@k", "MAP" or "MeanNDCG", in any case, with a
-        number for k; or the name of an entry point
-        ``moerank.metrics`` of an installed package, a class or function that returns the metric, with @k if it takes k;
-        or ``package.module:name`` of such a class or function, see `moerank.solvers.allow_code`.
+        "NDCG@k", "P@k", "Recall@k", "Hit@k", "MRR", "MRR@k", "ERR", "ERR@k", "MAP" or "MeanNDCG", in upper or lower
+        case, with a number for k. Or the name of an installed entry point ``moerank.metrics``, a class or a function
+        that returns the metric, or ``package.module:name`` of one (see `moerank.solvers.allow_code`), with @k if it
+        takes k.
     **conventions
         Keyword arguments of the metric, such as ``convention="letor"``.
 
@@ -562,12 +564,12 @@ def make_metric(name: str, **conventions: str) -> Metric:
         return made
     raise ValueError(
         f"unknown metric {name!r}; choose one of NDCG@k, P@k, Recall@k, Hit@k, MRR@k, ERR@k, MRR, ERR, MAP and "
-        "MeanNDCG, with a rank for k"
+        "MeanNDCG, with a number for k"
     )
 
 
 def as_metric(value: Metric | str | None, default: Metric | None = None, *, name: str = "metric") -> Metric:
-    """Return the metric that an argument means: a Metric, its name as in `make_metric`, or None for the default.
+    """Return the metric for an argument: a Metric, a name as in `make_metric`, or None for the default.
 
     Anything else is a ValueError that names the argument.
 
@@ -600,7 +602,7 @@ def _gain_plan(
     """Return the arguments of `normalised_gain` after scores and query offsets.
 
     `depths` takes the cumulated gain of a query's perfect ranking at each rank. It returns the last rank that counts
-    and the divisors at each averaged depth up to there, none for a query without a value.
+    and the divisor of each depth that is averaged; a query without a divisor has the value 0.
     """
     queries, last_ranks, ideals = [], [], []
     for query in _queries_with_relevant_documents(data):
@@ -640,7 +642,7 @@ def _label_gains(data: RankingData, gain: Gain) -> Matrix:
 
 
 def _rank_discounts(data: RankingData, metric: NDCG | MeanNDCG) -> Matrix:
-    """Return the weights of as many ranks as the longest query has."""
+    """Return the discount of each rank of the longest query."""
     discount = metric.discount or ("letor" if metric.convention == "letor" else "log2")
     rank = np.arange(1, np.diff(data.offsets).max() + 1)
     return 1.0 / np.log2(np.maximum(rank, 2) if discount == "letor" else 1 + rank)

@@ -1,4 +1,4 @@
-"""The table of solvers: every ranker and every feature selection under one name, made the same way.
+"""The table of solvers: every ranker and every feature selection has a name, and all are made in the same way.
 
 The table is data. Classes are imported when a solver is made.
 """
@@ -45,14 +45,14 @@ class SolverEntry:
     source: Any  # the class as "module:Class", without "moerank." in front, or the class itself
     linear: bool = True  # whether its rankers score by wᵀx, so that there is a weight for each feature
     selects: bool = True  # whether it leaves features out
-    needs: tuple[str, ...] = ()  # of "validation", "binary labels", "seed"
-    backend: bool = False  # whether it can train a whole population, and so judge the individuals of a search
+    needs: tuple[str, ...] = ()  # some of "validation", "binary labels", "seed"
+    backend: bool = False  # whether it can train a whole population, and so evaluate a search
     ablates: str = ""  # the part of MOFSRank that it leaves out
-    recommended: bool = False  # whether it finds good fronts soonest, as ``tests/benchmarks/fronts.py`` measures them
-    fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments of the class that belong to the name
+    recommended: bool = False  # whether it finds good fronts soonest, see ``tests/benchmarks/fronts.py``
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments that the name fixes
 
     def settled(self, parameters: Mapping[str, object]) -> Parameters:
-        """Return some arguments with the fixed ones; of a mapping among these, only its keys are fixed.
+        """Return the arguments with the fixed ones added; a fixed mapping fixes only the keys it has.
 
         >>> solvers()["mofsrank-paper"].settled({"ensemble": {"generations": 5}, "final": "knee"})["ensemble"]
         {'generations': 5, 'keep_members': False, 'count': 'bits'}
@@ -67,22 +67,22 @@ class SolverEntry:
 
     @property
     def kind(self) -> Any:
-        """The class; it is imported when it is first asked for."""
+        """The class, which is imported on first use."""
         return resolve_name(f"moerank.{self.source}") if isinstance(self.source, str) else self.source
 
     def defaults(self) -> Parameters:
-        """Return the parameters with their defaults, and with the values that belong to the name.
+        """Return the parameters with their defaults, or with the values that the name fixes.
 
         >>> solvers()["adarank-map"].defaults()["measure"]
         'map'
         """
         named = signature(self.kind).parameters.values()
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in named) and hasattr(self.kind, "get_params"):
-            return {**self.kind().get_params(deep=False), **self.settled({})}  # as classes of XGBoost name theirs
+            return {**self.kind().get_params(deep=False), **self.settled({})}  # such as those of XGBoost
         return {**{parameter.name: parameter.default for parameter in named}, **self.settled({})}
 
     def make(self, **parameters: Any) -> Any:
-        """Return the estimator, not fitted; of a mapping among the fixed arguments single keys are fixed."""
+        """Return the estimator, not fitted yet, with the fixed arguments as in `settled`."""
         parameters = self.settled(parameters)
         for parameter, find in NESTED_SOLVERS.items():
             if isinstance(text := parameters.get(parameter), str):
@@ -110,8 +110,8 @@ def make_solver(name: str, **parameters: Any) -> Any:
     Raises
     ------
     ValueError
-        For a name or a parameter that does not exist (the message suggests the nearest one), and for a text where a
-        number is due.
+        For a name or a parameter that does not exist (the message suggests the nearest one), and for a text in place of
+        a number.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def make_solver(name: str, **parameters: Any) -> Any:
 
 
 def find_solver(name: str, parameters: Mapping[str, object]) -> SolverEntry:
-    """Return the row of a solver that takes some parameters; errors as in `make_solver`."""
+    """Return the row of a solver after checking its parameters; errors as in `make_solver`."""
     entry = solver_entry(name)
     if entry is None:
         raise ValueError(unknown("solver", name, solvers()))
@@ -131,32 +131,32 @@ def find_solver(name: str, parameters: Mapping[str, object]) -> SolverEntry:
         if parameter not in defaults:
             raise ValueError(unknown(f"parameter of {name}", parameter, defaults))
         if isinstance(value, str) and isinstance(defaults[parameter], int | float):
-            raise ValueError(f"{parameter} of {name} is a number or a switch, not {value!r}")
+            raise ValueError(f"{parameter} of {name} must be a number or a switch, not {value!r}")
         if isinstance(value, str) and parameter in NESTED_SOLVERS:
             NESTED_SOLVERS[parameter](*read_solver(value))
     return entry
 
 
 def make_backend(name: str, **parameters: Any) -> Any:
-    """Return a ranker that can serve as fitness backend; arguments and errors as in `make_solver`.
+    """Return a ranker that can serve as a fitness backend; arguments and errors as in `make_solver`.
 
     >>> make_backend("mofsrank")
     Traceback (most recent call last):
         ...
-    ValueError: mofsrank cannot serve as fitness backend; choose one of fsmrank, ranksvm-primal, rankrls, additive
+    ValueError: mofsrank cannot serve as a fitness backend; choose one of fsmrank, ranksvm-primal, rankrls, additive
     """
     return find_backend(name, parameters).make(**parameters)
 
 
 def find_backend(name: str, parameters: Mapping[str, object]) -> SolverEntry:
-    """Return the row of a fitness backend that takes some parameters; errors as in `make_backend`."""
+    """Return the row of a fitness backend after checking its parameters; errors as in `make_backend`."""
     able = [other.name for other in solvers().values() if other.backend]
     if solver_entry(name) is None:
         raise ValueError(unknown("backend", name, able))
     entry = find_solver(name, parameters)
     if not entry.backend:
         instead = f", and train {name} on its front: --set search.refit={name}" * (entry.family == "ranker")
-        raise ValueError(f"{name} cannot serve as fitness backend; choose one of {', '.join(able)}{instead}")
+        raise ValueError(f"{name} cannot serve as a fitness backend; choose one of {', '.join(able)}{instead}")
     return entry
 
 
@@ -168,10 +168,10 @@ NESTED_SOLVERS = {"ranker": find_solver, "backend": find_backend}
 def solvers() -> dict[str, SolverEntry]:
     """Return the table by name: the package's own solvers, then those of other installed packages.
 
-    Other packages add theirs through the entry points ``moerank.solvers`` and, for rankers that can serve as fitness
-    backend, ``moerank.backends``: a `SolverEntry`, or a class with ``fit(X, y, qid)`` whose name is that of the entry
+    Other packages add theirs through the entry points ``moerank.solvers`` and, for rankers that can serve as a fitness
+    backend, ``moerank.backends``: a `SolverEntry`, or a class with ``fit(X, y, qid)``, which gets the name of the entry
     point. Attributes ``family``, ``paper``, ``year``, ``linear``, ``selects`` and ``needs`` of such a class fill its
-    row. One that takes a name that is taken is left out with a warning.
+    row. A solver whose name is taken is left out with a warning.
 
     >>> solvers()["fsmrank"].family, solvers()["rankrls"].backend
     ('embedded', True)
@@ -181,7 +181,7 @@ def solvers() -> dict[str, SolverEntry]:
         for name, offered in plugins(group).items():
             entry = _entry(name, offered, backend=group == "moerank.backends")
             if entry is None or entry.name in table:
-                reason = "it is no class with fit and no SolverEntry" if entry is None else "the name is taken"
+                reason = "it is neither a class with fit nor a SolverEntry" if entry is None else "the name is taken"
                 warnings.warn(f"entry point {group}: {name} is left out: {reason}", stacklevel=2)
                 continue
             table[entry.name] = entry
@@ -189,13 +189,13 @@ def solvers() -> dict[str, SolverEntry]:
 
 
 def solver_entry(name: str) -> SolverEntry | None:
-    """Return the row of a solver of the table, or of a class that ``module:name`` names; None if there is neither."""
+    """Return the row of a solver in the table, or of a class named as ``module:name``; None if there is neither."""
     if name in solvers() or not is_code(name):
         return solvers().get(name)
     offered = load_code(name)
     entry = _entry(name, offered, backend=not getattr(offered, "selects", hasattr(offered, "get_support")))
     if entry is None:
-        raise ValueError(f"{name} is no class with fit and no SolverEntry")
+        raise ValueError(f"{name} is neither a class with fit nor a SolverEntry")
     return replace(entry, name=name)
 
 
@@ -234,10 +234,10 @@ _code_allowed: ContextVar[bool] = ContextVar("code_allowed", default=False)
 
 @contextmanager
 def allow_code(allowed: bool = True) -> Iterator[None]:
-    """Let texts ``package.module:name`` name solvers, backends, metrics and objectives of one's own.
+    """Let texts such as ``package.module:name`` name your own solvers, backends, metrics and objectives.
 
     Such a text, in a problem file or on the command line, imports the module and so runs its code. It is refused
-    outside of this context, which the option ``--allow-code`` of commands opens. Modules may also lie in the working
+    outside this context, which commands enter with the option ``--allow-code``. Modules may also be in the working
     directory.
 
     >>> with allow_code():
@@ -266,7 +266,7 @@ def is_code(text: str) -> bool:
 
 
 def names_of_code(values: object) -> list[str]:
-    """Return the texts ``package.module:name`` in plain JSON values, also before parameters and a rank.
+    """Return the texts of the form ``package.module:name`` in JSON values, without parameters and cutoffs.
 
     >>> names_of_code({"metric": "mine:Success@3", "refit": ["mine.trees:Forest[depth=2]"], "unit": "pair"})
     ['mine:Success', 'mine.trees:Forest']
@@ -280,7 +280,7 @@ def names_of_code(values: object) -> list[str]:
 
 
 def load_code(text: str) -> Any:
-    """Return the object that ``package.module:name`` names; a ValueError if code is not allowed, or there is none."""
+    """Return the object that ``package.module:name`` names; a ValueError if code is not allowed or missing."""
     if not code_is_allowed():
         raise ValueError(f"{text} names code, which runs only if the command has --allow-code")
     if os.getcwd() not in sys.path:
@@ -292,11 +292,11 @@ def load_code(text: str) -> Any:
 
 
 BASES = ("mofsrank", "mofsrank-paper")
-"""Solvers that the table has ablations of."""
+"""Solvers that can be ablated."""
 
 
 def ablations(base: str = "mofsrank") -> dict[str, str]:
-    """Return the texts of the solvers that leave a part of `base` out, with the part.
+    """Return the texts of the solvers that leave out a part of `base`, with that part.
 
     >>> ablations("mofsrank-paper")
     {'mofsrank-paper[instance_selection=false]': 'instance selection', 'mofsrank-paper[adaptive_mutation=false]': \
@@ -311,7 +311,7 @@ def ablations(base: str = "mofsrank") -> dict[str, str]:
 def read_solver(text: str) -> tuple[str, Parameters]:
     """Read the text of a solver, NAME or NAME[key=value,…]; return its name and its parameters.
 
-    JSON reads a value if it can; any other value is a text. Commas inside brackets and quotes do not separate.
+    A value that is valid JSON is read as JSON, any other as a text. Commas inside brackets and quotes do not separate.
 
     Raises a ValueError for text of another form.
 
@@ -333,9 +333,9 @@ def read_solver(text: str) -> tuple[str, Parameters]:
 
 
 def written(value: object) -> str:
-    """Return the text of a value of a parameter, which `read_solver` reads as the same value.
+    """Return the value of a parameter as a text that `read_solver` reads as the same value.
 
-    Raises a TypeError if the value is not one of JSON.
+    Raises a TypeError if JSON cannot hold the value.
     """
     if isinstance(value, str) and _read(value) == value and split(f"x={value}") == [f"x={value}"]:
         return value
@@ -345,12 +345,12 @@ def written(value: object) -> str:
 def _read(value: str) -> Any:
     try:
         return json.loads(value)
-    except (ValueError, RecursionError):  # of other text, of thousands of digits, of brackets without end
+    except (ValueError, RecursionError):  # not JSON, or thousands of digits or brackets
         return value
 
 
 def split(text: str) -> list[str]:
-    """Split a list of solvers at the commas that are outside of brackets and quotes; empty parts are left out.
+    """Split a list of solvers at the commas outside brackets and quotes; empty parts are left out.
 
     >>> split('fsmrank[lambda1=0,lambda2=1], mofsrank[ensemble={"generations":5}],gas')
     ['fsmrank[lambda1=0,lambda2=1]', 'mofsrank[ensemble={"generations":5}]', 'gas']
@@ -404,7 +404,7 @@ YUE = ("Yue, Finley, Radlinski, Joachims: A support vector method for optimizing
 def _row(
     name: str, family: Family, published: tuple[str, int], source: str, linear: bool = True, **row: Any
 ) -> SolverEntry:
-    """Return a row; `fixed`, and keywords that are no attributes of `SolverEntry`, are fixed arguments of the class."""
+    """Return a row; `fixed`, and keywords that are not columns, are fixed arguments of the class."""
     fixed = row.pop("fixed", {})
     columns = {key: row.pop(key) for key in ("selects", "needs", "backend", "ablates", "recommended") if key in row}
     return SolverEntry(name, family, *published, source, linear, **columns, fixed={**fixed, **row})
@@ -428,7 +428,7 @@ _PAPER: Parameters = {
 """MOFSRank as in its paper: linear RankSVM, all non-dominated instance subsets, and ensembles alone."""
 
 _ADDITIVE: Parameters = {"backend": "additive", "tune": True, "instance_selection": False}
-"""MOFSRank judged by rankers that add step functions, the bins of which validation chooses."""
+"""MOFSRank with additive rankers as the backend; validation chooses the bins of their step functions."""
 
 _OWN = (
     _mofs_rank("mofsrank"),

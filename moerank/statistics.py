@@ -13,7 +13,7 @@ from moerank.arrays import Matrix, Vector
 
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float]:
-    """Return the mean and its standard error s / √n, s over n − 1; NaN for a single value.
+    """Return the mean and its standard error s / √n, where s² divides by n − 1; NaN for a single value.
 
     Examples
     --------
@@ -33,9 +33,9 @@ def hypervolume(front: ArrayLike, reference: Sequence[float], ideal: Sequence[fl
     front : array-like, shape (n_members, n_objectives)
         Objectives that are minimised.
     reference : sequence of float, length n_objectives
-        The worst value of each; points beyond count for nothing.
+        The worst value of each objective; points beyond it do not count.
     ideal : sequence of float, optional
-        The best value that each could have; by default 0.
+        The best possible value of each objective; by default 0.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def hypervolume(front: ArrayLike, reference: Sequence[float], ideal: Sequence[fl
 
 
 def joint_front(fronts: Sequence[ArrayLike]) -> Vector:
-    """Return the points of several fronts that none of the others dominates, each once, by the first objective."""
+    """Return the non-dominated points of several fronts, each once, in the order of the first objective."""
     points = np.unique(np.concatenate([np.atleast_2d(np.asarray(front, float)) for front in fronts]), axis=0)
     return np.asarray(points[moocore.is_nondominated(points)])
 
@@ -60,7 +60,7 @@ def igd_plus(front: ArrayLike, target: ArrayLike, scale: Sequence[float]) -> flo
     ----------
     front, target : array-like, shape (n_members, n_objectives) and (n_target, n_objectives)
     scale : sequence of float, length n_objectives
-        What each objective is divided by, so that a distance means something.
+        Divisor of each objective, which makes the objectives comparable.
 
     References
     ----------
@@ -78,19 +78,19 @@ def igd_plus(front: ArrayLike, target: ArrayLike, scale: Sequence[float]) -> flo
 
 
 def attainment_surfaces(fronts: Sequence[ArrayLike], shares: Sequence[float] = (0.25, 0.5, 0.75)) -> list[Vector]:
-    """Return the points that a given share of the runs attains: the staircase corners of each surface.
+    """Return the attainment surface of each share of the runs, as the corners of its staircase.
 
     Parameters
     ----------
     fronts : sequence of array-like, shape (n_members, 2)
-        The front of each run, of two objectives.
+        The front of each run, in two objectives.
     shares : sequence of float, in (0, 1]
         0.5 is the median: ⌈share · n_runs⌉ runs dominate or equal every point of the surface.
 
     Returns
     -------
     list of ndarray, shape (n_points, 2)
-        By the first objective, ascending.
+        In ascending order of the first objective.
 
     Examples
     --------
@@ -106,16 +106,16 @@ def attainment_surfaces(fronts: Sequence[ArrayLike], shares: Sequence[float] = (
 
 @dataclass(frozen=True)
 class PairedTest:
-    """One solver against another, query by query.
+    """The comparison of two solvers, query by query.
 
     Attributes
     ----------
     difference, error : float
         Mean difference, and its standard error.
     wins, ties, losses : int
-        Queries in which the first is better, equal, worse.
+        Queries on which the first is better, equal or worse.
     p : float
-        Of the paired t test; 1 where no query differs, and for a single one, which can show nothing.
+        The p value of the paired t test; 1 if no query differs, and for a single query.
     """
 
     difference: float
@@ -127,17 +127,17 @@ class PairedTest:
 
 
 def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
-    """Compare two solvers by the same queries, with the two-sided paired t test.
+    """Compare two solvers on the same queries, with the two-sided paired t test.
 
     Parameters
     ----------
     first, second : array-like, shape (n_queries,)
-        Values of a metric; means over the seeds where there are several.
+        Values of a metric; means over the seeds if there are several.
 
     References
     ----------
-    J. Urbano, H. Lima, A. Hanjalic: Statistical significance testing in information retrieval. SIGIR 2019: of the
-    usual tests the t test keeps its level best and has the most power.
+    J. Urbano, H. Lima, A. Hanjalic: Statistical significance testing in information retrieval. SIGIR 2019. Of the
+    usual tests, the t test keeps its level best and has the most power.
 
     Examples
     --------
@@ -154,19 +154,19 @@ LEVEL = 0.05
 """Level of the tests."""
 
 FEWEST_QUERIES = 30
-"""Of fewer queries that can differ the verdict says nothing."""
+"""With fewer queries that can differ, the verdict has no finding."""
 
 GUARANTEE_LEVEL = 0.04
-"""Level of the tests of a guarantee of 95 %: where some four queries lose much, tests of .05 err in up to 5.9 %."""
+"""Level of the tests behind a guarantee of 95 %: if about four queries lose much, tests at .05 err in up to 5.9 %."""
 
 
 def p_above(differences: ArrayLike, value: float = 0.0) -> float:
     """Return the one-sided p value of the hypothesis that the mean of all queries is at most `value`.
 
-    It is the largest of those of three tests: the t test; Hall's, which removes the skewness from the t statistic; and
-    the chance of a sample without a loss of 1 where such losses are so frequent that the mean is `value`. The t test
-    alone finds gains that do not exist where a few queries lose much, and most of all where the sample holds none of
-    these.
+    It is the largest of three: the p value of the t test; that of Hall's test, which removes the skewness from the t
+    statistic; and the chance of a sample without a loss of 1, if such losses are so frequent that the mean is `value`.
+    The t test alone finds gains that do not exist if a few queries lose much, above all if none of these is in the
+    sample.
 
     Parameters
     ----------
@@ -181,8 +181,9 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
 
     Notes
     -----
-    A share π of losses of 1 beside differences of mean d̄ has the mean d̄ − π (1 + d̄). It stays unseen in n draws with
-    the chance (1 − π)ⁿ. So n (d̄ − `value`) must be about 3 or more at the level of .05.
+    If a share π of the queries loses 1, and the others have the mean d̄, then the mean of all is d̄ − π (1 + d̄). A sample
+    of n queries misses these losses with the chance (1 − π)ⁿ. So n (d̄ − `value`) must be about 3 or more at the level
+    of .05.
 
     ``tests/benchmarks/verdict.py`` simulates level, coverage and power.
 
@@ -196,7 +197,7 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
     >>> p_above(d) < 1e-6, p_above(d, 0.05), p_above([0.1, 0.1])
     (True, 1.0, 1.0)
     """
-    from scipy import stats  # takes a second to load, and few need it
+    from scipy import stats  # takes a second to load, and few callers need it
 
     d = np.asarray(differences, float)
     if len(d) < 2 or not d.std():
@@ -215,9 +216,9 @@ def p_differs(differences: ArrayLike) -> float:
 
 
 def p_not_within(differences: ArrayLike, margin: float) -> float:
-    """Return the p value of the hypothesis that the mean of all queries lies outside of ± `margin`.
+    """Return the p value of the hypothesis that the mean of all queries lies outside ± `margin`.
 
-    Below α two one-sided tests at that level reject every mean beyond the margin; see `p_above`.
+    If it is below α, two one-sided tests at that level reject every mean beyond the margin; see `p_above`.
 
     References
     ----------
@@ -245,7 +246,7 @@ def mean_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, f
     Returns
     -------
     low, high : float
-        −∞ and ∞ of a single difference, and of differences that are all equal.
+        −∞ and ∞ for a single difference, and for differences that are all equal.
 
     Examples
     --------
@@ -260,7 +261,7 @@ def mean_interval(differences: ArrayLike, level: float = 0.95) -> tuple[float, f
 
 
 def moments(differences: Vector) -> tuple[int, Vector, Vector, Vector]:
-    """Return all that the tests see: number, mean, standard deviation and skewness, along the last axis."""
+    """Return what the tests depend on: number, mean, standard deviation and skewness, along the last axis."""
     n, mean = differences.shape[-1], differences.mean(axis=-1)
     deviation = differences.std(axis=-1, ddof=1)
     third = ((differences - mean[..., None]) ** 3).mean(axis=-1)
@@ -275,7 +276,7 @@ def interval_ends(
 
     n, mean, deviation, skewness = np.asarray(n), np.asarray(mean), np.asarray(deviation), np.asarray(skewness)
     width = stats.t.isf(level / 2, n - 1) / np.sqrt(n)
-    frequency = 1 - (level / 2) ** (1 / n)  # of losses of 1 that a sample misses with that chance
+    frequency = 1 - (level / 2) ** (1 / n)  # of losses of 1 that a sample misses with the chance level / 2
     ends = []
     for sign in (1, -1):
         t = width - sign * skewness / (6 * n)
@@ -287,22 +288,22 @@ def interval_ends(
 
 
 POWER = 0.82
-"""Share of means that `queries_needed` asks for: deviations and skewness that vary, too, cost about .02 of it."""
+"""Share of means that `queries_needed` asks for; .02 of it is lost because deviation and skewness vary as well."""
 
 SIZES = np.concatenate([np.arange(10, 100) * ten for ten in (1, 10, 100, 1000, 10_000)])
-"""Numbers of queries of two digits."""
+"""Numbers of queries, to two digits."""
 
 
 def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) -> int | None:
-    """Return the smallest number of queries like these, to two digits, of which four samples in five have a finding.
+    """Return how many queries like these it takes, to two digits, for a finding in four samples out of five.
 
-    A finding is a mean that differs from 0 by `p_differs`, or lies within ± `margin` by `p_not_within`. The means of
-    such samples have the normal distribution of the mean of these queries; deviation and skewness stay the same.
+    A finding is a mean that differs from 0 by `p_differs`, or lies within ± `margin` by `p_not_within`. We assume that
+    the means of samples are normally distributed around the mean of these queries, with equal deviation and skewness.
 
     Returns
     -------
     int or None
-        None where a million queries are too few, and of differences that are all equal.
+        None if a million queries are too few, and for differences that are all equal.
 
     Examples
     --------
@@ -325,24 +326,23 @@ def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) 
 
 
 def level_of_each(differences: Matrix, level: float = 0.05, draws: int = 5_000) -> float:
-    """Return the level of each of several two-sided tests of means at which they hold together.
+    """Return the level for each of several two-sided tests of means at which they hold together.
 
-    The largest of the t statistics has the distribution of that of Gaussian multiples of the centred differences, for
-    many queries, however the columns depend on each other. So the interval of the column that looks best among all,
-    the winner, holds its mean as well.
+    For many queries, the largest t statistic is distributed as that of the centred differences times Gaussian weights,
+    however the columns depend on each other. So even the interval of the column that looks best contains its mean.
 
     Parameters
     ----------
     differences : array-like, shape (n_queries, n_means)
     level : float, default 0.05
-        Of all tests together.
+        Level of all tests together.
     draws : int, default 5000
-        Draws, the same in each call.
+        Number of draws, which are the same in each call.
 
     Returns
     -------
     float
-        `level` for a single column, else between it and `level` / n_means.
+        `level` for a single column, else between `level` / n_means and `level`.
 
     References
     ----------
@@ -370,7 +370,7 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
     """Return an e-value against the hypothesis that the mean of all queries is at most `value`.
 
     Under the hypothesis its expectation is at most 1, so it exceeds 1 / α with a probability of at most α. It is the
-    mean over 100 shares λ of the capital of a bettor who stakes that share of all he can on each difference:
+    mean, over 100 shares λ, of the capital of a bettor who stakes the share λ of the largest stake on each difference:
 
         Π (1 + λ (dᵢ − value) / (1 + value)).
 
@@ -400,10 +400,10 @@ def e_value(differences: ArrayLike, value: float = 0.0) -> float:
 
 
 def shown_above(differences: Vector, value: float) -> bool:
-    """Return whether a guarantee of 95 % holds that the mean of all queries is above a value.
+    """Return whether the mean of all queries is above a value with a guarantee of 95 %.
 
-    From 30 differences on, by `p_above`. For fewer, and where all differences are equal, by `e_value`, which assumes
-    nothing but independent queries.
+    From 30 differences on, `p_above` decides. For fewer, and for differences that are all equal, it is `e_value`, which
+    assumes nothing but independent queries.
     """
     if len(differences) >= FEWEST_QUERIES and np.ptp(differences) > 0:
         return p_above(differences, value) < GUARANTEE_LEVEL
@@ -419,13 +419,13 @@ def largest_loss(differences: Vector) -> float:
 
 
 def t_tail(value: float, error: float, freedom: float) -> float:
-    """Return the chance that a mean of nothing but noise is at least `value`, by the t distribution.
+    """Return the chance that a mean of pure noise is at least `value`, by the t distribution.
 
     Parameters
     ----------
     value : float
     error : float
-        The standard error of the mean; NaN for a single value, which shows nothing: the chance is 1 then.
+        The standard error of the mean. If it is NaN, as for a single value, the chance is 1.
     freedom : float
         Degrees of freedom of the error.
 
@@ -444,11 +444,11 @@ def t_tail(value: float, error: float, freedom: float) -> float:
 
 
 MOST_EXACT = 50
-"""Pairs that differ, up to which the signed-rank test is exact."""
+"""Largest number of differing pairs for which the signed-rank test is exact."""
 
 
 def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the p value of the two-sided signed-rank test that paired differences are symmetric about 0.
+    """Return the p value of the two-sided signed-rank test of whether paired differences are symmetric about 0.
 
     Parameters
     ----------
@@ -457,8 +457,8 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
     Returns
     -------
     float
-        At least 2^(1 − n_pairs), and 1 where no pair differs; single pairs that do not are left out, as Wilcoxon does.
-        Exact for up to 50 pairs that differ, ties included; a normal approximation for more.
+        At least 2^(1 − n_pairs), and 1 if no pair differs; pairs that do not differ are left out, as Wilcoxon does.
+        Exact for up to 50 pairs that differ, also with ties; a normal approximation for more.
 
     References
     ----------
@@ -492,9 +492,9 @@ def smallest_within_error(values: ArrayLike, sizes: ArrayLike) -> int:
     Parameters
     ----------
     values : array-like, shape (n_queries, n_rankers)
-        A metric, larger is better. The standard error is that of the mean difference from the best ranker.
+        Values of a metric; larger is better. The standard error is that of the mean difference from the best ranker.
     sizes : array-like, shape (n_rankers,)
-        Of equal sizes the one with the best mean is taken; of equal means in the search for the best, the smallest.
+        Among equal sizes the best mean wins. The best ranker has the best mean, and the smallest size if means tie.
 
     References
     ----------
@@ -536,14 +536,14 @@ def holm(p: ArrayLike) -> Vector:
 
 @dataclass(frozen=True)
 class RankTest:
-    """Solvers ranked on every block, a problem's fold.
+    """Solvers ranked on every block, such as a fold of a problem.
 
     Attributes
     ----------
     ranks : ndarray, shape (n_solvers,)
-        Mean ranks; 1 is best, ties share theirs.
+        Mean ranks; 1 is best, and ties share a mean rank.
     p : float
-        Of the Friedman test: the chance of ranks so different if all solvers were alike.
+        The p value of the Friedman test: the chance of ranks that differ this much if all solvers were alike.
     critical_difference : float
         Nemenyi's: two solvers differ at the level α if their mean ranks differ by at least this much.
     n_blocks : int
@@ -561,7 +561,7 @@ def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
     Parameters
     ----------
     values : array-like, shape (n_blocks, n_solvers)
-        A metric, larger is better; at least two blocks and three solvers.
+        Values of a metric, larger is better; at least two blocks and three solvers.
     alpha : float, default 0.05
 
     Raises

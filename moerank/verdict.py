@@ -1,4 +1,4 @@
-"""The verdict on a selection: the loss of the chosen ranker against the same ranker on all features."""
+"""The verdict on a selection: what the chosen ranker loses, compared with the same ranker on all features."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Part: TypeAlias = Literal["test", "validation", "new"]
 Finding: TypeAlias = Literal["loss", "gain", "none"]
 
 MARGIN = 0.005
-"""Default of the largest difference of a metric that does not matter in practice."""
+"""Largest difference of a metric that does not matter in practice, by default."""
 
 
 class Verdict(BaseModel):
-    """A selection against the same ranker on all features that were allowed, query by query.
+    """A selection compared with the same ranker on all allowed features, query by query.
 
-    A query can differ if some order of its documents has another value of the metric than the best one. Queries that
-    cannot, for they have no relevant document or fewer documents than the metric asks for, say nothing about rankers:
-    they are counted in `n_queries` alone.
+    A query can differ if its value of the metric depends on the order of its documents. It cannot if it has no
+    relevant document, or fewer documents than the metric needs. Such queries say nothing about rankers, and count in
+    `n_queries` alone.
 
     Attributes
     ----------
@@ -44,29 +44,28 @@ class Verdict(BaseModel):
     n_queries : int
         All queries of the part.
     differences : tuple of float
-        Selection − reference, of each query that can differ.
+        Metric of the selection minus that of the reference, for each query that can differ.
     n_features, n_allowed : int
-        Features of the selection, and of the reference.
+        Number of features of the selection, and of the reference.
     margin : float
-        Differences of the mean below it do not matter.
+        Mean differences smaller than this do not matter.
     advice : str
-        An objection of the validation queries to the choice, or their guarantee for it; empty without one. Test queries
-        never advise.
+        What the validation queries object to the choice, or guarantee for it; may be empty. Test queries never advise.
     against : str
         The ranker on all features, with its parameters; empty for the backend of the search that found the selection.
     rival : str
-        A sentence on another kind of ranker on all features that is detectably better; empty without one.
+        A sentence about another kind of ranker that is detectably better on all features; empty if there is none.
     level : float
         Level of each test and of the interval. It is below .05 for a selection that these queries chose among several,
         so that the tests of all of these hold together (`moerank.statistics.level_of_each`).
 
     Notes
     -----
-    The tests and the interval are those of `moerank.statistics.p_above`. Fewer than 30 queries that can differ have no
-    finding and no equivalence. ``tests/benchmarks/verdict.py`` simulates level, coverage and power.
+    The tests and the interval are those of `moerank.statistics.p_above`. With fewer than 30 queries that can differ
+    there is no finding and no equivalence. ``tests/benchmarks/verdict.py`` simulates level, coverage and power.
     """
 
-    # What follows from the differences is stored for readers of the file, and computed anew.
+    # The file holds the computed fields for its readers; here they are computed anew.
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False)
 
     part: Part
@@ -89,41 +88,41 @@ class Verdict(BaseModel):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def difference(self) -> float:
-        """The mean of the differences; 0 without a query that can differ."""
+        """The mean of the differences; 0 if no query can differ."""
         return float(np.mean(self.differences)) if self.differences else 0.0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def error(self) -> float | None:
-        """The standard error of the mean; None of fewer than two queries that can differ."""
+        """The standard error of the mean; None for fewer than two queries that can differ."""
         return mean_and_error(self.differences)[1] if self.n_differing > 1 else None
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The ends of the 95 % interval of the mean difference, at `level`; infinite where no difference varies."""
+        """The ends of the 95 % interval of the mean difference, at `level`; infinite if all differences are equal."""
         return mean_interval(self.differences, 1 - self.level) if self.n_differing > 1 else (-np.inf, np.inf)
 
     @property
     def p(self) -> float:
-        """The two-sided p value of no difference."""
+        """The two-sided p value of the hypothesis of no difference."""
         return p_differs(self.differences) if self.n_differing > 1 else 1.0
 
     @property
     def p_equivalent(self) -> float:
-        """The p value of a difference that exceeds the margin."""
+        """The p value of the hypothesis that the difference exceeds the margin."""
         return p_not_within(self.differences, self.margin) if self.n_differing > 1 else 1.0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def finding(self) -> Finding:
-        """The result of the test at the level of .05; "none" for fewer than 30 queries that can differ."""
+        """The result of the test at `level`; "none" for fewer than 30 queries that can differ."""
         if self.n_differing < FEWEST_QUERIES or self.p >= self.level:
             return "none"
         return "loss" if self.difference < 0 else "gain"
 
     @property
     def equivalent(self) -> bool:
-        """Whether the tests reject every difference beyond the margin, at the level of .05."""
+        """Whether the tests reject every difference beyond the margin, at `level`."""
         return self.n_differing >= FEWEST_QUERIES and self.p_equivalent < self.level
 
     @computed_field  # type: ignore[prop-decorator]
@@ -154,14 +153,14 @@ class Verdict(BaseModel):
         )
 
     def with_rival(self, other: Verdict, name: str) -> Self:
-        """Return the verdict with a sentence on a ranker that `other` compares the selection with, if that is better.
+        """Return the verdict with a sentence about another ranker on all features, if that ranker is better.
 
         Parameters
         ----------
         other : Verdict
-            The selection against the ranker.
+            The verdict on the selection against that ranker.
         name : str
-            The ranker.
+            The name of the ranker.
         """
         if other.finding != "loss":
             return self
@@ -169,13 +168,13 @@ class Verdict(BaseModel):
         return self.model_copy(update={"rival": sentence})
 
     def _spread(self, change: float) -> str:
-        """Return the interval of the loss, or of the gain where one is estimated."""
+        """Return the interval of the loss, or of the gain if the change is one."""
         low, high = self.interval if change > 0 else [-end for end in reversed(self.interval)]
         return f" (95 %: {_signed(low)} to {_signed(high)})" if isfinite(low) and isfinite(high) else ""
 
     @property
     def counted(self) -> str:
-        """The queries that the difference is the mean of, in words."""
+        """The queries over which the difference is averaged, in words."""
         if self.n_differing == self.n_queries:
             return f"{self.n_queries:,} {self.part} queries"
         return f"the {self.n_differing:,} of {self.n_queries:,} {self.part} queries that can differ"
@@ -195,7 +194,7 @@ class Verdict(BaseModel):
 
     @property
     def _enough(self) -> str:
-        """Say how many queries that can differ detect the difference or show it to lie within the margin."""
+        """How many queries it takes to detect the difference, or to show that it lies within the margin."""
         needed = queries_needed(self.differences, self.margin, self.level)
         return f"; it takes about {needed:,} such queries" if needed else ""
 
@@ -214,12 +213,12 @@ def judge(
     against: str = "",
     level: float = LEVEL,
 ) -> Verdict:
-    """Compare a selection with its reference by the same queries.
+    """Compare a selection with its reference on the same queries.
 
     Parameters
     ----------
     selection, reference : array-like, shape (n_queries,)
-        The metric of each query.
+        The value of the metric for each query.
     part, metric, n_features, n_allowed, margin, advice, against, level
         See `Verdict`.
     can_differ : array-like of bool, shape (n_queries,), optional
@@ -248,7 +247,7 @@ def judge(
 
 
 def _short(value: float) -> str:
-    """Return a number to three places without the zero in front."""
+    """Return a number to three decimal places, without the leading zero."""
     text = f"{value:.3f}"
     return text[1:] if text.startswith("0.") else text
 

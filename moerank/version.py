@@ -1,4 +1,4 @@
-"""The version of the package: here alone, so that nothing has to import the package's face for it."""
+"""The version of the package, in a module of its own, so that reading it does not import the public names."""
 
 __all__ = ["VERSION"]
 

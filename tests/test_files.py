@@ -53,7 +53,7 @@ def test_texts_that_are_too_large_or_not_utf8_are_refused_by_name(tmp_path):
     with pytest.raises(ValueError, match=r"text: larger than 1 MiB"):
         read_text(path, 2**20)
     path.write_bytes(b"abc\xff")
-    with pytest.raises(ValueError, match=r"text: not a text in UTF-8: .* at byte 3"):
+    with pytest.raises(ValueError, match=r"text: not UTF-8 text: .* at byte 3"):
         read_text(path, 10)
 
 

@@ -97,7 +97,7 @@ def test_an_included_feature_counts_at_weight_0(fold):
         ({"max_cost": -1}, "max_cost should be greater than or equal to 0, not -1"),
         ({"max_cost": 3.0}, "max_cost needs to know what the features cost"),
         ({"costs": {"f0": 1.0}}, "costs: unknown feature 'f0'"),
-        ({"costs": {0: 1.0}}, "costs: nothing is given for feature 'relevant 3'"),
+        ({"costs": {0: 1.0}}, "costs: no value for feature 'relevant 3'"),
         ({"costs": [1.0] * 7}, "7 costs were given for 8 features"),
         ({"costs": FeatureCosts.of(PRICES), "groups": ["a"] * 8}, "costs is a FeatureCosts"),
     ],

@@ -63,9 +63,9 @@ def test_unknown_names_suggest_the_nearest():
         make_solver("rankrsl")
     with pytest.raises(ValueError, match=r"unknown parameter of rankrls 'alhpa'; did you mean 'alpha'\?"):
         make_solver("rankrls", alhpa=1.0)
-    with pytest.raises(ValueError, match=r"alpha of rankrls is a number or a switch, not '1'"):
+    with pytest.raises(ValueError, match=r"alpha of rankrls must be a number or a switch, not '1'"):
         make_solver("rankrls", alpha="1")
-    with pytest.raises(ValueError, match=r"mofsrank cannot serve as fitness backend; choose one of fsmrank, "):
+    with pytest.raises(ValueError, match=r"mofsrank cannot serve as a fitness backend; choose one of fsmrank, "):
         make_backend("mofsrank")
 
 
@@ -73,7 +73,7 @@ def test_unknown_names_suggest_the_nearest():
     ("load", "reason"),
     [
         (broken, "ImportError: no module named elsewhere"),
-        (lambda: 3, "it is no class with fit and no SolverEntry"),
+        (lambda: 3, "it is neither a class with fit nor a SolverEntry"),
         (lambda: entry("mofsrank"), "the name is taken"),
     ],
 )

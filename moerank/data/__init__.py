@@ -1,4 +1,4 @@
-"""Ranking data: the structure, its preference pairs, files and embedded problems."""
+"""Ranking data: documents and their preference pairs, readers of files, and embedded problems."""
 
 from moerank.data.costs import FeatureCosts as FeatureCosts
 from moerank.data.describe import DataDescription as DataDescription

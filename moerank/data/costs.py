@@ -1,4 +1,4 @@
-"""Costs of features, of which those of a group share a cost that is paid once."""
+"""Costs of features; the features of a group share a cost that is paid once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from moerank.checks import unknown
 from moerank.data.inputs import doubles
 
 COLUMNS = ("name", "cost", "group", "group_cost")
-"""Columns of a table of costs, of which the first two are required."""
+"""Columns of a table of costs; the first two are required."""
 
 ROUNDING = 1e-9
 """Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits."""
@@ -31,7 +31,7 @@ class FeatureCosts:
     own : ndarray of float64, shape (n_features,)
         The cost of each feature by itself, ≥ 0, in any unit.
     group : ndarray of int64, shape (n_features,)
-        The group of each feature, counted from 0; −1 for a feature in none.
+        The group of each feature, counted from 0; −1 for a feature without a group.
     shared : ndarray of float64, shape (n_groups,)
         The cost of each group, paid once however many of its features are used.
     names : tuple, length n_groups
@@ -69,7 +69,7 @@ class FeatureCosts:
         Raises
         ------
         ValueError
-            For costs that are negative or not finite, another number of groups, and a group that no feature is in.
+            For costs that are negative or not finite, a wrong number of groups, and a group without a feature.
         """
         own = _checked("costs", costs)
         names = [None] * len(own) if groups is None else list(groups)
@@ -93,7 +93,7 @@ class FeatureCosts:
     def sums(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the cost of each set of features, shape (n_sets,), for the rows of `masks` (n_sets, n_features).
 
-        Sums are rounded to 12 significant digits, so that equal costs are equal whatever they are the sums of.
+        Sums are rounded to 12 significant digits, so that equal costs compare as equal, whatever they are sums of.
         O(n_sets · n_features).
         """
         costs = np.where(masks, self.own, 0.0).sum(axis=1)
@@ -107,7 +107,7 @@ class FeatureCosts:
 
 
 def numbered(groups: Sequence[Hashable | None]) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the names of the groups, and the number of the group of each feature, −1 for none."""
+    """Return the names of the groups, and for each feature the number of its group, −1 for none."""
     names = dict.fromkeys(group for group in groups if group is not None)
     numbers = {name: number for number, name in enumerate(names)}
     return list(names), np.array([numbers.get(group, -1) for group in groups], np.int64)
@@ -127,15 +127,15 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
     r"""Read a table of costs: CSV with the columns name, cost and, if there are groups, group and group_cost.
 
     `name` is the name of the table in messages. Every feature of the data has a row, in any order. A ValueError names
-    other columns, and a feature that is unknown, there twice or without a row, whose cost is no number from 0 on, or
-    whose group has two costs.
+    wrong columns, or a feature that is unknown, has two rows or none, has a cost that is not a number from 0 on, or is
+    in a group with two costs.
     """
     try:
         head, *rows = [*filter(None, csv.reader(io.StringIO(text), strict=True, skipinitialspace=True))] or [[""]]
     except csv.Error as error:
         raise ValueError(f"{name}: not a CSV file: {error}") from None
     if tuple(head) not in (COLUMNS[:2], COLUMNS[:3], COLUMNS):
-        raise ValueError(f"{name}: the columns must be {', '.join(COLUMNS)}, of which the last two may be left")
+        raise ValueError(f"{name}: the columns must be {', '.join(COLUMNS)}; the last two are optional")
     for row in rows:
         if len(row) != len(head):
             raise ValueError(f"{name}: the row of {row[0]!r} has {len(row)} values, but there are {len(head)} columns")
@@ -144,11 +144,11 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
     costs, prices = (pd.to_numeric(table[column], errors="coerce") for column in ("cost", "group_cost"))
     priced, group = table["group_cost"] != "", table["group"]
     wrong = {
-        "is no feature of the data": ~table.index.isin(feature_names),
+        "is not a feature of the data": ~table.index.isin(feature_names),
         "has two rows": table.index.duplicated(),
-        "costs no number from 0 on": ~costs.between(0, np.inf, inclusive="left"),
+        "has a cost that is not a number from 0 on": ~costs.between(0, np.inf, inclusive="left"),
         "has a group_cost without a group": priced & (group == ""),
-        "has a group_cost that is no number from 0 on": priced & ~prices.between(0, np.inf, inclusive="left"),
+        "has a group_cost that is not a number from 0 on": priced & ~prices.between(0, np.inf, inclusive="left"),
         "is in a group with two costs": prices.groupby(group).transform("nunique") > 1,
     }
     lacking = pd.Index(feature_names).difference(table.index, sort=False)
@@ -160,7 +160,7 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
 
 
 def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return prices as a read-only array."""
+    """Return costs as a read-only array."""
     prices = doubles(values, name).copy()
     if prices.ndim != 1:
         raise ValueError(f"{name} must have one dimension, not shape {prices.shape}")

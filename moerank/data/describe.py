@@ -1,4 +1,4 @@
-"""Numbers about data: counts, and absolute Pearson correlations of features and labels."""
+"""Statistics of data: counts, and absolute Pearson correlations of features and labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DataDescription:
     Attributes
     ----------
     name : str
-        How messages call the data set.
+        The name of the data set in messages.
     documents, queries, features : int
         Its size.
     labels : dict of int to int
@@ -41,21 +41,21 @@ class DataDescription:
     pairs : int
         Preference pairs.
     queries_without_pairs : int
-        Queries whose documents all have the same label: nothing is learnt from them.
+        Queries whose documents all have the same label: rankers learn nothing from them.
     identical_groups : int
-        Groups of two or more documents of one query that no feature tells apart: every ranker ties them.
+        Groups of two or more documents of one query that no feature tells apart: every ranker gives them one score.
     identical_documents : int
         Documents in such groups.
     missing_values : int
-        Values that were missing before the rule for them.
+        Number of values that were missing before the rule replaced them.
     missing_share : float
-        The same as a share of all values.
+        Share of these among all values.
     missing_by_feature : dict of str to int
-        The same for each feature that has any.
+        Number of these for each feature with missing values.
     scaling : str
-        How the features are scaled as far as the data know: "none", "query", "minmax" or "standard".
+        The scaling of the features as far as it is known: "none", "query", "minmax" or "standard".
     comes_scaled : bool
-        Whether every feature that varies in a query has the smallest value 0 and the largest value 1 there.
+        Whether every feature that varies in a query has the minimum 0 and the maximum 1 there.
     """
 
     name: str
@@ -80,13 +80,13 @@ class DataDescription:
     comes_scaled: bool
 
     def as_dict(self) -> Json:
-        """Return the attributes in the form JSON keeps: lists for tuples, strings for the labels."""
+        """Return the attributes as JSON holds them: lists for tuples, strings for the labels."""
         labels = {str(label): count for label, count in self.labels.items()}
         return asdict(self) | dict(labels=labels, constant_features=list(self.constant_features))
 
     def remarks(self) -> list[str]:
-        """Return sentences on the counts that need attention."""
-        remarks = ["No value is infinite or missing: such files are refused."]
+        """Return sentences about the counts that need attention."""
+        remarks = ["No value is infinite or missing."]
         if self.missing_values:
             worst = max(self.missing_by_feature, key=self.missing_by_feature.__getitem__)
             remarks = [
@@ -117,7 +117,7 @@ def describe(data: RankingData) -> DataDescription:
     Returns
     -------
     DataDescription
-        Time O(n_documents · n_features) beside the enumeration of the pairs.
+        Time O(n_documents · (n_features + log n_documents)).
 
     Examples
     --------
@@ -156,21 +156,21 @@ def describe(data: RankingData) -> DataDescription:
 
 
 def _sizes_of_copies(data: RankingData) -> Iterator[int]:
-    """Yield the size of each group of documents with the same features in the same query, of two or more."""
+    """Yield the size of each group of two or more documents of one query with the same features."""
     for begin, end in pairwise(data.offsets.tolist()):
         rows = np.ascontiguousarray(data.X[begin:end]) + 0.0  # makes −0 the same bytes as 0
         yield from (size for size in Counter(row.tobytes() for row in rows).values() if size > 1)
 
 
 SMALLEST_SQUARED = 1e-140
-"""Features with smaller values are scaled up first, as their squares would lose digits or vanish."""
+"""Features with smaller values are scaled up first, because their squares lose digits or vanish."""
 
 ROWS_AT_A_TIME = 2048
-"""Documents that are centred at a time, so that no copy of all is needed."""
+"""Documents that are centred at a time, which saves a copy of all."""
 
 
 def feature_correlations(data: RankingData | Matrix) -> Matrix:
-    """Return |Pearson correlation| of each two features of data or a table; a constant one has 0 with all."""
+    """Return |Pearson correlation| of each pair of features of data or a table; a constant one has 0 with all."""
     X = data.X if isinstance(data, RankingData) else data
     check_square(X.shape[1])
     scatter = np.zeros((X.shape[1], X.shape[1]))
@@ -193,7 +193,7 @@ def label_correlations(data: RankingData) -> Vector:
 
 
 def _centred_blocks(X: Matrix) -> Iterator[tuple[int, int, Matrix]]:
-    """Yield first and last row (exclusive) of each block of X, and its features less their means, a row each."""
+    """Yield the first and last row (exclusive) of each block of X, and its centred features as rows."""
     mean, divisor = _centre(X)
     unit = bool((divisor == 1.0).all())
     for begin, end in _row_blocks(len(X)):
@@ -205,7 +205,7 @@ def _centred_blocks(X: Matrix) -> Iterator[tuple[int, int, Matrix]]:
 
 
 def _centre(X: Matrix) -> tuple[Vector, Vector]:
-    """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares would vanish."""
+    """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares vanish."""
     total = np.zeros(X.shape[1])
     least, largest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     for begin, end in _row_blocks(len(X)):  # NumPy adds up the rows of a table in C order one after the other

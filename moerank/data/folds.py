@@ -1,7 +1,7 @@
-"""Folds: of LETOR's files, of queries that are dealt or drawn, and of problems that are made on the spot.
+"""Folds: from LETOR's files, from queries that are dealt or drawn, and from generated problems.
 
 LETOR deals the queries into five parts S1 … S5. Fold 1 trains on S1, S2, S3, validates on S4 and tests on S5; each
-further fold moves all three by one part, so that every part is tested on once.
+further fold moves all three by one part, so that every part is the test part once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from moerank.data.scaling import MissingRule
 
 
 class Draws:
-    """Draws made of the 64-bit words of PCG64 with a seed, or of another generator."""
+    """Random draws from the 64-bit words of PCG64 with a seed, or of another generator."""
 
     def __init__(self, seed: int | np.random.BitGenerator) -> None:
         self._words = seed if isinstance(seed, np.random.BitGenerator) else np.random.PCG64(seed)
@@ -42,7 +42,7 @@ class Draws:
 
 
 N_FOLDS = 5
-"""That LETOR's data sets have, and the embedded problems."""
+"""Number of folds of LETOR's data sets, and of the embedded problems."""
 
 MOST_FOLDS = 1000
 
@@ -61,27 +61,27 @@ def load_fold(
     ----------
     directory : path-like
         The folder with ``train.txt``, ``vali.txt`` and ``test.txt`` (or ``trainingset.txt``, ``validationset.txt``
-        and ``testset.txt``), each plain or with ``.gz`` appended, in letters of any size. The first found
-        in this order is read; else the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
+        and ``testset.txt``), each plain or with ``.gz`` appended, in upper or lower case. The first one
+        found in this order is read, otherwise the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
     missing, dtype
         As in `load_letor`.
     validation : float, optional
-        Where the folder has no validation file, as LightGBM's examples ``rank.train`` and ``rank.test``: the share of
-        the training queries that are drawn for it.
+        The share of the training queries to draw for validation if the folder has no validation file, as in LightGBM's
+        examples ``rank.train`` and ``rank.test``.
     seed : int, default 0
-        Of that draw, as in `split_queries`.
+        The seed of that draw, as in `split_queries`.
 
     Returns
     -------
     train, vali, test : RankingData
-        All with the same features, as many as the part with the most has.
+        All have the same features, as many as the part with the most.
 
     Raises
     ------
     FileNotFoundError
         If the folder or a part is missing; the message says what was looked for and what is there.
     ValueError
-        As `load_letor`, for what a file holds.
+        As in `load_letor`, for the content of a file.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def load_fold(
     return train, vali, test
 
 
-_NAMES = {  # of the files, else how the only file ends, also as in Yahoo's set1.train.txt
+_NAMES = {  # names of the files, or else endings of the only file, such as Yahoo's set1.train.txt
     "training": (("train.txt", "trainingset.txt"), (".train", ".train.txt")),
     "validation": (("vali.txt", "validationset.txt"), (".vali", ".valid", ".vali.txt", ".valid.txt")),
     "test": (("test.txt", "testset.txt"), (".test", ".test.txt")),
@@ -117,7 +117,7 @@ _DRAWN = ". load_fold(…, validation=0.2), or split = {validation = 0.2} in a p
 
 
 def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
-    """Return training, validation and test file of a fold, see `load_fold`; the second may lack if it is `drawn`."""
+    """Return the three files of a fold, see `load_fold`; the validation file may be missing if it is `drawn`."""
     check_folder(folder, "load_fold reads the folder of one fold, such as MQ2008/Fold1")
     files = sorted(filter(Path.is_file, folder.iterdir()), key=lambda entry: entry.name.swapcase())
     paths = []
@@ -127,7 +127,7 @@ def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
         ended = [file for file in files if file.name.lower().removesuffix(".gz").endswith(ends)]
         if not named and len(ended) > 1:
             listed = ", ".join(file.name for file in ended)
-            raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; name the one that is {spelt[0]}")
+            raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; rename one to {spelt[0]}")
         if not named and not ended and not (drawn and part == "validation"):
             raise FileNotFoundError(
                 f"{folder}: no {part} part; looked for {' and '.join(names)} (also .gz, and in capital "
@@ -150,7 +150,7 @@ def _widened(X: Array, n_features: int, path: Path) -> Array:
 def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingData, RankingData]:
     """Split the queries of a data set into five equal parts in order, and return a fold from 1 to 5 as LETOR does.
 
-    If five does not divide the number of queries, the first parts hold one more.
+    If five does not divide the number of queries, the first parts have one query more.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def deal_queries(
     """Deal the queries of a data set at random into 3 to 1,000 equal parts, and hold two of them out.
 
     As in LETOR's folds the last part is the test part of fold 1, and the one before it the validation part; with each
-    further fold both move on by one. Queries keep the order of `data`. The same seed gives the same parts with every
+    further fold both move by one part. Queries keep the order of `data`. The same seed gives the same parts with every
     version of NumPy.
     """
     check_at_least(3, MOST_FOLDS, n_folds=n_folds)
@@ -222,7 +222,7 @@ def _dealt(queries: Integers, fold: int, name: str, n_folds: int) -> dict[str, I
 
 
 def count_folds(folder: Path) -> int:
-    """Return how many of the folders Fold1, Fold2 and so on there are, up to the first that is not."""
+    """Count the folds Fold1, Fold2 and so on, up to the first that is missing."""
     return next(number for number in count() if not (folder / f"Fold{number + 1}").is_dir())
 
 
@@ -242,8 +242,8 @@ def load_digits_fold(
     """Make a fold of query by example on scikit-learn's copy of the UCI digits.
 
     The query images are distinct. The documents of a query are drawn uniformly from all other images, without
-    replacement, and drawn again in the rare case that all or none show the digit of the query: about one in ten
-    is relevant. An image can be a document of several queries.
+    replacement, and drawn again in the rare case that all or none show the digit of the query. About one in ten is
+    relevant. An image can be a document of several queries.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def load_digits_fold(
     n_documents : int, default 100
         Documents of each query, from 2 to 1796.
     seed : int, default 0
-        Of the draws of query images and documents; the same in all folds.
+        The seed of the draws of query images and documents, which are the same in all folds.
 
     Returns
     -------
@@ -438,7 +438,7 @@ def load_planted_fold(fold: int = 1, **planted: Any) -> tuple[RankingData, Ranki
 
 
 def _labels(utility: Matrix, n_labels: int) -> Integers:
-    """Label the documents of each row of `utility` by their place in order of utility."""
+    """Label the documents of each row of `utility` by their rank in utility."""
     n_documents = utility.shape[1]
     rank = np.argsort(np.argsort(-utility, axis=1, kind="stable"), axis=1)
     labels = np.zeros(utility.shape, np.int64)
@@ -473,7 +473,7 @@ def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32)
     Parameters
     ----------
     n_queries : int, default 300
-        At least 1; MSLR-WEB30K has 31,531. A smaller problem is the beginning of a larger one.
+        At least 1; MSLR-WEB30K has 31,531. A smaller problem has the first queries of a larger one.
     seed : int, default 0
         From 0 to 2⁶⁴ − 1. The same seed gives the same bits with every version of NumPy.
     dtype : {float32, float64}, default float32
@@ -483,7 +483,7 @@ def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32)
     -------
     RankingData
         About 115 documents per query, 136 features. Their names tell their kinds: "informative 1" (the strongest) to
-        "informative 20", "copy 2 of 1" (the second of "informative 1"), "uniform 1", "tail 1", "count 1", "query 1".
+        "informative 20", "copy 2 of 1" (the second of the first), "uniform 1", "tail 1", "count 1", "query 1".
         Query ids are 1 to `n_queries`. Time O(n_documents · n_features); memory is that of the table and some
         megabytes.
 
@@ -549,13 +549,13 @@ def _offsets(n_queries: int, seed: int, dtype: DTypeLike) -> Integers:
     check_room(f"{n_queries:,} queries of {MEAN} documents with {N_FEATURES} features", n_bytes)
     normal = NormalDist(log(MEAN) - SPREAD**2 / 2, SPREAD)
     chances = Draws(_generator(seed, 0)).uniform((n_queries,))
-    # In Python's arithmetic, as NumPy's logarithm depends on the processor.
+    # In Python's arithmetic, because NumPy's logarithm depends on the processor.
     sizes = [min(max(round(exp(normal.inv_cdf(max(chance, 2.0**-53)))), 1), LONGEST) for chance in chances.tolist()]
     return np.append(0, np.cumsum(sizes)).astype(np.int64)
 
 
 def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
-    """Draw features and labels of a block by single operations of IEEE 754, so that bits are the same everywhere."""
+    """Draw features and labels of a block by single operations of IEEE 754, so that all machines get the same bits."""
     of_query = _uniform(seed, 2 * block + 2, len(lengths), (N_OF_QUERY + 2) // 2)
     uniform = _uniform(seed, 2 * block + 3, int(lengths.sum()), WORDS_PER_DOCUMENT)
     values, noise = uniform[:, :N_FEATURES], uniform[:, N_FEATURES:]
@@ -581,7 +581,7 @@ def _block(lengths: Integers, seed: int, block: int) -> tuple[Floats, Integers]:
 
 
 def _uniform(seed: int, counter: int, n_rows: int, n_words: int) -> Floats:
-    """Return multiples of 2⁻²⁴ in [0, 1), two from each word, shape (n_rows, 2 · n_words); more rows begin the same."""
+    """Return multiples of 2⁻²⁴ in [0, 1), shape (n_rows, 2 · n_words); a larger table begins with the same rows."""
     words = _generator(seed, counter).random_raw(n_rows * n_words)
     halves = words.astype("<u8", copy=False).view("<u4")
     halves >>= np.uint32(8)

@@ -1,7 +1,6 @@
-"""Feature logs of search engines and relevance judgments become one table, which `load_table` reads as it is.
+"""Join the feature logs of a search engine and relevance judgments in one table, which `load_table` reads.
 
-`ENGINES` has a row for each kind of log: a function takes a response and yields its hits, whose values are as they are
-logged.
+`ENGINES` has a row for each kind of log, with a function that yields the hits of a response.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Hit: TypeAlias = tuple[str | None, list[tuple[str, object]]]
 
 @dataclass(frozen=True)
 class Ingested:
-    """A table that was made of logs.
+    """A table that was made from logs.
 
     Attributes
     ----------
@@ -68,44 +67,44 @@ def ingest(
     exclude: Sequence[str] = (),
     unjudged: int | None = None,
 ) -> Ingested:
-    r"""Make a table for training of the feature logs of a search engine and of relevance judgments.
+    r"""Make a training table from the feature logs of a search engine and relevance judgments.
 
     Parameters
     ----------
     logs : path-like or sequence of path-like
         Files, plain or ``.gz``, with a response of Elasticsearch, OpenSearch, Solr or Vespa on each line, and its query
-        beside it: ``{"query": "trail shoes", "response": {…}}``, or ``query_id``, or both. For a response of Solr alone
-        the query is its parameter ``q``.
+        with it: ``{"query": "trail shoes", "response": {…}}``, or ``query_id``, or both. A response of Solr may stand
+        alone; the query is then its parameter ``q``.
     table : path-like
-        The Parquet file to write, which must not be there yet.
+        The Parquet file to write, which must not exist yet.
     judgments : path-like
-        A table with a header (CSV or TSV), or qrels of TREC, plain or ``.gz``. Grades are integers from 0.
+        A table with a header (CSV or TSV), or TREC qrels, plain or ``.gz``. Grades are integers from 0.
     columns : sequence of str, optional
         The columns of query, document and grade in the table of judgments; by default those with usual names. The query
         is a text, or an id in a column such as ``query_id``.
     log : str, optional
-        Which log of several: of the log specs of Elasticsearch and OpenSearch, a field of Solr, or "matchfeatures",
-        "summaryfeatures" or "rankfeatures" of Vespa.
+        Which log to read if there are several: a log spec of Elasticsearch or OpenSearch, a field of Solr, or
+        "matchfeatures", "summaryfeatures" or "rankfeatures" of Vespa.
     document : str, optional
-        The field of Solr or Vespa that holds the document id; by default ``id`` of Solr and ``documentid`` of Vespa.
+        The field of Solr or Vespa that holds the document id; by default ``id`` for Solr and ``documentid`` for Vespa.
     exclude : sequence of str
-        Features that are left out.
+        Features to leave out.
     unjudged : int, optional
         The label of documents without a judgment; by default they are left out.
 
     Returns
     -------
     Ingested
-        The table has the columns qid, label, query, doc and position, and then the features. A query's rows stand by
-        position; missing values are null. The file tells which columns are features.
+        The table has the columns qid, label, query, doc and position, and then the features. The rows of a query are
+        sorted by position; missing values are null. The metadata of the file say which columns are features.
 
     Raises
     ------
     ValueError
-        For what cannot be read or joined, or is given twice with other values, with file and line. Nothing is written
-        then.
+        For input that cannot be read or joined, or contradicts itself; the message names file and line. Nothing is
+        written then.
     OSError
-        If a file cannot be read or written, or is there already.
+        If a file cannot be read or written, or the table exists already.
 
     Notes
     -----
@@ -156,7 +155,7 @@ def ingest(
 
 @dataclass
 class _Log:
-    """The hits in files of logs; the values of each hit follow those of the one before."""
+    """The hits of log files; `values` holds the values of one hit after the other."""
 
     paths: list[Path]
     log: str | None
@@ -177,7 +176,7 @@ class _Log:
                     if text.strip():
                         self._add(file, line, read_json(text, float))
                 except json.JSONDecodeError as error:
-                    reason = f"not JSON ({error.msg}, column {error.colno}); write one response a line"
+                    reason = f"not JSON ({error.msg}, column {error.colno}); write one response per line"
                     raise ValueError(f"{path}, line {line}: {reason}") from None
                 except (KeyError, TypeError, AttributeError) as error:
                     raise ValueError(f"{path}, line {line}: not a response of a search engine ({error!r})") from None
@@ -191,11 +190,11 @@ class _Log:
             raise ValueError(f"the feature {name!r} has the name of another column; leave it out by --exclude")
 
     def _add(self, file: int, line: int, entry: Any) -> None:
-        """Take the hits of a line."""
+        """Add the hits of a line."""
         query, text, response = _envelope(entry)
         engine = _engine_of(response)
         if self.engine not in ("", engine):
-            titles = f"{ENGINES[engine].title}, and the lines before of {ENGINES[self.engine].title}"
+            titles = f"{ENGINES[engine].title} after lines of {ENGINES[self.engine].title}"
             raise ValueError(f"a response of {titles}; ingest one engine at a time")
         self.engine = engine
         self.n_responses += 1
@@ -208,7 +207,7 @@ class _Log:
             for name in sorted(values.keys() ^ set(self.names)):
                 has = "has no" if name in self.names else "has a further"
                 remedy = f"log the same features for all, or leave it out by --exclude {name!r}"
-                raise ValueError(f"the hit {doc!r} {has} feature {name!r}, unlike those before; {remedy}")
+                raise ValueError(f"the hit {doc!r} {has} feature {name!r}, unlike the hits before; {remedy}")
             self.values.extend(values[name] for name in self.names)
             self.rows.append((query, text, doc, position, file, line))
 
@@ -222,7 +221,7 @@ class _Log:
             if name in self.exclude:
                 continue
             if name in values:
-                raise ValueError(f"the hit {doc!r} has the feature {name!r} twice; leave one, or choose a log by --log")
+                raise ValueError(f"the hit {doc!r} has the feature {name!r} twice; keep one, or choose a log by --log")
             value = nan if value is None or value == "NaN" else value
             if not isinstance(value, int | float) or isinstance(value, bool):
                 what = "a tensor" if isinstance(value, dict | list) else repr(value)[:30]
@@ -235,13 +234,13 @@ class _Log:
         return f"{self.paths[self.rows[row][4]]}, line {self.rows[row][5]}"
 
     def hits(self, judgments: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, Floats]:
-        """Return each document of a query once, and its values; refuse one that is there twice with other values."""
+        """Return each document of a query once, and its values; refuse one that occurs twice with other values."""
         hits = pd.DataFrame(self.rows, columns=["id", "query", "doc", "position", "file", "line"], dtype=object)
         check_texts(hits, self.where)
         kind = next((kind for kind in ("id", "query") if hits[kind].notna().all()), None)
         if kind is None:
             row = int(hits["query"].isna().argmax())
-            raise ValueError(f"{self.where(row)}: no query beside the query_id, which other lines lack; give both")
+            raise ValueError(f"{self.where(row)}: no query with the query_id, which other lines lack; give both")
         hits["qid"] = hits[kind]
         if self.engine == "vespa" and self.document is None:
             hits["doc"] = self._short_ids(hits["doc"], judgments["doc"], path)
@@ -252,7 +251,7 @@ class _Log:
         for row in np.flatnonzero(earlier != np.arange(len(hits))).tolist():
             if not np.array_equal(X[row], X[earlier[row]], equal_nan=True):
                 pair = f"document {hits['doc'][row]!r} of query {hits['qid'][row]!r}"
-                before = f"{self.where(earlier[row])}; leave one (documents of two indices need ids of their own)"
+                before = f"{self.where(earlier[row])}; keep one (documents of two indices need ids of their own)"
                 raise ValueError(f"{self.where(row)}: {pair} has other values than in {before}")
         return hits.loc[first].reset_index(drop=True), X[first]
 
@@ -266,7 +265,7 @@ class _Log:
         return X
 
     def _short_ids(self, ids: pd.Series, judged: pd.Series, path: Path) -> pd.Series:
-        """Return Vespa's ids behind the fourth colon, unless the judgments have whole ids."""
+        """Return Vespa's ids after the fourth colon, unless the judgments have whole ids."""
         full = judged.str.startswith("id:")
         if full.all():
             return ids
@@ -295,7 +294,7 @@ def _text(value: object) -> str | None:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise ValueError(f"{str(value)[:30]!r} is no id or query; write it as a text")
+    raise ValueError(f"{str(value)[:30]!r} is neither an id nor a query; write it as a text")
 
 
 # Engines
@@ -330,7 +329,7 @@ def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterato
 
 
 def _solr_values(text: str) -> list[tuple[str, object]]:
-    """Return the features of a text such as ``title=6.25,stars=NaN``, or with ``:`` and blanks."""
+    """Return the features of a text such as ``title=6.25,stars=NaN`` or ``title:6.25 stars:NaN``."""
     number = f"(?:NaN|{NUMBER.pattern})"
     for delimiter, separator in ("=,", ": "):
         pairs = [pair.rpartition(delimiter) for pair in text.split(separator) if pair]
@@ -364,7 +363,7 @@ class Engine(NamedTuple):
     """A kind of log."""
 
     title: str  # in messages
-    hits: Callable[[Json, str | None, str | None], Iterator[Hit]]  # of a response, in their order
+    hits: Callable[[Json, str | None, str | None], Iterator[Hit]]  # yields those of a response in order
     dtype: Literal["f4", "f8"]
 
 
@@ -387,7 +386,7 @@ def _engine_of(response: Json) -> str:
     kinds = {"root": "vespa", "response": "solr", "hits": "elasticsearch"}
     engine = next((engine for key, engine in kinds.items() if key in response), None)
     if engine is None:
-        raise ValueError("not a response of Elasticsearch, OpenSearch, Solr or Vespa, or one in groups")
+        raise ValueError("not a response of Elasticsearch, OpenSearch, Solr or Vespa, or a grouped one")
     return engine
 
 
@@ -399,14 +398,14 @@ USUAL_COLUMNS = {
     "doc": ("docid", "doc", "documentid", "document", "corpusid"),
     "grade": ("grade", "rating", "gain", "label", "relevance", "relevancelabel", "judgment", "judgement", "score"),
 }
-"""Usual names of columns, in small letters and without other signs, by what they hold."""
+"""Usual names of the columns by their content, in lower case and without other characters."""
 
 
 def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Return the judgments of a file, plain or ``.gz``: a table of CSV or TSV with a header, or qrels of TREC.
 
     The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``line``. `columns` names those of the
-    query, document and grade in a table. What is malformed is a ValueError with its line.
+    query, document and grade in a table. A malformed line is a ValueError with its number.
     """
     lines = text_lines(path)
     number, first = next(((n, line) for n, line in lines if line.strip() and not line.startswith("#")), (1, ""))
@@ -422,7 +421,7 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
         raise ValueError(f"{path}: there is no judgment in the file")
     for grade, line in judgments[["grade", "line"]].itertuples(index=False):
         if re.fullmatch(r"[0-9]+(\.0*)?", grade) is None or float(grade) > MOST_LABEL:
-            remedy = f"is not an integer from 0 to {MOST_LABEL:,}; make such grades by pandas.cut"
+            remedy = f"is not an integer from 0 to {MOST_LABEL:,}; make such grades with pandas.cut"
             raise ValueError(f"{path}, line {line}: the grade {grade[:30]!r} {remedy}")
     judgments["grade"] = judgments["grade"].astype(float).astype("int64")
     check_texts(judgments, lambda row: f"{path}, line {judgments['line'][row]}")
@@ -430,7 +429,7 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
 
 
 def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
-    """Refuse an ``id`` that has two texts in the column ``query``; `where` says where a row stands."""
+    """Refuse an ``id`` that has two texts in the column ``query``; `where` returns the place of a row."""
     if {"id", "query"} <= set(queries):
         named = queries[["id", "query"]].dropna().drop_duplicates()
         if (twice := named["id"].duplicated()).any():
@@ -448,7 +447,7 @@ def _table_rows(
     """Yield the rows of a table that have a grade; Quepid has rows without one."""
     indices = _indices(path, [name.strip() for name in next(rows, (0, []))[1]], columns)
     for line, row in rows:
-        # Quepid writes a blank before a sign with which a formula could begin.
+        # Quepid writes a space before a character that could begin a formula.
         fields = {role: re.sub(r"^ (?=[-=+@])", "", row[index]) for role, index in indices.items()}
         if not fields["grade"].strip():
             continue
@@ -458,7 +457,7 @@ def _table_rows(
 
 
 def _indices(path: Path, header: list[str], columns: Sequence[str] | None) -> dict[str, int]:
-    """Return the indices of the columns by what they hold."""
+    """Return the indices of the columns by their content."""
     plain = {name: re.sub("[^a-z]", "", name.lower()) for name in header}
     named = {role: [name for name in header if plain[name] in usual] for role, usual in USUAL_COLUMNS.items()}
     if columns is not None:
@@ -487,14 +486,14 @@ def _labels(
 ) -> tuple[pd.Series, list[str]]:
     """Return the label of each hit, −1 if it is left out, and what was joined, in sentences."""
     kinds = [kind for kind in ("query", "id") if kind in judgments]
-    # Without a kind of name that both sides have, each side has one kind, which the other calls by another word.
+    # If both sides have no kind of name in common, the ids of one side are the texts of the other.
     kind = next((kind for kind in kinds if hits[kind].notna().all()), kinds[0])
     ours = kind if hits[kind].notna().all() else "qid"
     keys = pd.MultiIndex.from_frame(judgments[[kind, "doc"]])
     grades = judgments.set_index(keys)["grade"].groupby(level=[0, 1], sort=False).agg(["min", "max"])
     for key in grades.index[grades["min"] < grades["max"]]:
         places = " and ".join(f"line {line}" for line in judgments["line"][keys == key])
-        raise ValueError(f"{path}, {places}: several grades of document {key[1]!r} for query {key[0]!r}; leave one")
+        raise ValueError(f"{path}, {places}: several grades of document {key[1]!r} for query {key[0]!r}; keep one")
     at = grades.index.get_indexer(pd.MultiIndex.from_frame(hits[[ours, "doc"]]))
     judged = at >= 0
     word = "text" if kind == "query" else "id"
@@ -520,7 +519,7 @@ def _labels(
 
 
 def _write(path: Path, rows: pd.DataFrame, X: Floats, result: _Log) -> None:
-    """Write the table, whose metadata tell the columns."""
+    """Write the table, whose metadata hold the roles of the columns."""
     roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
     kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
     columns = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}

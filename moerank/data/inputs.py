@@ -20,11 +20,11 @@ COPIED_ROWS = 4096
 """Rows of a table that are copied or checked at once, so that they stay in the processor's cache."""
 
 BY_COLUMNS = 2**26
-"""Bytes from which on a table lies in memory by columns, as kernels read it; a small one is copied when they do."""
+"""Tables of at least this many bytes are in Fortran order, which kernels need; they copy smaller ones."""
 
 
 def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> Array:
-    """Return a table (n_documents, n_features) without values, in the order in memory that suits its size."""
+    """Return an uninitialised table (n_documents, n_features), in C or Fortran order depending on its size."""
     n_bytes = n_documents * n_features * np.dtype(dtype).itemsize
     return np.empty((n_documents, n_features), dtype, order="F" if n_bytes >= BY_COLUMNS else "C")
 
@@ -44,10 +44,10 @@ def _arrow_table(X: object) -> pa.Table:
 
 
 def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
-    """Return a table (n_documents, n_features) in single precision if it is given so, else in double; contiguous.
+    """Return a contiguous table (n_documents, n_features), in single precision if X is, else in double.
 
-    A missing value (None, NA, a masked entry) becomes NaN. A read-only array is taken as it is, by rows or by columns;
-    any other is copied, in the order of `empty_table`. Messages call the columns by `names`.
+    A missing value (None, NA, a masked entry) becomes NaN. A read-only array is used as it is, in C or Fortran order;
+    any other is copied, in the order of `empty_table`. Messages name the columns by `names`.
     """
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         gibibytes = np.prod(X.shape, dtype=float) * (4 if X.dtype == np.float32 else 8) / 2**30
@@ -78,7 +78,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
 
 
 def is_frozen(array: Array) -> bool:
-    """Whether an array and the arrays that it is a view of are all read-only."""
+    """Return whether an array, and every array of which it is a view, is read-only."""
     base: Any = array
     while isinstance(base, np.ndarray) and not base.flags.writeable:
         array, base = base, base.base
@@ -86,14 +86,14 @@ def is_frozen(array: Array) -> bool:
 
 
 def without_mask(values: np.ma.MaskedArray[Any, Any]) -> Array:
-    """Return a masked array with NaN in the masked places of floats, and as objects with None in those of others."""
+    """Replace the masked entries of an array: by NaN among floats, by None among other values, as objects."""
     masked = np.ma.getmaskarray(values)
     unknown_value: Any = np.nan if values.dtype.kind == "f" else None
     return np.where(masked, unknown_value, values.data) if masked.any() else np.asarray(values.data)
 
 
 def require_same_index(X: object, values: object, name: str) -> None:
-    """Raise a ValueError if a pandas Series belongs to other rows than those of a DataFrame, by their indices."""
+    """Raise a ValueError if a pandas Series and a DataFrame of the same length have different indices."""
     if not isinstance(X, pd.DataFrame | pd.Series) or not isinstance(values, pd.DataFrame | pd.Series):
         return
     if len(X) == len(values) and not X.index.equals(values.index):
@@ -101,7 +101,7 @@ def require_same_index(X: object, values: object, name: str) -> None:
 
 
 def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
-    """Put the columns of a DataFrame of pandas, or of any other with Arrow's stream, together."""
+    """Return a DataFrame of pandas, or any other with Arrow's stream, as one table."""
     own = column_names(X) or ()
     names = own if names is None or len(names) != len(own) else names
     given = [X.iloc[:, index] for index in range(len(own))] if hasattr(X, "iloc") else _arrow_table(X).columns
@@ -116,7 +116,7 @@ def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
 def _numbers(column: Any, name: str) -> Array:
     """Return a column of a frame as numbers, in its own precision; refuse other values with the remedy."""
     remedy = (
-        "and a feature is a number; leave it out, turn it into numbers, or into one column of 0 and 1 per value "
+        "but a feature is a number; leave it out, turn it into numbers, or into one column of 0 and 1 per value "
         "(pandas.get_dummies)"
     )
     if isinstance(column, pd.Series):
@@ -124,7 +124,7 @@ def _numbers(column: Any, name: str) -> Array:
             return np.asarray(column)
         try:
             if column.dtype == object and not any(isinstance(value, str | bytes) for value in column):
-                return np.where(pd.isna(column), np.nan, column).astype(np.float64)  # decimals, too
+                return np.where(pd.isna(column), np.nan, column).astype(np.float64)  # also decimals
             column = pa.array(column, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise ValueError(f"column {name!r} of X holds objects ({error}), {remedy}") from None
@@ -137,7 +137,7 @@ def _numbers(column: Any, name: str) -> Array:
 
 
 def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
-    """Return a column of numbers as Arrow has it: in the precision it has, NaN where a value is missing."""
+    """Return an Arrow column of numbers in its own precision, with NaN where a value is missing."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     numbers: Array = column.to_numpy(zero_copy_only=False)
@@ -145,22 +145,22 @@ def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
 
 
 LARGEST_VALUE = 1e30
-"""No ranker is trained on, or asked about, a feature value beyond this; see the notes of `RankingData`."""
+"""Largest size of a feature value with which rankers are trained and score; see the notes of `RankingData`."""
 LARGEST_UNNAMED_QUERY = 1000
-"""More rows than this are one query only if the user says so."""
+"""More rows than this are one query only if the user passes a `qid`."""
 
-RULES = "a number, 'query-min', 'query-mean' or 'query-worst' (below the smallest value that the query knows)"
+RULES = "a number, 'query-min', 'query-mean' or 'query-worst' (below the smallest value in the query)"
 
 
 def refuse_large_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
-    """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) beyond 1e30 in size."""
-    remedy = f"values beyond {LARGEST_VALUE:g} cannot be computed with, so scale the feature, for instance by "
+    """Raise a ValueError with row and feature if a value in X (n_documents, n_features) exceeds 1e30 in size."""
+    remedy = f"rankers cannot compute with values beyond {LARGEST_VALUE:g}: scale the feature, for instance by "
     _refuse(X, lambda rows: np.abs(rows) > LARGEST_VALUE, names, where, f"{remedy}query_level_norm")
 
 
 def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
-    """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is infinite."""
-    remedy = "a value must be finite: replace it by a large number, or by NaN where nothing is known"
+    """Raise a ValueError with row and feature if a value in X (n_documents, n_features) is infinite."""
+    remedy = "a value must be finite: replace it by a large number, or by NaN if it is unknown"
     _refuse(X, np.isinf, names, where, remedy)
 
 
@@ -170,7 +170,7 @@ def refuse_missing_values(
     where: str = "",
     remedy: str = f"say what missing values become, as in RankingData(X, y, qid, missing='query-worst'): {RULES}",
 ) -> None:
-    """Raise a ValueError that names row and feature of a value in X (n_documents, n_features) that is NaN."""
+    """Raise a ValueError with row and feature if a value in X (n_documents, n_features) is NaN."""
     _refuse(X, np.isnan, names, where, remedy)
 
 
@@ -231,7 +231,7 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
         return np.full(n_documents, int(qid), np.int64)
     if isinstance(qid, np.ma.MaskedArray):
         qid = without_mask(qid)
-    # A list of texts would make a text of NaN.
+    # Among texts, np.asarray makes a text of NaN.
     listed = np.asarray(qid if hasattr(qid, "dtype") else np.array(qid, dtype=object))
     if listed.shape != (n_documents,):
         raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {listed.shape}; give one each")
@@ -256,7 +256,7 @@ LARGEST_EXACT = 2.0**53
 
 
 def doubles(values: Any, what: str) -> Array:
-    """Return numbers in double precision; others are a ValueError that says `what` they are."""
+    """Return numbers in double precision; other values raise a ValueError, which calls them `what`."""
     try:
         if getattr(getattr(values, "dtype", None), "kind", "") in ("c", "M", "m"):
             raise ValueError(f"the values are of type {values.dtype}")
@@ -268,7 +268,7 @@ def doubles(values: Any, what: str) -> Array:
 
 
 def checked_weights(weights: ArrayLike | None, size: int, what: str, name: str) -> Vector | None:
-    """Return positive finite weights (size,) divided by their mean, and None for equal ones, which weigh nothing."""
+    """Return positive finite weights (size,) divided by their mean, or None if they are all equal."""
     if weights is None:
         return None
     numbers = doubles(weights, f"{name}: {what}")
@@ -330,14 +330,14 @@ def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:
 
 
 def listed(features: Any) -> tuple[Any, ...]:
-    """Return named features as a tuple: one column, one name, any number of them, or None for none."""
+    """Return features as a tuple, given as one column or name, several of them, or None."""
     if features is None:
         return ()
     return (features,) if isinstance(features, str) or not isinstance(features, Iterable) else tuple(features)
 
 
 def column_mask(features: Sequence[int | str] | int | str | None, names: Sequence[str], where: str) -> Mask:
-    """Return the mask of features given by column (from 0) or name; an error for another begins with `where`."""
+    """Return the mask of features given by column (from 0) or name; an error begins with `where`."""
     mask = np.zeros(len(names), np.bool_)
     if isinstance(features, Mapping):
         raise ValueError(f"{where} names no columns: {features!r}; give a list of columns or names")
@@ -347,13 +347,13 @@ def column_mask(features: Sequence[int | str] | int | str | None, names: Sequenc
 
 
 def in_column_order(values: object, names: Sequence[str], where: str, *, complete: bool = False) -> Any:
-    """Return values in the order of the features, which a mapping or a Series names, all if it must be `complete`."""
+    """Return the values of a mapping or Series in the order of the features; if `complete`, it must have all."""
     if not isinstance(values, Mapping | pd.Series):
         return values
     given = {_column(feature, names, where): value for feature, value in values.items()}
     if complete and len(given) < len(names):
         lacking = next(column for column in range(len(names)) if column not in given)
-        raise ValueError(f"{where}: nothing is given for feature {names[lacking]!r}")
+        raise ValueError(f"{where}: no value for feature {names[lacking]!r}")
     return [given.get(column) for column in range(len(names))]
 
 

@@ -45,7 +45,7 @@ class LabelRuns:
 
     @property
     def n_pairs(self) -> int:
-        """Preference pairs of all queries."""
+        """The number of preference pairs of all queries."""
         return int(self.n_pairs_of.sum())
 
     def n_pairs_among(self, documents: Mask) -> int:
@@ -93,7 +93,7 @@ class PreferencePairs:
 
     def __post_init__(self) -> None:
         for array in (self.better, self.worse, self.first, self.winner):
-            array.setflags(write=False)  # all of them, or kernels would be compiled twice
+            array.setflags(write=False)  # all of them, or kernels are compiled twice
 
     @classmethod
     def of(cls, y: Integers, offsets: Integers) -> PreferencePairs:
@@ -146,8 +146,8 @@ class RankingData:
     query_weights : array-like, shape (n_queries,), optional
         How much each query counts, > 0: in the mean of a metric, and in the loss of a ranker.
     document_weights : array-like, shape (n_documents,), optional
-        How much each document counts, > 0, as the inverse propensity of a click. A preference pair counts by the
-        product of the weights of its two documents and of its query; NDCG, MeanNDCG and Recall weigh the gain.
+        How much each document counts, > 0, such as the inverse propensity of a click. A preference pair counts by the
+        product of the weights of its two documents and of its query; NDCG, MeanNDCG and Recall multiply the gain by it.
 
     Attributes
     ----------
@@ -170,22 +170,22 @@ class RankingData:
     documents : ndarray of str, shape (n_documents,), or None
         The ids of the documents, None if they have none.
     query_weights, document_weights : ndarray or None
-        Divided by their mean; None if they are equal, so that equal weights are as none.
+        Divided by their mean; None if they are all equal, because equal weights change nothing.
 
     Raises
     ------
     ValueError
         For wrong shapes, NaN without a rule, infinity, columns that hold no numbers, a Series whose index differs from
         that of X, negative or fractional labels, a query whose rows are not contiguous, a missing query id, or more
-        than 1,000 documents without queries, by place and remedy; objects that are no numbers are a TypeError.
+        than 1,000 documents without queries, with place and remedy. Objects that are not numbers are a TypeError.
 
     Notes
     -----
     The arrays are read-only, so that derived values (pairs, rank tables, Gram matrices) are computed once.
 
-    Any finite feature value can be held, scaled and described. Rankers refuse values beyond 1e30 in size by row and
-    feature, as fourth powers of features (in conjugate gradients) and sums in single precision would overflow. Squares
-    of features below 1e-154 vanish, so that such features get no weight; that is no error.
+    Any finite feature value can be held, scaled and described. Rankers refuse values beyond 1e30 in size, and name row
+    and feature, because fourth powers of features (in conjugate gradients) and sums in single precision overflow.
+    Squares of features below 1e-154 vanish, so that such features get no weight; this is not an error.
 
     Examples
     --------
@@ -355,7 +355,7 @@ class RankingData:
         )
 
     def with_rows(self, rows: Integers, *, name: str | None = None) -> Self:
-        """Return some of the documents, one at least, with names, scaling, costs and missing values of their features.
+        """Return some of the documents, at least one, with names, scaling, costs and missing values of their features.
 
         Parameters
         ----------
@@ -386,7 +386,7 @@ class RankingData:
         Raises
         ------
         ValueError
-            For another number of costs than features, and costs that are negative or not finite.
+            For a wrong number of costs, and costs that are negative or not finite.
         """
         return self._changed(costs=self._checked_costs(costs))
 
@@ -397,7 +397,7 @@ class RankingData:
         return checked
 
     def scaled_by(self, scaling: PerQuery | FittedScaling) -> Self:
-        """Return the same documents with features scaled by a scaling; see `fit_scaling`.
+        """Return the same documents with scaled features; see `fit_scaling`.
 
         Raises
         ------
@@ -435,7 +435,7 @@ class RankingData:
 
     def _remembered(self, memory: dict[Hashable, Any], key: Hashable, make: Callable[[], T]) -> T:
         if key not in memory:
-            memory.setdefault(key, make())  # of several threads one is first
+            memory.setdefault(key, make())  # of several threads, the first one wins
         return cast("T", memory[key])
 
     def forgetful(self) -> RankingData:
@@ -480,7 +480,7 @@ def _read_only(array: Array) -> Array:
 
 
 def labels_alone(y: ArrayLike, qid: ArrayLike | None) -> RankingData:
-    """Return test data for a metric: labels and queries beside a feature that is 0."""
+    """Return test data for a metric: labels and queries, with one feature that is 0."""
     return RankingData(np.zeros((len(np.asarray(y)), 1)), y, qid, name="test data")
 
 

@@ -1,4 +1,4 @@
-"""Values of features before anything is learnt: what missing ones become, scaling, and centring in queries."""
+"""Preparation of feature values: replacing missing ones, scaling, and centring within queries."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def blocks(offsets: Integers, rows: int = ROWS) -> Iterator[tuple[int, int]]:
 
 QueryRule: TypeAlias = Literal["query-min", "query-mean", "query-worst"]
 MissingRule: TypeAlias = float | QueryRule
-"""A number, or a rule that looks at what the same query knows of the feature."""
+"""A number, or a rule that uses the other values of the feature in the query."""
 
 
 def check_missing_rule(rule: object) -> None:
-    """Raise a ValueError for what is neither a finite number nor the name of a rule, with the nearest of them."""
+    """Raise a ValueError unless a rule is a finite number or a name; the message suggests the nearest name."""
     if isinstance(rule, Real) and not isinstance(rule, bool | np.bool_) and isfinite(rule):
         return
     rules = get_args(QueryRule)
@@ -52,11 +52,11 @@ def check_missing_rule(rule: object) -> None:
 def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> tuple[Floats, Integers]:
     """Replace every NaN of X by a rule, and count them; X is copied if anything is missing.
 
-    A value becomes the number of the rule; the smallest value, or the mean, that the query knows of the feature; or a
-    value below that smallest one, by the gap between the two smallest distinct values of the feature in the query, or
-    by 1 where there is only one. A query that knows no value of a feature gets 0 in all its documents, so that the
-    feature orders nothing there. What is below the smallest value stays below it after rounding, and finite. Returns
-    the table and the counts (n_features,). O(n_documents · n_features).
+    A missing value becomes the number; or the smallest value, or the mean, of the feature in the query; or, for
+    "query-worst", a value below the smallest one. It is lower by the gap between the two smallest distinct values, or
+    by 1 if there is only one, stays below after rounding, and is finite. If a query has no value of a feature, all its
+    documents get 0, so that the feature orders nothing there. Returns the table and the counts (n_features,).
+    O(n_documents · n_features).
 
     Examples
     --------
@@ -69,7 +69,7 @@ def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> tuple[Float
 
 
 def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> Integers:
-    """Do what `fill_missing` does without a copy, and return the counts; X is written to only where NaN stands."""
+    """Do what `fill_missing` does without a copy, and return the counts; only the NaN entries of X change."""
     check_missing_rule(rule)
     if not isinstance(rule, str) and not abs(rule) <= float(np.finfo(X.dtype).max):
         raise ValueError(f"missing is {rule:g}, which is too large for a table in single precision")
@@ -85,7 +85,7 @@ def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> Integers:
         if isinstance(rule, str):
             starts = offsets[begin:end] - offsets[begin]
             lengths = np.diff(offsets[begin : end + 1])
-            present = np.ascontiguousarray(block[:, columns])  # of which means do not depend on the order in memory
+            present = np.ascontiguousarray(block[:, columns])  # so that means do not depend on the memory order
             values = np.repeat(_replacements(present, starts, lengths, rule), lengths, axis=0)
             block[:, columns] = np.where(unknown[:, columns], values, block[:, columns])
         else:
@@ -107,7 +107,7 @@ def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRul
             mean = np.add.reduceat(small, starts) / np.maximum(n_present, 1) * 2.0**40
             greatest = np.fmax.reduceat(X, starts)
             greatest[nothing_known] = 0.0
-            return np.clip(mean, least, greatest).astype(X.dtype)  # equal values have this value for their mean
+            return np.clip(mean, least, greatest).astype(X.dtype)  # the mean of equal values is that value
         second = np.fmin.reduceat(np.where(np.repeat(least, lengths, axis=0) < X, X, np.nan), starts)
         gap = np.where(np.isnan(second), 1.0, second.astype(np.float64) - least)
         worst = np.minimum((least - gap).astype(X.dtype), np.nextafter(least, X.dtype.type(-np.inf)))
@@ -120,7 +120,7 @@ Kind: TypeAlias = Literal["none", "query", "minmax", "standard"]
 
 
 class _Scaling:
-    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # of reading from JSON
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # for reading JSON
 
     def apply(self, data: RankingData) -> RankingData:
         """Return the same documents with scaled features."""
@@ -162,7 +162,7 @@ class PerQuery(_Scaling):
 
 @dataclass(frozen=True)
 class FittedScaling(_Scaling):
-    """Every feature moved and stretched by two values fitted to training data: x′ = (x − offset) / scale.
+    """Every feature shifted and scaled by two values fitted to training data: x′ = (x − offset) / scale.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class FittedScaling(_Scaling):
 
     def __post_init__(self) -> None:
         if len(self.offset) != len(self.scale):
-            raise ValueError(f"{len(self.offset)} offsets and {len(self.scale)} scales are not those of one table")
+            raise ValueError(f"{len(self.offset)} offsets and {len(self.scale)} scales do not belong to one table")
         for feature, (offset, scale) in enumerate(zip(self.offset, self.scale, strict=True)):
             if not isfinite(offset) or not 0 < scale < float("inf"):
                 raise ValueError(f"offset {offset} and scale {scale} of feature {feature} cannot be applied")
@@ -194,7 +194,7 @@ class FittedScaling(_Scaling):
         `offsets` is ignored. Values far from those of the training data can become infinite.
         """
         if X.ndim != 2 or X.shape[1] != len(self.offset):
-            raise ValueError(f"a table of shape {X.shape} has not the {len(self.offset)} features of the scaling")
+            raise ValueError(f"the scaling has {len(self.offset)} features, but the table has shape {X.shape}")
         offset, scale = np.array(self.offset), np.array(self.scale)
         scaled = np.empty_like(X)
         with np.errstate(over="ignore"):
@@ -246,23 +246,23 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     train : RankingData
         Raw features.
     kind : {"none", "query", "minmax", "standard"}
-        "query" scales each query by itself, as `query_level_norm` does. "minmax" takes the range of each feature over
+        "query" scales each query by itself, as `query_level_norm` does. "minmax" maps the range of each feature over
         all training documents to [0, 1], "standard" its mean to 0 and its standard deviation to 1; a feature that is
-        constant there is only moved.
+        constant there is only shifted.
 
     Returns
     -------
     Scaling
-        The fitted values; ``apply(data)`` scales the training data and all others.
+        The fitted values; ``apply(data)`` scales the training data and any other.
 
     Raises
     ------
     ValueError
-        For another kind, data that are scaled already, and a feature whose range no number can hold.
+        For another kind, data that are scaled already, and a feature whose range overflows.
 
     Notes
     -----
-    O(n_documents · n_features) time, in double precision whatever the data are kept in.
+    O(n_documents · n_features) time, in double precision, whatever the precision of the data.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
 
 
 def negative_features(data: RankingData) -> Mask:
-    """Return which features have raw values below 0, beside the number for missing ones; none if scaled per query."""
+    """Return which features have raw values below 0, but for replaced missing ones; none if scaled per query."""
     return data.remember("features below 0", lambda: _below_zero(data))
 
 
@@ -324,10 +324,10 @@ def _sum_of_powers(data: RankingData, power: int, least: Vector, unit: Vector, m
 
 
 def centre_in_queries(values: ArrayLike, offsets: Integers) -> Array:
-    """Subtract from each column of `values` (n_documents, …) its mean over the documents of the query, in double.
+    """Subtract from each column of `values` (n_documents, …) its mean over the documents of the query.
 
-    The result is exactly 0 where a column is constant in the query, whose mean may differ from the constant by
-    rounding.
+    The result has double precision. It is exactly 0 where a column is constant in the query, although rounding may
+    separate the mean from the constant.
     """
     values = np.asarray(values, dtype=np.float64, order="C")
     sizes = np.diff(offsets)

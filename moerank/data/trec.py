@@ -1,4 +1,4 @@
-"""Runs and qrels of TREC, which `ir_measures`, `ranx`, PyTerrier and ``trec_eval`` read, too.
+"""Runs and qrels of TREC, which `ir_measures`, `ranx`, PyTerrier and ``trec_eval`` also read.
 
 A run has lines ``query Q0 document rank score tag``, and qrels have lines ``query 0 document label``.
 """
@@ -27,7 +27,7 @@ def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike
     """Write a ranking of documents as a TREC run.
 
     The scores are written in single precision, in which ``trec_eval`` compares them. It orders equal scores by document
-    id, and moerank by row; where scores would be equal the later row gets the next smaller number, so that every tool
+    id, and moerank by row. So if two scores are equal, the later row gets the next smaller number, and every tool
     computes the metrics of this ranking.
 
     Parameters
@@ -35,7 +35,7 @@ def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike
     path : path-like
         The file, which is replaced.
     data : RankingData
-        With ids of documents.
+        Data with document ids.
     scores : array-like, shape (n_documents,)
         Finite; the largest ranks first.
     tag : str, default "moerank"
@@ -44,7 +44,7 @@ def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike
     Raises
     ------
     ValueError
-        For data without ids of documents, a document that is twice in a query, ids with spaces, and malformed scores.
+        For data without document ids, a document that occurs twice in a query, ids with spaces, and malformed scores.
     OSError
         If the file cannot be written.
 
@@ -83,19 +83,19 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
     """Return the scores (n_documents,) that a TREC run gives to documents, for `Metric.score` and `Metric.per_query`.
 
     Documents that are not in the run rank behind all others, in the order of their rows. Documents of the run that are
-    not in `data` do not count, as they have no label.
+    not in `data` do not count, because they have no label.
 
     Parameters
     ----------
     path : path-like
         A file, plain or ``.gz``.
     data : RankingData
-        With ids of documents.
+        Data with document ids.
 
     Raises
     ------
     ValueError
-        For a line that is none of a run, a document that is twice in a query, and a run without any document of `data`.
+        For a line in another format, a document that occurs twice in a query, and a run without any document of `data`.
 
     Examples
     --------
@@ -113,21 +113,21 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
         if not NUMBER.fullmatch(score) or not isfinite(float(score)):
             raise ValueError(f"{path}, line {number}: the score {score[:40]!r} is not a finite number")
         if (query, document) in ranked:
-            raise ValueError(f"{path}, line {number}: document {document} is twice in query {query}; leave one line")
+            raise ValueError(f"{path}, line {number}: document {document} is twice in query {query}; keep one line")
         ranked[query, document] = float(score)
     scores = np.array([ranked.get(key, -np.inf) for key in keys])
     in_run = np.isfinite(scores)
     if not in_run.any():
         first = f"{keys[0][1]!r} of query {data.qid[0]}"
         raise ValueError(
-            f"{path}: none of its documents is in {data.name}, whose first is {first}; give the run for it"
+            f"{path}: none of its documents is in {data.name}, whose first is {first}; give the run for them"
         )
     scores[~in_run] = np.nextafter(scores[in_run].min(), -np.inf)
     return scores
 
 
 def trec_lines(path: Path, lines: Iterable[tuple[int, str]], like: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and words of each line, as many as the example has; remarks may stand before the first."""
+    """Yield the number and the words of each line, as many as in `like`; comments may precede the first line."""
     began = False
     for number, line in lines:
         words = line.split()
@@ -140,13 +140,13 @@ def trec_lines(path: Path, lines: Iterable[tuple[int, str]], like: str) -> Itera
 
 
 def document_keys(data: RankingData) -> list[tuple[str, str]]:
-    """Return query and document of each row; refuse data in which they do not tell rows apart."""
+    """Return the query and the document of each row; refuse data in which two rows have the same ones."""
     if data.documents is None:
         raise ValueError(f"{data.name}: the documents have no ids; give documents=, or document = in [data]")
     keys = list(zip(data.qid.astype(np.str_).tolist(), data.documents.tolist(), strict=True))
     for key, n_rows in Counter(keys).items():
         if n_rows > 1:
-            raise ValueError(f"{data.name}: document {key[1]} is twice in query {key[0]}; leave one of the rows out")
+            raise ValueError(f"{data.name}: document {key[1]} is twice in query {key[0]}; remove one of the rows")
         if any(word.split() != [word] for word in key):
-            raise ValueError(f"{data.name}: a query or document {key} holds a space, which ends a field; give ids")
+            raise ValueError(f"{data.name}: the query or document of {key} is empty or has a space; give other ids")
     return keys

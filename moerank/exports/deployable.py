@@ -1,4 +1,4 @@
-"""Models for other systems, which compute scores from raw values, document by document."""
+"""Models for other systems, which compute scores from raw feature values, document by document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from moerank.rankers.model import Forest, Model
 
 SearchEngine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
 Node: TypeAlias = dict[str, object]
-"""An object of JSON."""
+"""A JSON object."""
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -32,7 +32,7 @@ Name = Annotated[str, StringConstraints(pattern=PLAIN_NAME)]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
 
 MOST_OFFSET = 2.0**14
-"""Largest offset of a feature in units of its scale; beyond it single precision keeps under three digits."""
+"""Largest offset of a feature in units of its scale; beyond it single precision keeps fewer than three digits."""
 
 CLOSE = 1e-6
 """Share of its range that a feature may lose when its minimum and maximum are rounded to single precision."""
@@ -83,7 +83,7 @@ class Deployable:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the features in the target; two equal names are a ValueError."""
-        return names_there(self.names, [feature.name for feature in self.features])
+        return engine_names(self.names, [feature.name for feature in self.features])
 
     @property
     def terms(self) -> list[Term]:
@@ -96,7 +96,7 @@ class Deployable:
 
     @property
     def absent(self) -> float:
-        """Value that stands for a missing one in a search engine: 0 if the training data had none missing."""
+        """Value that stands for a missing one in a search engine: 0 if the training data had no missing values."""
         return 0.0 if self.missing is None else self.missing
 
     def remarks(self, engine: SearchEngine) -> list[str]:
@@ -110,8 +110,9 @@ class Deployable:
             sentences.append(
                 f"Features without a definition in --features are fields of these names: {', '.join(fields)}."
             )
-        rule = "as in training" if self.missing is not None else "although the training data had no missing value"
-        sentences.append(f"A missing value counts as {self.absent:g} in the engine, {rule}.")
+        had_none = ". The training data had none: check that yours are never missing."
+        rule = ", as in training." if self.missing is not None else had_none
+        sentences.append(f"A missing value counts as {self.absent:g} in the engine{rule}")
         return sentences + self.coarse
 
     @property
@@ -143,13 +144,13 @@ class Deployment:
 
 
 def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -> Deployable:
-    """Prepare a model for another system, where it has a name; descriptions of other features are ignored.
+    """Prepare a model for another system under a name; descriptions of features that it does not use are ignored.
 
-    A model that is neither linear nor of trees, uses no feature, or depends on other documents of a query is a
-    ValueError.
+    A model raises a ValueError if it is neither linear nor a sum of trees, uses no feature, or depends on the other
+    documents of a query.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise ValueError(f"name must consist of small letters, digits and _, and begin with a letter, not {name!r}")
+        raise ValueError(f"name must have lower-case letters, digits and _, and begin with a letter, not {name!r}")
     if reasons := obstacles(model):
         raise ValueError("; ".join(reasons))
     assert not isinstance(model.missing, str)
@@ -175,12 +176,12 @@ def obstacles(model: Model) -> list[str]:
             "LambdaMART on its features"
         )
     elif not model.columns or (model.trees is not None and not model.trees.columns):
-        reasons.append("this ranker uses no feature; all documents would get the same score")
+        reasons.append("this ranker uses no feature; all documents get the same score")
     return reasons
 
 
 def obstacles_of_data(scaling: Scaling, missing: float | str | None) -> list[str]:
-    """Return the obstacles that the training data put in the way of an export."""
+    """Return the reasons in the training data why a model cannot be exported, each with its remedy."""
     reasons = []
     if scaling.kind == "query":
         reasons.append(
@@ -196,7 +197,7 @@ def obstacles_of_data(scaling: Scaling, missing: float | str | None) -> list[str
 
 
 def _over_raw_values(trees: Forest, columns: tuple[int, ...], scaling: FittedScaling | None) -> Forest:
-    """Return the same trees with thresholds for raw values, over used features alone.
+    """Return the same trees with thresholds for raw values, over the used features only.
 
     A threshold t of scaled values becomes the largest x with (x − offset) / scale ≤ t in floating point, so that the
     same values go left.
@@ -236,7 +237,7 @@ class TargetFeature(_Table):
     Attributes
     ----------
     name : str, optional
-        Name in the engine: ASCII letters, digits and _, no digit first.
+        Name in the engine: ASCII letters, digits and _, not beginning with a digit.
     solr : SolrFeature, optional
     elasticsearch : TemplateFeature, optional
         Also used for OpenSearch.
@@ -263,18 +264,18 @@ def read_features(features: str | Path | Mapping[str, object] | None) -> dict[st
         raise ValueError(f"{where}: {first_mistake(error)}") from None
 
 
-def names_there(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
+def engine_names(names: Sequence[str], given: Sequence[str | None]) -> tuple[str, ...]:
     """Return the given names of features in a search engine, or else plain ones; two equal names are a ValueError."""
-    there: dict[str, str] = {}
+    taken: dict[str, str] = {}
     for name, new in zip(names, given, strict=True):
         plain = new or plain_name(name)
-        if plain in there:
+        if plain in taken:
             raise ValueError(
-                f"the features {there[plain]!r} and {name!r} would both be called {plain!r}; rename one of them in the "
+                f"the features {taken[plain]!r} and {name!r} would both be called {plain!r}; rename one of them in the "
                 f'file of --features: [{toml_value(name)}] with name = "{plain}_2"'
             )
-        there[plain] = name
-    return tuple(there)
+        taken[plain] = name
+    return tuple(taken)
 
 
 def single(value: float, what: str) -> float:
@@ -312,7 +313,7 @@ def single_above(value: float) -> float:
 def largest_value(size: int, holds: Callable[[Floats], Mask], dtype: type[np.float32 | np.float64]) -> Floats:
     """Return the largest finite numbers (size,) for which their conditions hold, or the smallest of all.
 
-    ``holds(x)`` tests each number of x (size,) against its own condition, which must hold for all smaller numbers, too.
+    ``holds(x)`` tests each number of x (size,) against its own condition, which must also hold for all smaller numbers.
     The bisection over the ordered bit patterns of the numbers takes at most 64 calls.
     """
     bits = np.int32 if dtype is np.float32 else np.int64
@@ -362,9 +363,9 @@ def nested_trees(trees: Forest, leaf: Callable[[int], Node], split: Callable[[in
 
 
 def breadth_first(trees: Forest, root: int) -> Iterator[tuple[int, int]]:
-    """Yield the splits and leaves of a tree, level by level, and the number of the left one of those below each.
+    """Yield the splits and leaves of a tree level by level, each with the number of its left child.
 
-    The right one follows it. Leaves have no number below them, and yield 0.
+    The right child has the next number. Leaves have no children, and yield 0.
     """
     waiting = [root]
     for number in waiting:  # the list grows

@@ -33,7 +33,7 @@ POST = ("curl", "-X", "POST", "-H", "Content-Type: application/json")
 def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for Elasticsearch, and its feature set in a file of the same name with ``-features``.
 
-    Numbers that single precision cannot hold are a ValueError. So are values below 0 in training of a feature without a
+    Numbers that single precision cannot hold are a ValueError. So are training values below 0 of a feature without a
     definition in ``features``, and a number below 0 for missing values in a linear model.
     """
     return plugin_files(ranker, path, "Elasticsearch with the plugin elasticsearch-learning-to-rank")
@@ -161,9 +161,9 @@ def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> s
 def opensearch(ranker: Deployable, path: Path) -> Deployment:
     """Return the model as JSON for OpenSearch; files and errors are those of `elasticsearch`.
 
-    The queries written here always have a value, unless missing values count as less than 0. Where a value can be
-    absent, trees follow each split from version 3.8 on. From 3.9 on a model may say that an absent value is 0; earlier
-    versions refuse that key, and before 3.2 take an absent value for 0 in any model.
+    The queries written here always have a value, unless missing values count as less than 0. If a value can be absent,
+    each split says where it goes, and OpenSearch obeys from version 3.8 on. From 3.9 on a model may say that an absent
+    value is 0; earlier versions refuse that key, and versions before 3.2 take an absent value for 0 in any model.
     """
     system = "OpenSearch with the plugin opensearch-learning-to-rank-base"
     if ranker.trees is None or (ranker.absent >= 0 and not any(entry.elasticsearch for entry in ranker.features)):

@@ -86,11 +86,11 @@ def export(
     member : int, optional
         A row of ``ranker.front_``, from 0; by default the chosen one.
     name : str, default "moerank"
-        Name of the model in the other system: small letters, digits and _.
+        Name of the model in the other system: lower-case letters, digits and _.
     features : path or mapping, optional
         A TOML file, or a mapping like it, with a table for each described feature: its ``name`` in the other system,
-        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, for
-        "opensearch", too) or ``vespa`` (an expression). A feature without a description is a field of the same name,
+        and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, also
+        for "opensearch") or ``vespa`` (an expression). A feature without a description is a field of the same name,
         with _ in place of all characters but ASCII letters and digits.
 
     Returns
@@ -129,7 +129,7 @@ def export(
 
 
 def _model_of(solver: Any, member: int | None) -> Model:
-    """Return a model itself, or that of a fitted estimator or of a member of its front."""
+    """Return a model as it is, or make that of a fitted estimator or of a member of its front."""
     from moerank.rankers.model import Model
 
     if isinstance(solver, Model):
@@ -138,7 +138,7 @@ def _model_of(solver: Any, member: int | None) -> Model:
         raise ValueError(f"{type(solver).__name__} is not fitted: call fit first")
     if member is not None:
         if not hasattr(solver, "front_support_"):
-            raise ValueError(f"{type(solver).__name__} has no front whose member could be exported")
+            raise ValueError(f"{type(solver).__name__} has no front with members to export")
         check_at_least(0, len(solver.front_support_) - 1, member=member)
         solver = copy.copy(solver)
         solver.support_, solver.chosen_ = solver.front_support_[member], member  # the trees are those of the chosen one

@@ -1,6 +1,6 @@
 """Export to ONNX: a graph in single precision, for runtimes with the operators of 2021 or later.
 
-Linear models are (X − offset) / scale · weights, trees one TreeEnsembleRegressor of ai.onnx.ml 3. Thresholds are
+Linear models are (X − offset) / scale · weights, trees are one TreeEnsembleRegressor of ai.onnx.ml 3. Thresholds are
 rounded down to single precision, which changes no comparison with values of single precision.
 """
 
@@ -33,8 +33,8 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
     """Return a graph with the input ``X`` (n_documents, n_features) and the output ``score`` (n_documents, 1).
 
     The metadata ``features`` are the names of the features in the order of the columns of X. NaN is a missing value; if
-    the training data had none, it makes the score NaN. Numbers that single precision cannot hold are a ValueError; onnx
-    that is not installed is an ImportError.
+    the training data had none, it makes the score NaN. Numbers that single precision cannot hold are a ValueError; a
+    missing package onnx is an ImportError.
     """
     try:
         import onnx

@@ -39,7 +39,7 @@ LINEAR_CODE = """\
 """
 
 TREES_CODE = """\
-    # A split is named by its place in these lists, and a leaf l by -1 - l.
+    # The number of a split is its index in these lists, and that of leaf l is -1 - l.
     columns = {columns}
     thresholds = {thresholds}
     left = {left}

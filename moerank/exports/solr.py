@@ -111,7 +111,7 @@ def _trees_model(ranker: Deployable, trees: Forest) -> Node:
 
 def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
     texts = json.dumps([entry.solr.params for entry in ranker.features if entry.solr])
-    parameters = sorted(set(re.findall(r"\$\{(\w+)", texts)))  # of the request, as ${user_query} does
+    parameters = sorted(set(re.findall(r"\$\{(\w+)", texts)))  # of the request, such as ${user_query}
     rerank = " ".join([f"!ltr model={ranker.name} reRankDocs=100", *(f"efi.{name}=TEXT" for name in parameters)])
     put = ["curl", "-X", "PUT", "-H", "Content-type: application/json"]
     values = ("q=TEXT", f"rq={{{rerank}}}", "fl=id,score,[features]")

@@ -35,9 +35,9 @@ FUNCTION = """\
 
 
 def vespa(ranker: Deployable, path: Path) -> Deployment:
-    """Return a rank profile, and trees in a file of the model's name with ``.json`` beside it.
+    """Return a rank profile, and for trees a second file named after the model, with ``.json``.
 
-    A profile of the same name as the file of the trees is a ValueError.
+    A profile with the name of that file is a ValueError.
     """
     files: dict[Path, bytes] = {}
     functions = [f"f_{label}" for label in ranker.labels]

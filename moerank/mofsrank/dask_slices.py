@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from moerank.mofsrank.stage import Stage
 
 CONNECT = 5
-"""Seconds that a scheduler has to answer, and to show a worker."""
+"""Seconds within which a scheduler must answer, and must have a worker."""
 
 SECONDS_FOR_A_WORKER = 30
 """Seconds that a cluster may be without workers before a search ends."""
 
 MOST_TRIES = 10
-"""Times that a slice is sent anew because its workers died."""
+"""Number of times that a batch is sent, because workers die."""
 
 
 class Slices:
-    """Measures the batches of a stage on the workers of a Dask scheduler, a slice on each thread of them.
+    """Measures the batches of a stage on the workers of a Dask scheduler, one slice per thread.
 
     Each worker gets the stage with its data once. No value depends on its batch, so the objectives are the same to the
-    bit for any number of workers. The slice of a worker that dies is measured elsewhere; a worker of another version or
-    processor is refused by its address.
+    bit for any number of workers. If a worker dies, others measure its slice. A worker with another version or
+    processor is refused, with its address.
     """
 
     def __init__(self, client: Client, stage: Stage) -> None:
@@ -57,7 +57,7 @@ class Slices:
             F = self._sliced(np.array_split(packed, min(len(X), sum(threads.values()) or 1)), set(threads))
             if F is not None:
                 return F
-        raise OSError(f"the Dask workers at {self._address} died again and again; see whether their memory is enough")
+        raise OSError(f"the Dask workers at {self._address} died again and again; give them more memory")
 
     def _threads(self) -> dict[str, int]:
         """Return the number of threads of each worker; wait for one if there is none."""
@@ -118,8 +118,8 @@ def _measured(stage: Stage, rows: Array, name: str, expected: str) -> Matrix:
 
     if environment() != expected:
         raise OSError(
-            f"the Dask worker at {get_worker().address} has {environment()}, and this process has {expected}; results "
-            "need the same everywhere, so stop this worker"
+            f"the Dask worker at {get_worker().address} has {environment()}, but this process has {expected}; results "
+            "depend on these, so stop this worker"
         )
     # A worker short of memory writes the stage to its disk and reads it again, without what was computed from the data.
     if name not in _STAGES:

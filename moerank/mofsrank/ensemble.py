@@ -28,24 +28,25 @@ class Ensemble(Stage):
 
         ens_j = bit_j · Σ_k weight_k · r_k(j),                                                        (7)
 
-    with r_k the ranker of the k-th member. Nothing is trained again. By default features count if their weight in the
-    sum is not zero: other features need not be computed.
+    where r_k is the ranker of the k-th member. Nothing is trained again. By default a feature counts if its weight in
+    the sum is not zero: the others need not be computed.
 
     Parameters
     ----------
     train : RankingData
     coefs : array-like, shape (n_members, n_features), or LinearPopulation or TablePopulation
-        The rankers of the front, 0 off their features; r_k(j) is the table of a feature for additive ones.
+        The rankers of the front, or their weights, 0 for features that a ranker does not use. For additive rankers
+        r_k(j) is the table of a feature.
     metric, objectives, limits, by_group, crossover, mutation, workers
         See `FeatureSelection`. An included feature counts, and costs, even if its weight is 0. With `by_group` all
         features of a group count if one of them has a weight.
     backend : fitness backend, optional
-        The backend of the rankers, for objectives that compare with another of its rankers.
+        The backend of the rankers, for objectives that train another ranker with it, such as "risk".
     inject : bool, default False
         Put the members into the initial population, so that the training error of the front is no worse than theirs.
         The paper does not.
     count : {"weights", "bits"}, default "weights"
-        Count features with a weight, or ones among the bits, as the paper does. The counts differ where the members
+        Count the features with a weight, or the bits that are 1, as the paper does. The counts differ if all members
         with a weight for a feature have weight 0 themselves.
 
     Notes
@@ -96,7 +97,7 @@ class Ensemble(Stage):
         if self.n_bits == 0:
             raise ValueError(
                 "no feature has a weight in any ranker of the front (coefs are all zero): there is nothing to combine; "
-                "see whether the labels have to do with the features, or leave the stage out with ensemble=False"
+                "check whether the labels depend on the features, or leave the stage out with ensemble=False"
             )
         n_var = self.n_bits + len(rankers)
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var

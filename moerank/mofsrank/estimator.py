@@ -114,14 +114,14 @@ class MOFSRank(RankingEstimator):
     Parameters
     ----------
     backend : ranker or its name, default RankRLS()
-        Judges each individual by ``fit_population``. A name is that of a backend in the table of solvers, such as
+        Trains each individual by ``fit_population``. A name is that of a backend in the table of solvers, such as
         "additive". With ``instance_selection=False`` it can also be any ranker in the
         style of scikit-learn, such as LGBMRanker or XGBRanker, which `RankerAdapter` adapts.
     metric : Metric or its name, default NDCG(10)
         The error is 1 − this metric on the training data.
     instance_selection, ensemble : bool or mapping, default True
-        False leaves the stage out. `instance_selection` is False by default for `AdditiveRLS`, whose instances
-        a linear ranker judges. A mapping changes its settings, as ``{"generations": 20}`` or
+        False leaves the stage out. `instance_selection` is False by default for `AdditiveRLS`; if it is
+        True, a linear ranker stands in. A mapping such as ``{"generations": 20}`` changes its settings, and so does
         ``set_params(ensemble__generations=20)``.
     feature_selection : True or mapping
         Settings of the second stage.
@@ -129,29 +129,29 @@ class MOFSRank(RankingEstimator):
         Objectives of the second and the third stage; see `moerank.mofsrank.objectives`. The first stage minimises the
         number of preference pairs and the error.
     limits : Limits or mapping, optional
-        Features of every selection, features of none, largest number and largest cost of features, and their costs and
+        Features that every selection has or none has, the largest number and cost of features, and their costs and
         groups, such as ``Limits(max_features=8)``; see `Limits`. ``set_params(limits__max_features=8)`` sets one alone.
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
         A name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
         sparse searches ("staircase", "sparseea", "daea", "prdh", "mffs") are for the second stage, without adaptive
-        mutation; NSGA-II searches the other stages then.
+        mutation; then NSGA-II searches the other stages.
     final : {"auto", "train", "validation", "one-se", "knee", "guaranteed"}, default "auto"
         Rule for the chosen member of the last front: "train", the smallest training error (the rule of the paper);
         "validation", the best metric on the validation data; "one-se", the smallest member within one paired standard
         error of the best; "knee", the member farthest above the line from the smallest member to the best. Ties go to
-        fewer features. "auto" is "validation" with validation data, else "train". "one-se" and "knee" take the
+        fewer features. "auto" is "validation" with validation data, else "train". "one-se" and "knee" use the
         validation data if there are any. "guaranteed" needs validation data: half of their queries take no part in
         tuning, and test which members lose less than `margin` against all features, with 95 % confidence. The smallest
         one that passes is chosen; see `moerank.mofsrank.objectives`.
     refit : ranker or its name, optional
         Ranker that is trained on the features of each member of the last front after the search. One of these rankers
-        is chosen and judged, and predicts. A name is that of a ranker in the table of solvers, such as "lambdamart".
-        Validation MAP chooses its parameters from its published grid, once, with all features; also those of an
+        is chosen, judged and used to predict. A name is that of a ranker in the table of solvers, such as "lambdamart".
+        Validation MAP chooses its parameters from its published grid, once, with all features; the same holds for an
         estimator with such a grid, unless ``tune=False``. Validation chooses the number of trees of LambdaMART for each
         member. Without validation data the training metric chooses the member, as for ``final="train"``; rankers that
-        learn their training data by heart are then chosen for their size.
+        memorise their training data are then chosen by size alone.
     margin : float, default 0.005
         Differences of the metric below the margin do not matter to the verdict and to ``final="guaranteed"``.
     tune : bool, default True
@@ -160,14 +160,14 @@ class MOFSRank(RankingEstimator):
     random_state : int, optional
         Seed; None draws one, kept in `random_state_`.
     workers : int or distributed.Client, default 1
-        Threads, or a client of a Dask scheduler whose workers evaluate the individuals in slices. The result is the
-        same to the bit for any number.
+        Number of threads, or a client of a Dask scheduler whose workers evaluate the individuals in slices. Their
+        number does not change a bit of the result.
     memo : path, optional
-        Beginning of the names of the files, one per stage, to which the evaluations are written. The files stay at the
-        end; remove them once the result is safe.
+        Beginning of the names of the files, one per stage, to which the evaluations are written. The files remain after
+        the search; remove them once the result is safe.
     resume : bool, default False
-        Go on from the memo if there is one: the search is repeated without training its individuals again. It needs
-        the same data, arguments and `random_state`.
+        Continue from the memo if there is one: the search repeats its steps, but trains no individual of the memo
+        again. It needs the same data, arguments and `random_state`.
     progress : callable, optional
         Called as ``progress(stage, fraction, generation, n_eval)`` after each generation, with the fraction of the
         stage in [0, 1].
@@ -180,7 +180,7 @@ class MOFSRank(RankingEstimator):
         One row for each non-dominated member of the last stage, by size: ``n_features``, ``error`` (1 − metric on
         the training data), further objectives by their names, ``validation`` (metric, NaN without data) and
         ``features`` (tuple of columns of X). With `refit`, ``error`` and objectives are those of the search, and
-        ``validation`` is that of the new rankers; members that others dominate by the metric that `final` takes are
+        ``validation`` is that of the new rankers; members that others dominate by the metric that `final` uses are
         left out.
     front_support_ : ndarray of bool, shape (n_members, n_features)
         The features of these members.
@@ -191,15 +191,15 @@ class MOFSRank(RankingEstimator):
     chosen_ : int
         The row of the chosen member in `front_`.
     coef_ : ndarray, shape (n_features,)
-        Its weights, 0 for features left out; only of rankers with weights.
+        Its weights, 0 for features left out; only for rankers with weights.
     forest_ : Forest
-        Its trees; only of rankers with trees.
+        Its trees; only for rankers with trees.
     support_ : ndarray of bool, shape (n_features,)
     verdict_ : Verdict or None
-        The chosen member against the same ranker on all allowed features, on the validation queries: optimistic, as
-        they chose it. None without validation data. `verdict` judges on test queries.
+        The chosen member against the same ranker on all allowed features, on the validation queries: optimistic,
+        because they chose it. None without validation data. `verdict` judges on test queries.
     guarantee_ : Guarantee or None
-        What ``final="guaranteed"`` has shown; else None.
+        The result of ``final="guaranteed"``; else None.
     backend_ : ranker
         The backend with its regularisation.
     refit_ : ranker or None
@@ -217,7 +217,7 @@ class MOFSRank(RankingEstimator):
         For each stage and generation: ``generation``, ``n_eval``, ``hypervolume`` (as a share of the box between the
         bounds of the objectives, here all features and an error of 1) and ``seconds``.
     n_evaluations_ : int
-        Individuals evaluated in all stages, repetitions counted.
+        Individuals evaluated in all stages, including repetitions.
     random_state_ : int
 
     References
@@ -265,7 +265,7 @@ class MOFSRank(RankingEstimator):
     verbose: bool = False
 
     def get_params(self, deep: bool = True) -> Parameters:
-        """Return the parameters; with `deep` also limits and settings of stages, as ``ensemble__generations``."""
+        """Return the parameters; with `deep` also nested ones, such as ``ensemble__generations``."""
         own = super().get_params(deep)
         return {**own, **listed_settings(own)} if deep else own
 
@@ -274,9 +274,9 @@ class MOFSRank(RankingEstimator):
         return super().set_params(**merged_settings(self.get_params(deep=False), params))
 
     def path(self, train: RankingData) -> SelectionPath:
-        """Return for each k the best member of the front with at most k features, by the metric that `final` takes.
+        """Return for each k the best member of the front with at most k features, by the metric that `final` uses.
 
-        The search was fitted on `train`.
+        `train` is the data that the search was fitted on.
         """
         check_is_fitted(self, "front_")
         return best_of_each_size(self.front_support_, self.front_rankers_, self._quality)
@@ -317,11 +317,11 @@ class MOFSRank(RankingEstimator):
         return halves(validation, self.random_state_)
 
     def _search_data(self, train: RankingData, refit: object) -> _SearchData:
-        """Return the data without features that are excluded or change no ranker; refuse limits that none can keep."""
+        """Return the data without features that are excluded or change no ranker; refuse limits that cannot be kept."""
         settings, limits = self._settings, self._settings.limits
         allowed, named = allowed_features(train, limits)
         rankers = [settings.backend, *([] if refit is None else [refit])]
-        # The search would waste evaluations on bits that change no ranker.
+        # Bits that change no ranker waste evaluations.
         useful = np.any([varying_for(ranker, train) for ranker in rankers], axis=0)
         columns = allowed & (useful | column_mask(limits.include, train.feature_names, "include"))
         if not columns.any():
@@ -350,7 +350,7 @@ class MOFSRank(RankingEstimator):
         return front, reference
 
     def _tuned_to_serve(self, ranker: Any, data: _SearchData, validation: RankingData | None) -> Any:
-        """Return the ranker of `refit` with its parameters; a name is that of a ranker to tune."""
+        """Return the ranker of `refit`, tuned if it was given by name or if `tune` is set."""
         if not (self.tune or isinstance(self.refit, str)):
             return ranker
         tuned = _tuned(
@@ -390,8 +390,8 @@ class MOFSRank(RankingEstimator):
         return self.front_rankers_.take(np.array([self.chosen_])).scores(X)[:, 0]
 
     def _choose(self, front: Front, values: Mapping[str, Measured], validation: RankingData | None) -> None:
-        """Order the members by size, choose the one that `final` says, and judge it on the validation queries."""
-        # The rule of the paper takes the training data alone.
+        """Order the members by size, choose one by the rule `final`, and judge it on the validation queries."""
+        # The rule of the paper uses the training data alone.
         chosen_by = "training" if self.final == "train" or validation is None else "validation"
         retrained = self.refit_ is not None
         front, values, self._quality, self.front_ = by_size(
@@ -465,12 +465,12 @@ class MOFSRank(RankingEstimator):
         Parameters
         ----------
         X, y, qid
-            Test data, as in `fit`. No query of them may have been used for training or choice.
+            Test data, as in `fit`. None of its queries may have been used for training or for the choice.
 
         Returns
         -------
         Verdict
-            ``print(solver.verdict(test).sentence)`` says it in words.
+            ``print(solver.verdict(test).sentence)`` prints it in words.
 
         Raises
         ------
@@ -503,7 +503,7 @@ class MOFSRank(RankingEstimator):
 
 @dataclass
 class StagedSearch:
-    """Searches of the stages, on the same data with the same settings.
+    """The searches of the stages, on the same data with the same settings.
 
     In the settings the backend is tuned, the seed is drawn, and included features are named. `instance_unit`, `fronts`,
     `history` and `n_evaluations` are as in `MOFSRank`.
@@ -558,7 +558,7 @@ class StagedSearch:
         return Front(archive.F, stage.feature_mask(archive.X), stage.combined(archive.X), trained_on)
 
     def _arguments(self, chosen: StageSettings, *own: str) -> Parameters:
-        """Return the arguments that all stages share, and the settings of one that are its `own`."""
+        """Return the arguments that all stages share, and the settings `own` of one stage."""
         shared = {name: getattr(self.settings, name) for name in ("backend", "metric", "workers")}
         return {**shared, **chosen.model_dump(include={"crossover", "mutation", *own})}
 
@@ -635,7 +635,7 @@ def search_arguments(
 def _end(algorithm: str | Factory, settings: StageSettings) -> object:
     """Return the given termination, otherwise the number of generations.
 
-    The generations of Staircase differ in size, so that it ends after the evaluations that other searches take.
+    The generations of Staircase differ in size, so it ends after as many evaluations as other searches take.
     """
     if settings.termination is not None:
         return settings.termination
@@ -662,6 +662,6 @@ def _history(result: SearchResult, stage: Stage) -> pd.DataFrame:
 def digest_of_data(train: RankingData) -> str:
     """Return a digest of the data, remembered with them."""
     costs = () if train.costs is None else (train.costs.own, train.costs.group, train.costs.shared)
-    # Copies of other layouts, and arrays in files, have the same digest.
+    # Copies in another memory order, and arrays in files, have the same digest.
     arrays = [np.ascontiguousarray(array) for array in (train.X, train.y, train.offsets, *costs)]
     return train.remember("digest of the data", lambda: str(joblib.hash(arrays)))

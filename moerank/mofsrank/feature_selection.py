@@ -47,7 +47,7 @@ from moerank.training.pair_loss import UNIT
 from moerank.training.pair_moments import PairMoments, backward_path, forward_path
 
 MOST_BACKWARD = 1_000
-"""Largest number of features for the backward path, which takes seconds then."""
+"""Largest number of features for the backward path, which takes seconds at this size."""
 
 
 class FeatureSelection(Stage):
@@ -67,13 +67,13 @@ class FeatureSelection(Stage):
     objectives : sequence of str or Objective, default ("features", "error")
     limits : Limits, optional
         Limits that every string keeps. The repair of `operators` enforces them, and other strings are refused. Costs
-        and groups of the limits take the place of those of `train`.
+        and groups of the limits replace those of `train`.
     by_group : bool, default False
         A bit stands for all features of a group in the costs of `train`. The importance of a group is that of its best
         feature, its redundancy the sum of those of its features.
     adaptive : bool, default True
-        Adaptive mutation, equations (3)–(6): absent features come in by importance, present ones go out by redundancy.
-        False is the plain bit flip.
+        Adaptive mutation, equations (3)–(6): important features are added, redundant ones are removed. False is the
+        plain bit flip.
     form, decay : str
         The reading of equations (3)–(4) and of the factor α(t); see `AdaptiveBitFlip`.
     importance, redundancy : str
@@ -124,7 +124,7 @@ class FeatureSelection(Stage):
         train.require_pairs()
         self.strings = FeatureStrings(train, limits, by_group=by_group)
         train = self.strings.data
-        # Of strings to start from: a backend of many columns says so.
+        # A backend with many columns per feature limits the strings at the start.
         self.most_at_first: int = getattr(as_backend(backend), "most_features_at_first", train.n_features)
         self.most_ones = min(self.strings.most_ones, self.most_at_first)  # of a random one
         super().__init__(
@@ -199,7 +199,7 @@ class FeatureSelection(Stage):
         if isinstance(self.backend, RankRLS) and self.backend.loss == "pair":
             alpha, target = self.backend.alpha, TARGETS[self.backend.target]
         else:
-            # Squares of denormal features vanish, and all of them with these.
+            # The trace is 0 if all features are denormal, because their squares vanish.
             alpha, target = 0.01 * float(np.trace(moments.gram)) / self.train.n_features or 1.0, UNIT
         return moments.gram + alpha * np.eye(self.train.n_features), moments.moment(target)
 

@@ -46,8 +46,8 @@ class InstanceSelection(Stage):
         adapts.
     metric : Metric, default NDCG(10)
     unit : {"pair", "document", "query"}, default "pair"
-        Unit of a bit. The paper has pairs. With "document" a pair is kept if both of its documents are, with "query"
-        if its query is.
+        What a bit stands for; in the paper it is a pair. With "document" a pair is kept if both of its documents are,
+        with "query" if its query is.
     objectives : sequence of str or Objective, default ("pairs", "error")
         Minimised; see `moerank.mofsrank.objectives`.
     crossover, mutation : float
@@ -60,7 +60,7 @@ class InstanceSelection(Stage):
 
     Notes
     -----
-    The paper leaves open the initial population and the operators; here sparse strings, uniform crossover with
+    The paper leaves the initial population and the operators open; here they are sparse strings, uniform crossover with
     probability 0.9 and bit flips with probability 1 / n_bits. An evaluation is one training by `backend` and one
     metric on all documents: O(n_pairs + n_documents · n_features) for the linear backends.
 
@@ -120,7 +120,7 @@ class InstanceSelection(Stage):
         }
 
     def _is_empty(self, X: Mask) -> Mask:
-        """Whether no pair is left to train on."""
+        """Return whether no pair is left to train on."""
         return super()._is_empty(X) if self.unit == "pair" else n_pairs_kept(self.train, self.unit, X) == 0
 
     def _train(self, X: Mask) -> Population:

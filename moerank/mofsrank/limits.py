@@ -1,4 +1,4 @@
-"""Strings of features that keep limits, and the data with the costs and the allowed features of these limits."""
+"""Feature strings that keep limits, and the data with the costs and the allowed features of these limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FeatureStrings:
 
     `data` have the costs of the limits. `bit_of` (n_features,) is the bit that stands for each feature, in the order of
     first features. `included` (n_features,) are the features that belong to every selection, with `by_group` together
-    with their groups. `most_ones` ones fit when the smallest or cheapest bits are set first.
+    with their groups. `most_ones` is the number of bits that fit if the smallest or cheapest ones are set first.
 
     >>> from moerank.data import RankingData
     >>> data = RankingData([[0.1, 0.5, 0.2], [0.9, 0.4, 0.3]], [0, 1], costs=[1.0, 5.0, 3.0])
@@ -71,7 +71,7 @@ class FeatureStrings:
         return feature_mask @ np.eye(self.n_bits, dtype=np.bool_)[self.bit_of] if self.by_group else feature_mask
 
     def keeps_limits(self, X: Mask) -> Mask:
-        """Whether each string keeps all limits, shape (n,)."""
+        """Return whether each string keeps all limits, shape (n,)."""
         keep: Mask = np.all((X | ~self.included_bits) & (self.allowed_bits | ~X), axis=1)
         return keep & np.all(self._sums(X) <= self._most, axis=1)
 
@@ -84,7 +84,7 @@ class FeatureStrings:
             row = int(broken.argmax())
             raise ValueError(
                 f"string {row} of {len(X)} {self._breach(X[row])}; give strings that keep the limits, or "
-                "the search the repair that operators() has"
+                "give the search the repair of operators()"
             )
 
     def repaired(self, X: Mask, random_state: Generator) -> Mask:
@@ -121,7 +121,7 @@ class FeatureStrings:
         return np.column_stack([X @ self._width, X @ self._own + self._paid(X) @ self._shared])
 
     def _filled(self, order: Integers) -> Mask:
-        """Return for each row the included bits, and those of `order` (n, n_steps) that fit one after the other.
+        """Return for each row the included bits, and each bit of `order` (n, n_steps) that fits when its turn comes.
 
         −1 stands for no bit.
         """
@@ -138,11 +138,11 @@ class FeatureStrings:
         return X
 
     def _cheapest_first(self) -> Integers:
-        """Return the bits in an order in which nearly the largest number of them fits."""
+        """Return the bits from the cheapest on; in this order, nearly the largest number of them fits."""
         return np.lexsort((self._width, self._own + self._shared[self._group]))
 
     def _breach(self, bits: Mask) -> str:
-        """Say which limit a string breaks."""
+        """Return a clause that says which limit a string breaks."""
         names = self.data.feature_names
         lacking = np.flatnonzero(self.included & ~bits[self.bit_of])
         if lacking.size:
@@ -191,7 +191,7 @@ class KeepLimits(Repair):
 
 
 def _bits_of_groups(data: RankingData) -> Integers:
-    """Return the bit of each feature where bits stand for groups, shape (n_features,)."""
+    """Return the bit of each feature if bits stand for groups, shape (n_features,)."""
     if data.costs is None or (data.costs.group < 0).all():
         raise ValueError(
             f"{data.name}: by_group needs groups of features: give Limits(groups=…) or RankingData(costs="
@@ -204,8 +204,8 @@ def _bits_of_groups(data: RankingData) -> Integers:
 def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, Parameters]:
     """Return the mask of the features that may be selected, and the limits for data with these features alone.
 
-    These limits name features, because columns have other numbers without the excluded ones. Raises a ValueError for
-    unknown features, for features that are both included and excluded, and if none is left.
+    These limits name features, because columns change their numbers without the excluded ones. Raises a ValueError for
+    unknown features, for features that are both included and excluded, and if no feature is left.
 
     >>> from moerank.data import RankingData
     >>> train = RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc")
@@ -225,9 +225,9 @@ def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, P
 
 
 def with_costs(train: RankingData, limits: Limits) -> RankingData:
-    """Return the data with the costs and groups of the limits; without any, the data themselves.
+    """Return the data with the costs and groups of the limits, or unchanged if there are none.
 
-    Raises a ValueError for groups beside a `FeatureCosts`, which has groups itself, and for costs that do not fit.
+    Raises a ValueError for groups in addition to a `FeatureCosts`, which has its own, and for costs that do not fit.
 
     >>> from moerank.data import RankingData
     >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1])

@@ -1,7 +1,7 @@
-"""Objectives of a search (number of features, error, cost, risk, or one of a user), and the choice from their fronts.
+"""Objectives of a search (number of features, error, cost, risk, or your own), and the choice from their fronts.
 
-An objective is an object of a class with two methods, see `Objective`. `MOFSRank` takes such objects, problem files the
-names of objectives that packages offer by the entry point ``moerank.objectives``.
+An objective is an object of a class with two methods, see `Objective`. `MOFSRank` takes such objects or their names;
+problem files take names, also of objectives that packages offer by the entry point ``moerank.objectives``.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ ObjectiveLike: TypeAlias = str | Objective
 
 @dataclass(eq=False)
 class Candidates:
-    """Rankers on a data set, for objectives; what is measured is measured when it is first read.
+    """Rankers on a data set, for objectives; each quantity is measured when it is first read.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Candidates:
     n_pairs : ndarray of int, shape (n_candidates,), optional
         Number of preference pairs of each ranker, if they have their own pairs.
     backend : fitness backend, optional
-        The backend of the rankers, for objectives that compare with another of its rankers.
+        The backend of the rankers, for objectives that train another ranker with it, such as "risk".
     workers : int, default 1
         Threads that measure the rankers.
     """
@@ -196,8 +196,8 @@ class Cost(Objective):
 class Risk(Objective):
     """Weighted losses of a ranker against a baseline minus its gains, query by query.
 
-    −(1 / Q) · [Σ gains − (1 + a) Σ losses] over the Q queries. With a = 0 it is the mean loss; larger a weigh losses
-    more against gains. An individual below 0 is worth the risk.
+    −(1 / Q) · [Σ gains − (1 + a) Σ losses] over the Q queries. With a = 0 it is the mean loss; a larger a gives
+    losses more weight. An individual below 0 is worth the risk.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def _instance(entry: Any) -> Objective:
 
 
 def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...]:
-    """Return the objectives of these names; objects stay as they are.
+    """Return the objectives with these names; objects stay as they are.
 
     Raises
     ------
@@ -308,7 +308,7 @@ def errors_of(data: RankingData, metric: Metric, population: Population, *, work
     if population.coefs is None:
 
         def errors(rows: Integers) -> Vector:
-            # Tables are scored by few: a batch of them takes little time, and its scores much memory.
+            # Tables are scored a few at a time, because the scores of many take much memory.
             n = VECTOR if isinstance(population, TablePopulation) else max(len(rows), 1)
             parts = [population.take(rows[begin : begin + n]) for begin in range(0, len(rows), n)]
             return 1.0 - np.concatenate([np.empty(0), *(metric.batch(data, scores_on(part, data)) for part in parts)])
@@ -325,8 +325,8 @@ Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee", "gua
 class Front:
     """Members of a front: objectives (n_members, n_objectives), features (n_members, n_features) and their rankers.
 
-    `trained_on` (n_members, n_subsets) has the instance subsets that the rankers, or those of their sums, were trained
-    on; None stands for all pairs.
+    `trained_on` (n_members, n_subsets) has the instance subsets that the rankers, or the rankers in their sums, were
+    trained on; None stands for all pairs.
     """
 
     F: Matrix
@@ -380,7 +380,7 @@ class Measured(NamedTuple):
 def by_size(
     front: Front, values: Mapping[str, Measured], objectives: Sequence[Objective], chosen_by: str, *, retrained: bool
 ) -> tuple[Front, dict[str, Measured], Vector, pd.DataFrame]:
-    """Return the members by size, their values, their mean metric on the part `chosen_by`, and the table of them.
+    """Return the members in order of size, with values, mean metric on the part `chosen_by`, and table.
 
     Members that others dominate by this metric are left out if their rankers are `retrained`.
     """
@@ -447,12 +447,13 @@ def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: V
     harmless = gains >= -np.nan_to_num(errors)  # a single query has no error
     if harmless[chosen]:
         return ""
-    loss = f"By validation it is worse than all features by {-gains[chosen]:.3f}"
+    loss = f"{-gains[chosen]:.3f}"
     if not harmless.any():
-        keep = "keep all features" if all_allowed else "allow more features or a larger cost"
-        return f"{loss}, and so is every member of the front: {keep}"
+        advice = "Keep all features" if all_allowed else "Allow more features or a larger cost"
+        return f"{advice}: on validation every member of the front ranked worse, this one by {loss}"
     smallest = int(sizes[harmless].min())
-    return f"{loss}; the smallest member of the front that is not has {smallest} features"
+    ranked = f"On validation this member ranked worse than all features, by {loss}"
+    return f"{ranked}; the smallest member that did not has {smallest} features"
 
 
 GUARANTEE_STREAM = 0x677561
@@ -469,11 +470,11 @@ class Guarantee(NamedTuple):
     shown : bool
         Whether the tests show that it loses less than the margin.
     smaller : bool
-        Whether a smaller member was to be tested after it.
+        Whether a smaller member comes after it in the order of the tests.
     largest_loss : float
-        The loss that it stays below with the same confidence; 1 where no test says more.
+        The loss that it stays below with the same confidence; 1 if the tests give no smaller one.
     n_queries : int
-        Queries that can differ among those of the tests.
+        Number of queries of the tests that can differ.
     """
 
     chosen: int
@@ -503,7 +504,7 @@ def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData
 def order_of_tests(sizes: Integers, means: Vector) -> Integers:
     """Return the members in the order of their tests, from the best by `means` to smaller ones.
 
-    Members that another one of at most their size equals or exceeds are left out.
+    A member is left out if another one of at most its size is as good or better.
 
     Examples
     --------
@@ -516,7 +517,7 @@ def order_of_tests(sizes: Integers, means: Vector) -> Integers:
 
 
 def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, margin: float) -> Guarantee:
-    """Choose the smallest member of which the tests show that it loses less than the margin against all features.
+    """Choose the smallest member that, by the tests, loses less than the margin compared with all features.
 
     The members are tested in the order of `order_of_tests`, each by `moerank.statistics.shown_above`, until one test
     fails. So the chance that any member with a larger loss is accepted is at most .05, without a correction for their
@@ -528,7 +529,7 @@ def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, ma
     ordering : ndarray, shape (n_members,)
         Mean metric on queries that the tests do not see.
     differences : ndarray, shape (n_queries, n_members)
-        Member − all features, on the queries of the tests that can differ.
+        Metric of the member minus that of all features, on the queries of the tests that can differ.
     margin : float
         Positive.
 

@@ -46,11 +46,11 @@ StageArgument: TypeAlias = bool | Mapping[str, object]
 """Whether the stage runs, or its settings."""
 
 SearchProgress: TypeAlias = Callable[[str, float, int, int], object]
-"""Function of the stage, its fraction that is done, the generation and the evaluations."""
+"""Function of the stage, the fraction of it that is done, the generation and the evaluations."""
 
 
 def _named(features: Any) -> tuple[Any, ...]:
-    """Return named features as a tuple, whose columns JSON can hold."""
+    """Return features as a tuple of values that JSON can hold."""
     return tuple(int(one) if isinstance(one, np.integer) else one for one in listed(features))
 
 
@@ -80,7 +80,7 @@ def _checked_by(check: Callable[[Any], object], shown_as: object) -> BeforeValid
 
 
 def _check_termination(termination: Any) -> None:
-    """Refuse a termination that pymoo would misread, or refuse without its name."""
+    """Refuse a termination that pymoo misreads, or refuses without naming it."""
     if termination is None or isinstance(termination, Termination):
         return
     try:
@@ -102,7 +102,7 @@ def _check_algorithm(algorithm: object) -> None:
 
 
 def _as_json(value: object) -> object:
-    """Return plain JSON for a value, the text of an object, and the digest of an array."""
+    """Return a value as plain JSON: an object as its text, an array as its digest."""
     try:
         json.dumps(value)
     except TypeError:
@@ -155,25 +155,25 @@ class Limits(LimitsSection):
     include : int, str or sequence of these, default ()
         Columns, from 0, or names of features of every selection, which count even if their weight is 0.
     exclude : int, str or sequence of these, default ()
-        Columns or names of features that no selection has. `MOFSRank` leaves them out of tuning and of the reference of
-        the verdict, too.
+        Columns or names of features that no selection has. `MOFSRank` also leaves them out of tuning and of the
+        reference of the verdict.
     max_features : int, optional
-        Largest number of features of a selection, those of `include` counted.
+        Largest number of features of a selection, including those of `include`.
     max_cost : float, optional
         Largest cost of all features of a selection together; the features must have costs.
     costs : array-like, mapping or FeatureCosts, shape (n_features,), optional
         Cost of each feature, in the order of the columns or by name, for `max_cost` and for the objective "cost"; by
-        default that of the data. A `FeatureCosts` has groups, too.
+        default that of the data. A `FeatureCosts` also has groups.
     groups : sequence or mapping, optional
-        Group of each feature that is computed together with others, else None. Without `costs` a feature costs 0 by
-        itself. With ``feature_selection={"by_group": True}`` groups are selected as a whole.
+        Group of each feature that is computed together with others, None for the rest. Without `costs` a feature costs
+        0 by itself. With ``feature_selection={"by_group": True}`` groups are selected as a whole.
     group_costs : mapping, optional
         Cost of each group, paid once however many of its features are used.
 
     Raises
     ------
     ValueError
-        For an unknown limit, and for a number out of its range.
+        For an unknown limit, and for a number out of range.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class StageSettings(Section):
     population : int
         Individuals per generation.
     generations : int
-        Generations, the initial population counted.
+        Number of generations, including the initial population.
     termination : list, optional
         Termination of pymoo instead of ``generations``: ``("time", "00:01:00")``, ``("n_eval", 5000)``, … or a
         Termination object.
@@ -238,8 +238,8 @@ class InstanceSelectionSettings(StageSettings):
     Attributes
     ----------
     unit : {"auto", "pair", "document", "query"}
-        Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to a million of them, else a query; it is a
-        query where queries or documents have weights.
+        Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to a million pairs, else a query; it is a query
+        if queries or documents have weights.
     density : (float, float)
         Range of the shares of ones in the initial population.
     max_subsets : int
@@ -281,12 +281,12 @@ class EnsembleSettings(StageSettings):
     Attributes
     ----------
     keep_members : bool
-        Whether members that no ensemble dominates stay in the front, so that it is never worse than before. The front
-        of the paper has ensembles alone.
+        Whether members that no ensemble dominates stay in the front, so that it is never worse than before. In the
+        paper the front has only ensembles.
     inject : bool
         Whether the members are in the initial population.
     count : {"weights", "bits"}
-        Count features with a weight, or ones among the bits, as in the paper.
+        Count the features with a weight, or the bits that are 1, as in the paper.
     """
 
     keep_members: bool = True
@@ -308,7 +308,7 @@ STAGES = tuple(STAGE_SETTINGS)
 """Names of the stages in their order, as sections and arguments."""
 
 NESTED: dict[str, type[Section]] = {**STAGE_SETTINGS, "limits": Limits}
-"""Arguments of `MOFSRank` that are set key by key, too, as ``feature_selection__generations``."""
+"""Arguments of `MOFSRank` whose keys can also be set one by one, such as ``feature_selection__generations``."""
 
 
 class SearchSettings(Section):
@@ -351,7 +351,7 @@ class Settings(SearchSettings):
     def of(cls, arguments: Mapping[str, Any]) -> Self:
         """Return the checked arguments; a ValueError names the argument, or the stage and the key."""
         given = {name: arguments[name] for name in cls.model_fields if name != "client"}
-        has_cluster = hasattr(given["workers"], "scatter")  # it is a Client
+        has_cluster = hasattr(given["workers"], "scatter")  # it is a Dask client
         given |= {"client": given["workers"], "workers": 1} if has_cluster else {"client": None}
         given["backend"] = as_backend(given["backend"])
         if given["instance_selection"] is None:
@@ -411,12 +411,12 @@ def _sentence(error: ValidationError) -> str:
 
 
 def is_sparse(algorithm: str | Factory) -> bool:
-    """Whether an algorithm is for the feature strings of the second stage alone."""
+    """Return whether an algorithm can search only the feature strings of the second stage."""
     return isinstance(algorithm, str) and algorithm in BIT_SEARCHES
 
 
 def read_refit(value: object, random_state: int = 0) -> Any:
-    """Return the ranker that the argument `refit` of `MOFSRank` names or is; None stays None.
+    """Return the ranker for the argument `refit` of `MOFSRank`, a name or an object; None stays None.
 
     A ranker without a seed is given `random_state`. Raises a ValueError for an unknown name and for an object without
     ``fit`` or ``predict``.
@@ -442,7 +442,7 @@ def read_refit(value: object, random_state: int = 0) -> Any:
 
 
 def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
-    """Return the limits and the settings of all stages that run, given ones and defaults, by their nested names.
+    """Return the limits and the settings of all stages that run, given or default, by their nested names.
 
     >>> stages = {"instance_selection": False, "feature_selection": {"generations": 5}, "ensemble": False}
     >>> {name: value for name, value in listed_settings(stages | {"limits": None}).items() if "generations" in name}
@@ -457,7 +457,7 @@ def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
 
 
 def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, object]) -> dict[str, object]:
-    """Return changes of the parameters of MOFSRank with nested limits, or settings of a stage, in one new mapping.
+    """Return changes of the parameters of MOFSRank, where nested ones are merged into a mapping for each stage.
 
     Raises a ValueError for unknown settings, settings of a stage that is left out, and parameters of None.
 
@@ -473,7 +473,7 @@ def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, obje
                 raise ValueError(unknown(f"setting of {outer}", key, NESTED[outer].model_fields))
             if current is False:
                 raise ValueError(
-                    f"{name}: the stage is left out ({outer}=False), and has no settings; set {outer}=True, too"
+                    f"{name}: the stage is left out ({outer}=False), and has no settings; set {outer}=True as well"
                 )
             merged[outer] = {**_given(current), key: value}
         elif key and current is None:
@@ -482,7 +482,7 @@ def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, obje
 
 
 def _given(settings: object) -> dict[str, Any]:
-    """Return what a user has set of a stage or of the limits."""
+    """Return the settings of a stage, or the limits, that the user gave."""
     if isinstance(settings, Section):
         return {name: getattr(settings, name) for name in settings.model_fields_set}
     return dict(settings) if isinstance(settings, Mapping) else {}

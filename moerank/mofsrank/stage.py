@@ -61,15 +61,15 @@ class Stage(Problem):  # type: ignore[misc]
         self.slices: Slices | None = None
 
     exact = True
-    """Whether no objective value depends on its batch, to the bit."""
+    """Whether objective values do not depend on the batch, to the bit."""
 
     @abstractmethod
     def operators(self) -> Operators:
         """Return the sampling and the other operators for the individuals of this stage.
 
         Most algorithms take all of them: ``NSGA2(100, **problem.operators())``. pymoo's MOEAD takes no elimination of
-        duplicates, and does not tell its operators how far the search is; `moerank.evolution` makes one that works by
-        ``make_algorithm("moead", 100, problem.operators())``.
+        duplicates, and does not tell its operators how far the search is; so use ``make_algorithm("moead", 100,
+        problem.operators())`` of `moerank.evolution` instead.
         """
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Stage(Problem):  # type: ignore[misc]
     ) -> None:
         if self.vtype is bool and X.dtype != np.bool_:
             raise ValueError(
-                f"{type(self).__name__}: strings must be bool, and the algorithm makes {X.dtype}; give it the "
+                f"{type(self).__name__}: strings must be bool, but the algorithm makes {X.dtype}; give it the "
                 "operators of the problem, as in NSGA2(100, **problem.operators())"
             )
         digests = digests or row_digests(X)
@@ -121,7 +121,7 @@ class Stage(Problem):  # type: ignore[misc]
         )
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave what other processes neither need nor may have: the values so far, and the cluster."""
+        """Leave out what other processes must not get: the cached values and the cluster."""
         return self.__dict__ | {"_cached": {}, "slices": None}
 
     def __deepcopy__(self, memo: dict[int, object]) -> Stage:

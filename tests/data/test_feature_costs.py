@@ -45,15 +45,15 @@ def test_a_table_is_read_by_name_in_any_order():
         ("", "the columns must be name, cost"),
         ("cost,name\n", "the columns must be"),
         ("name,cost,price\n", "the columns must be"),
-        (TABLE.replace("bm25,2", "bm52,2"), "'bm52' is no feature of the data"),
+        (TABLE.replace("bm25,2", "bm52,2"), "'bm52' is not a feature of the data"),
         (TABLE.replace("bm25,2", "age,2"), "'age' has two rows"),
         *(
-            (TABLE.replace("age,0.5", f"age,{c}"), "'age' costs no number from 0")
+            (TABLE.replace("age,0.5", f"age,{c}"), "'age' has a cost that is not a number")
             for c in ("nan", -1, "x", "1e999", "")
         ),
         (TABLE.replace("age,0.5,,", "age,0.5"), "the row of 'age' has 2 values, but there are 4 columns"),
         (TABLE.replace("age,0.5,,", "age,0.5,,3"), "'age' has a group_cost without a group"),
-        (TABLE.replace("10.0", "free"), "'bm25' has a group_cost that is no number from 0 on"),
+        (TABLE.replace("10.0", "free"), "'bm25' has a group_cost that is not a number from 0 on"),
         (TABLE.replace("10.0", "11"), "'length' is in a group with two costs"),
         (TABLE.replace("age,0.5,,\n", ""), "'age' has no row; give each feature one row with its cost"),
         (TABLE.replace("age", '"age'), "not a CSV file: unexpected end of data"),

@@ -165,7 +165,7 @@ def test_names_of_queries(make):
     for text, message in [
         (answer("shoes", [("a", 1.0)], query_id=7) + answer("boots", [("b", 1.0)], query_id="7"),
          "line 2: the query id '7' has the text 'boots', and 'shoes' before"),
-        (answer("shoes", [("a", 1.0)]) + answer(None, [("b", 1.0)], query_id=7), "line 2: no query beside"),
+        (answer("shoes", [("a", 1.0)]) + answer(None, [("b", 1.0)], query_id=7), "line 2: no query with"),
     ]:  # fmt: skip
         with pytest.raises(ValueError, match=message):
             make(text)
@@ -196,13 +196,13 @@ def changed(**changes):
         (PLUGIN.replace('"query_id": "q2", "query": "blue kettle", ', ""), {}, "line 2: no response says which query"),
         ("\n", {}, "log.jsonl: no response has a hit with features"),
         ("[5]", {}, "line 1: not a response of a search engine"),
-        (PLUGIN + "{", {}, "line 3: not JSON .*write one response a line"),
+        (PLUGIN + "{", {}, "line 3: not JSON .*write one response per line"),
         ("[" * 100_000, {}, "line 1: nested too deeply"),
         ('{"query": "a", "response": {"hits": {"hits": 5}}}', {}, "line 1: not a response of a search engine"),
         ('{"query": "a", "response": {"took": 5}}', {}, "line 1: not a response of Elasticsearch, OpenSearch, Solr or"),
-        ('{"query": 1.5, "response": {}}', {}, "line 1: '1.5' is no id or query; write it as a text"),
+        ('{"query": 1.5, "response": {}}', {}, "line 1: '1.5' is neither an id nor a query; write it as a text"),
         ('{"query": "a", "query": "b", "response": {}}', {}, "line 1: the key 'query' is given twice"),
-        (b'{"query": "caf\xe9"}', {}, "line 1: not a text in UTF-8"),
+        (b'{"query": "caf\xe9"}', {}, "line 1: not UTF-8 text"),
         (PLUGIN.replace("age_days", "\\ud800"), {}, "line 1: .*surrogates not allowed"),
         ("\n" + " " * 2**26, {}, "line 2: longer than 64 MiB"),
         (changed(timed_out=True), {}, "line 2: the search timed out; log it again"),
@@ -211,7 +211,7 @@ def changed(**changes):
         (PLUGIN, {"log": "mian"}, "line 1: --log: unknown log 'mian'; did you mean 'main'"),
         (PLUGIN, {"document": "sku"}, "line 1: --id is not for logs of Elasticsearch"),
         (PLUGIN, {"exclude": ["starz"]}, "--exclude: unknown feature 'starz'; did you mean 'stars'"),
-        (PLUGIN + VESPA, {}, "line 3: a response of Vespa, and the lines before of Elasticsearch or OpenSearch"),
+        (PLUGIN + VESPA, {}, "line 3: a response of Vespa after lines of Elasticsearch or OpenSearch"),
         (PLUGIN.replace("12.0", "9" * 400), {}, "line 1: int too large"),
         (PLUGIN.replace("12.0", '"12"'), {}, "'age_days' holds '12', not a number; leave it out by --exclude"),
         (PLUGIN.replace('"age_days"', "null"), {}, "line 1: the hit 'p7' has a feature called None"),
@@ -221,7 +221,7 @@ def changed(**changes):
         (VESPA.replace('"id:shop:product::p7"', '"index:shop/0/81"'), {}, "is an internal id, which may"),
         (VESPA.replace("matchfeatures", "fields"), {}, "has no matchfeatures; list match-features in the rank profile"),
         (vespa([("id:n:t::a", 1)], summaryfeatures={}), {}, "has matchfeatures and summaryfeatures; choose"),
-        (solr("f=1").replace('"response": {"docs', '"grouped": {"docs'), {}, "not a response of .*, or one in groups"),
+        (solr("f=1").replace('"response": {"docs', '"grouped": {"docs'), {}, "not a response of .*, or a grouped one"),
         (solr("f=1,f=9"), {}, "line 1: the hit 'a' has the feature 'f' twice"),
         (solr("f=1;g=2"), {}, "line 1: 'f=1;g' looks like several features"),
         (solr("f=1_0,g=inf"), {}, "line 1: the features 'f=1_0,g=inf' are not separated as in 'a=1,b=2'"),

@@ -76,7 +76,7 @@ def test_columns_without_plain_numbers_are_refused_by_name(table, column, kind):
     with pytest.raises(ValueError) as error:
         table({**PLAIN, "b": column})
     assert f"the column 'b' holds {kind}" in str(error.value)
-    assert "not plain numbers; make numbers of it, or leave the column out" in str(error.value)
+    assert "not plain numbers; turn it into numbers, or leave the column out" in str(error.value)
     assert table({**PLAIN, "b": column}, features=["a"]).feature_names == ("a",)
 
 
@@ -96,7 +96,7 @@ def test_missing_values_need_a_rule(table):
         (dict(a=[1.0, 2.0, -1e39]), dict(dtype=np.float32), r"row 3: the value -1e\+39 of 'a' is infinite, or too"),
         (dict(label=[1, None, 0]), {}, r"row 2: the label nan in the column 'label'"),
         (dict(query=["x", None, "y"]), {}, r"row 2: no query id in the column 'query'"),
-        (dict(query=[[1], [1], [2]]), {}, r"the column 'query' holds list<.*, which are no ids; make texts"),
+        (dict(query=[[1], [1], [2]]), {}, r"the column 'query' holds list<.*, which are not ids; make texts"),
         (dict(__index_level_0__=[1, 2, 3]), {}, r"the column '__index_level_0__' is an index that pandas wrote"),
         (dict(label=[], query=[], a=[]), {}, "not plain numbers|the table has no row"),
     ],

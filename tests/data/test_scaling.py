@@ -161,7 +161,7 @@ def test_what_is_scaled_is_not_scaled_again():
             other.apply(scaled)
     with pytest.raises(ValueError, match="scaled already"):
         scaled.declared("query")
-    with pytest.raises(ValueError, match="has not the 4 features of the scaling"):
+    with pytest.raises(ValueError, match="the scaling has 4 features, but the table has shape"):
         scaled.scaling.apply(RankingData([[1.0]], [0]))
 
 

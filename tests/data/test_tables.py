@@ -72,7 +72,7 @@ def test_listed_features_come_in_their_order_and_others_are_not_looked_at(table)
     assert data.feature_names == ("b", "a")
     assert data.X.tolist() == [[2, 1], [4, 3]]
     with pytest.raises(
-        ValueError, match=r"csv, line 2: the value 'red' of 'note' is not a number; make numbers of it, or leave"
+        ValueError, match=r"csv, line 2: the value 'red' of 'note' is not a number; turn it into numbers, or leave"
     ):
         table(text)
 
@@ -116,7 +116,7 @@ REFUSED = [
     ("label,query,a\n1,7,2,3\n", r"line 2: 4 fields, but the header names 3 columns"),
     ('label,query,a\n1,"x",2\n0,"y,7\n', r"not a CSV file: unexpected end of data"),
     ('label,query,a\n1,"x",2\n0,"y"z,7\n', r"not a CSV file: ',' expected after"),
-    ("label,query,a\n1,7,0x10\n", r"line 2: the value '0x10' of 'a' is not a number; make numbers of it, or leave"),
+    ("label,query,a\n1,7,0x10\n", r"line 2: the value '0x10' of 'a' is not a number; turn it into numbers, or leave"),
     ("label,query,a\n\n1,7,1\n0,7,1_000\n", r"line 4: the value '1_000' of 'a' is not a number"),
     ("label,query,a,b\n1,7,1,1\n0,7,FALSE,0\n", r"line 3: the value 'FALSE' of 'a' is not a number"),
     ("label,query,a\n1,7,inf\n", r"line 2: the value 'inf' of 'a' is not a number"),
@@ -129,13 +129,13 @@ REFUSED = [
     ("label,query,a\n1,7,1\n1,8,1\n0,7,2\n", r"line 4: query 7 begins again; sort the rows by the column 'query'"),
     ("label,query,a,a\n1,7,1,2\n", r"two columns are called 'a'; give distinct names"),
     ("label,qid,a\n1,7,1\n", r"query=: unknown column 'query'; choose one of label, qid, a"),
-    (",label,query,a\n0,1,7,2\n", r"the column '' is an index that pandas wrote, no feature"),
+    (",label,query,a\n0,1,7,2\n", r"the column '' is an index that pandas wrote, not a feature"),
     ("label,query,a\n", r"the table has no row"),
     ("", r"the first line must be a header"),
     ('"label","query","a\r","b"\n1,7,2,3\n', r"the first line must be a header"),
     ("1,7,2.5\n0,7,1\n", r"the first line must be a header"),
-    (b"label,query,a\n1,7\xff,1\n", r"not a text in UTF-8"),
-    (b'label,query,a\n1,"\x00",1\n', r"a zero byte; the file is no text"),
+    (b"label,query,a\n1,7\xff,1\n", r"not UTF-8 text"),
+    (b'label,query,a\n1,"\x00",1\n', r"a zero byte; the file is not text"),
 ]
 
 
@@ -151,7 +151,7 @@ def test_wrong_arguments_are_refused_by_name(table, tmp_path):
     for options, sentence in (
         (dict(features=["prise"]), r"unknown column 'prise'; did you mean 'price'\?"),
         (dict(features=["label"]), r"the column 'label' cannot be both label and feature"),
-        (dict(features=[]), r"no feature beside 'label' and 'query'"),
+        (dict(features=[]), r"no feature besides 'label' and 'query'"),
         (dict(query="label"), r"the column 'label' cannot be both label and query"),
         (dict(missing="query-worse"), r"did you mean 'query-worst'\?"),
         (dict(dtype=np.int64), r"dtype must be float32 or float64, not int64"),
@@ -215,7 +215,7 @@ def test_usual_names_are_guessed(tmp_path):
     assert load_table(path, label="x").y.tolist() == [2]
     path.write_text("score,x,Query_ID\n")
     with pytest.raises(
-        ValueError, match=r"no column has a usual name of the label; name it by label, such as one of score"
+        ValueError, match=r"no column has a usual name for the label; give label=, such as one of score"
     ):
         load_table(path)
 

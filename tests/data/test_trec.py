@@ -61,9 +61,9 @@ def test_documents_of_only_one_side(tmp_path):
     [
         ({"documents": None}, "the documents have no ids; give documents="),
         ({"documents": ["a", "a"]}, "document a is twice in query 7"),
-        ({"documents": ["a", "b c"]}, r"\('7', 'b c'\) holds a space"),
-        ({"documents": ["a", ""]}, r"\('7', ''\) holds a space"),
-        ({"qid": ["red shoes"] * 2}, "red shoes.* holds a space"),
+        ({"documents": ["a", "b c"]}, r"\('7', 'b c'\) is empty or has a space"),
+        ({"documents": ["a", ""]}, r"\('7', ''\) is empty or has a space"),
+        ({"qid": ["red shoes"] * 2}, "red shoes.* is empty or has a space"),
     ],
 )
 def test_data_that_no_file_can_name_are_refused(tmp_path, changes, message):

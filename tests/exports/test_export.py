@@ -80,7 +80,7 @@ def test_thresholds_of_scaled_values_are_rewritten_exactly():
     ("model", "message"),
     [
         (replace(GUIDE, weights=None), "neither linear nor a sum of trees, and cannot be exported"),
-        (Model(names=(), columns=(), weights=()), "uses no feature; all documents would get the same score"),
+        (Model(names=(), columns=(), weights=()), "uses no feature; all documents get the same score"),
         (
             replace(GUIDE, scaling=PER_QUERY),
             'scaled per query, by moerank or in the files .*; train on raw values with normalize = "minmax" or',
@@ -125,12 +125,12 @@ def test_what_cannot_be_exported_is_said(train, solver, tmp_path):
     ranker = mr.RankRLS().fit(train)
     for given, arguments, message in [
         (ranker, {"format": "sorl"}, "unknown format 'sorl'; did you mean 'solr'"),
-        (ranker, {"member": 0}, "RankRLS has no front whose member could be exported"),
+        (ranker, {"member": 0}, "RankRLS has no front with members to export"),
         (solver, {"member": len(solver.front_)}, f"member must be at most {len(solver.front_) - 1}"),
         (solver, {"member": -1}, "member must be at least 0"),
         (mr.RankRLS(), {}, "RankRLS is not fitted"),
         (mr.RankRLS().fit(mr.query_level_norm(train)), {}, "scaled per query"),
-        (ranker, {"name": "Shop"}, "name must consist of small letters"),
+        (ranker, {"name": "Shop"}, "name must have lower-case letters"),
     ]:
         with pytest.raises(ValueError, match=message):
             mr.export(given, **{"format": "solr", "out": tmp_path / "x.json"} | arguments)

@@ -106,7 +106,7 @@ def test_the_next_step_names_the_files():
     assert "curl -X PUT -H 'Content-type: application/json' http://localhost:8983/solr/COLLECTION/" in step
     assert "/schema/feature-store --data-binary @out/m-features.json\n" in step
     assert "/schema/model-store --data-binary @out/m.json\n" in step
-    assert "A missing value counts as 0 in the engine, although the training data had no missing value." in step
+    assert "A missing value counts as 0 in the engine. The training data had none: check that yours are never" in step
     assert "fewer than three digits of 'x0'" in exported(served("far from 0", "linear")).next_step
     assert "fewer than three digits" not in step
 

@@ -158,7 +158,7 @@ def test_a_stage_refuses_strings_that_break_a_limit():
 def test_a_search_without_the_repair_is_refused_and_one_with_it_finds_the_exact_front(small_data, limits, allowed):
     stage = FeatureSelection(small_data, RankRLS(1e-3), NDCG(5), limits=limits)
     without = {name: operator for name, operator in stage.operators().items() if name != "repair"}
-    with pytest.raises(ValueError, match="give strings that keep the limits, or the search the repair"):
+    with pytest.raises(ValueError, match="give strings that keep the limits, or give the search the repair"):
         minimize(stage, NSGA2(8, **without), ("n_gen", 5), seed=1)
     found = minimize(stage, NSGA2(8, **stage.operators()), ("n_gen", 30), seed=1)
     X = np.array([mask for mask in all_subsets(5) if mask.any() and allowed(mask)])

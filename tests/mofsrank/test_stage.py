@@ -126,7 +126,7 @@ def test_a_search_killed_anywhere_resumes_to_the_same_bits_and_trains_nothing_tw
 
 @pytest.mark.parametrize("name", STAGES[:2])
 def test_an_algorithm_without_the_operators_of_the_stage_is_told_so(small_data, name):
-    with pytest.raises(ValueError, match="strings must be bool, and the algorithm makes float64; give it the op"):
+    with pytest.raises(ValueError, match="strings must be bool, but the algorithm makes float64; give it the op"):
         minimize(make_stage(name, small_data), NSGA2(16), ("n_gen", 2), seed=1)
 
 

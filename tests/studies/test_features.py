@@ -89,7 +89,7 @@ def test_what_cannot_be_left_out_is_refused(priced, exclude, limits, message):
 
 def test_a_missing_or_wrong_table_is_named(priced, tmp_path):
     problem, _ = priced(costs=["noise 1,free"])
-    with pytest.raises(ValueError, match=r"costs.csv: .* costs no number from 0 on"):
+    with pytest.raises(ValueError, match=r"costs.csv: .* has a cost that is not a number from 0 on"):
         problem.load_fold(1)
     (tmp_path / "costs.csv").unlink()
     with pytest.raises(FileNotFoundError, match=r"no costs.csv in .*; put it beside the problem file"):

@@ -98,7 +98,7 @@ def test_the_backend_of_the_problem_is_used(tiny_problem_file, tiny_result):
     result = run_fold(load_problem(tiny_problem_file, fixed), 2, seed=4)
     assert result.baselines[0].parameters["C"] == 0.5
     assert result.front != tiny_result.front
-    with pytest.raises(ValueError, match="mofsrank cannot serve as fitness backend; choose one of fsmrank"):
+    with pytest.raises(ValueError, match="mofsrank cannot serve as a fitness backend; choose one of fsmrank"):
         run_fold(load_problem(tiny_problem_file, {"backend.name": "mofsrank"}))
 
 

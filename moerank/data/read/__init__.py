@@ -1,4 +1,4 @@
-"""What all readers of files share: opening, lines of texts, and documents as they are read."""
+"""Shared parts of the readers: opening files, lines of text, and the documents that were read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from moerank.data.scaling import MissingRule
 from moerank.files import open_regular
 
 LONGEST_LINE = 2**26
-"""Most bytes of a line; a longer one is no text, and must not fill the memory."""
+"""Most bytes in a line; a longer one is not text, and must not fill the memory."""
 
 MISSING_REMEDY = (
     "say what missing values become: a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, "
@@ -52,7 +52,7 @@ Precision = type[np.float64] | type[np.float32]
 
 
 def as_precision(dtype: DTypeLike) -> Precision:
-    """Return a precision of features as one of the two types there are, or raise a ValueError."""
+    """Return the precision of features as one of the two types allowed, or raise a ValueError."""
     for precision in (np.float64, np.float32):
         if np.dtype(dtype) == precision:
             return precision
@@ -95,32 +95,32 @@ def unpacked(path: Path, stored: BinaryIO) -> Iterator[BinaryIO]:
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text in UTF-8, plain or ``.gz``, with their numbers; what is none is a ValueError."""
+    """Yield the numbered lines of a UTF-8 text, plain or ``.gz``; any other content is a ValueError."""
     number = 0
     with open_regular(path) as stored, unpacked(path, stored) as file:
         while line := file.readline(LONGEST_LINE):
             where = f"{path}, line {number + 1}"
             if len(line) == LONGEST_LINE:
-                raise ValueError(f"{where}: longer than {LONGEST_LINE >> 20} MiB; write it in lines")
+                raise ValueError(f"{where}: longer than {LONGEST_LINE >> 20} MiB; break it into lines")
             if b"\0" in line:
-                raise ValueError(f"{where}: a zero byte; the file is no text, or is damaged")
+                raise ValueError(f"{where}: a zero byte; the file is not text, or is damaged")
             try:
                 text = line.decode("utf-8" if number else "utf-8-sig")
             except UnicodeDecodeError:
-                raise ValueError(f"{where}: not a text in UTF-8; write the file anew in this encoding") from None
+                raise ValueError(f"{where}: not UTF-8 text; save the file in this encoding") from None
             for part in StringIO(text, newline="") if "\r" in text else (text,):
                 number += 1
                 yield number, part
 
 
 def shortened(text: str | bytes, length: int = 30) -> str:
-    """Return the begin of a text for a message."""
+    """Return the beginning of a text for a message."""
     shown = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else text
     return shown if len(shown) <= length else shown[: length - 1] + "…"
 
 
 def quoted(text: str | bytes) -> str:
-    """Return the begin of a text in quotes, for a message."""
+    """Return the beginning of a text in quotes, for a message."""
     return repr(shortened(text))
 
 
@@ -131,7 +131,7 @@ def names_in(folder: Path) -> str:
 
 
 def check_folder(folder: Path, advice: str) -> None:
-    """Raise a FileNotFoundError with the advice if the path is no folder."""
+    """Raise a FileNotFoundError with the advice if the path is not a folder."""
     if not folder.is_dir():
         reason = "is a file, not a folder" if folder.exists() else "does not exist"
         raise FileNotFoundError(f"{folder} {reason}; {advice}")

@@ -1,6 +1,6 @@
-"""Reader of LETOR files: one document a line, ``label qid:Q 1:v … n:v #docid = …``.
+"""Reader of LETOR files: one document per line, ``label qid:Q 1:v … n:v #docid = …``.
 
-Each line becomes a row of values, a label and a query, or is refused in a sentence.
+Each line becomes a row of values, a label and a query, or is refused with the reason.
 """
 
 from __future__ import annotations
@@ -51,48 +51,48 @@ def load_letor(
 ) -> RankingData:
     r"""Read a LETOR or svmlight file with query ids, plain or ``.gz``.
 
-    Features a line does not list are 0. Lines end in LF, CRLF or CR; what follows a ``#`` is a comment; blank lines
-    and lines of comment alone are skipped.
+    Features that a line does not list are 0. Lines end in LF, CRLF or CR; what follows a ``#`` is a comment; blank
+    lines and comment lines are skipped.
 
     Parameters
     ----------
     path : path-like
         The file. If its lines have no query ids, a file beside it gives the number of documents of each query, one
-        per line, as LightGBM has it: for ``x.txt`` it is ``x.txt.query``, or else ``x.txt.group``.
+        per line, as in LightGBM: for ``x.txt`` it is ``x.txt.query``, or else ``x.txt.group``.
     n_features : int, optional
         The number of columns of X; a file with a larger feature number is refused. By default the largest number in
         the file, which must not exceed `LARGEST_FEATURE`.
     missing : float or {"query-min", "query-mean", "query-worst"}, optional
-        What ``NULL`` and ``NaN`` values (in letters of any size) become, see `RankingData`. By default a file that
-        holds one is refused.
+        What ``NULL`` and ``NaN`` values (in upper or lower case) become, see `RankingData`. By default a file that
+        has one is refused.
     dtype : {numpy.float64, numpy.float32}, default float64
         The precision of X. A value is the correctly rounded double, or that double rounded to single.
     name : str, optional
-        How messages call the data set; by default its path.
+        The name of the data set in messages; by default its path.
 
     Returns
     -------
     RankingData
         The documents in file order. Query ids are integers if all are integers of 64 bits, else texts; with a file of
-        counts they are 1, 2, …. The id of a document is the first word of its comment, behind ``docid =``, if all have
-        one.
+        counts they are 1, 2, …. The id of a document is the first word of its comment, or the first after ``docid =``;
+        there are ids only if all documents have one.
 
     Raises
     ------
     ValueError
         For a line that is not a document (with the path, the line number and the text), a query whose lines are not
-        contiguous, a file without documents, query ids in the lines and beside them or nowhere, a compressed file
-        that is damaged, and a table that would take more memory than the limit (16 GiB, or what the environment
+        contiguous, a file without documents, query ids both in the lines and in a file beside them or in neither, a
+        damaged compressed file, and a table that needs more memory than the limit (16 GiB, or what the environment
         variable ``MOERANK_MEMORY`` says), before that memory is taken.
     OSError
         If the file is missing, a folder, or cannot be read.
 
     Notes
     -----
-    Time is O(bytes of the file) plus O(n_documents · n_features); memory is that of X, which lies by columns from
-    64 MiB on, and some 0.1 GB. A label is an integer from 0 to 999,999,999, a query id a text of up to 100 characters
-    without spaces and ``#``, a feature number starts at 1 and increases along the line. ``moerank data convert``
-    writes the same documents as Parquet, which is read several times as fast.
+    Time is O(bytes of the file) plus O(n_documents · n_features); memory is that of X, which is in Fortran order
+    from 64 MiB on, and about 0.1 GB. A label is an integer from 0 to 999,999,999, a query id is a text of up to 100
+    characters without spaces and ``#``, and feature numbers start at 1 and increase along the line. ``moerank data
+    convert`` writes the same documents as Parquet, which loads several times as fast.
 
     Examples
     --------
@@ -143,14 +143,14 @@ _DOCUMENT = re.compile(rb"#[ \t]*(?:docid[ \t]*=[ \t]*)?([^\s]*)")
 
 @dataclass
 class _Parser:
-    """One pass over a file, of which each piece becomes a table."""
+    """One pass over a file, in which each piece becomes a table."""
 
     path: Path
     dtype: np.dtype[Any]
-    width: int  # the largest feature number so far, or as many as there shall be
+    width: int  # the largest feature number so far, or the number of features asked for
     limit: int  # the largest feature number that is allowed
     nulls: bool
-    counts_file: Path | None  # which has the queries
+    counts_file: Path | None  # the file with the queries
 
     def __post_init__(self) -> None:
         self._largest = float(np.finfo(self.dtype).max)
@@ -158,13 +158,13 @@ class _Parser:
             self._largest = float(np.nextafter(2.0**128 - 2.0**103, 0.0))
         self._pieces: list[Floats] = []
         self._labels: list[Integers] = [np.zeros(0, np.int64)]
-        self._queries: dict[bytes | int, tuple[str, int]] = {}  # as they are spelt first, and their first rows
+        self._queries: dict[bytes | int, tuple[str, int]] = {}  # their first spelling, and their first row
         self._query: bytes | int | None = None
         self._documents: list[bytes] | None = []  # None once a document has no id
         self._n_rows = self._n_lines = 0
 
     def pieces(self, file: BinaryIO) -> Iterator[tuple[bytes, int]]:
-        """Yield bytes of a file, and the number of them that are whole lines; the last line is given an end."""
+        """Yield pieces of a file, and how many bytes of each are whole lines; the last line gets an end."""
         rest = b""
         while block := file.read(CHUNK):
             text = rest + block
@@ -174,7 +174,7 @@ class _Parser:
             rest = text[end:]
             if len(rest) > LONGEST_LINE:
                 size = f"longer than {LONGEST_LINE // 2**20} MiB"
-                raise ValueError(f"{self.path}, line {self._n_lines + 1}: {size}, which no document is")
+                raise ValueError(f"{self.path}, line {self._n_lines + 1}: {size}, too long for a document")
         if rest:
             yield rest + b"\n", len(rest) + 1
 
@@ -226,7 +226,7 @@ class _Parser:
         return Documents(X, y, qid, documents=np.array(words) if words else None)
 
     def _begin_queries(self, text: bytes, rows: Integers) -> list[tuple[int, str]]:
-        """Take up the queries that begin; return index and reason of the first that must not."""
+        """Record the queries that begin; return the index and reason of the first that must not."""
         begins = np.flatnonzero(rows[:, 1] >= 0)
         for row, (begin, end) in zip(begins.tolist(), rows[begins, 1:3].tolist(), strict=True):
             raw = text[begin:end]
@@ -243,7 +243,7 @@ class _Parser:
         return []
 
     def _convert(self, text: bytes, values: Floats, hard: Integers) -> list[tuple[int, str]]:
-        """Convert the values that the kernel has left; return the index of the first that is none."""
+        """Convert the values that the kernel left over; return the index of the first that is not a value."""
         if not len(hard):
             return []
         bounds = hard[:, :2].astype(np.int32).ravel()  # every other text between two of them is a value
@@ -260,7 +260,7 @@ class _Parser:
         return [(begin, "") for begin in hard[~right, 0][:1].tolist()]
 
     def _refuse(self, text: bytes, at: int, reason: str) -> None:
-        """Raise the error of the line around an index of the text."""
+        """Raise the error of the line at an index of the text."""
         begin = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
         line = re.split(rb"[\r\n]", text[begin:], maxsplit=1)[0]
         where = f"{self.path}, line {self._n_lines + _line_ends(text[:begin]) + 1}"
@@ -276,7 +276,7 @@ class _Parser:
             remedy = f"a file {self.path.name}.query beside this one with the number of documents of each query"
             return f"no query id after the label; expected 'label qid:Q 1:v 2:v …', or {remedy}"
         if self.counts_file is not None and has_id:
-            return f"the line has a query id, but {self.counts_file.name} gives the queries, too; remove one of the two"
+            return f"the line has a query id, but {self.counts_file.name} also gives the queries; remove one of the two"
         if has_id and not _QUERY_ID.fullmatch(tokens.pop(0)[4:].decode(errors="surrogateescape")):
             raw = re.split(rb"[ \t]+", line)[1][4:]
             return f"the query id {quoted(raw)} is not a text of 1 to 100 characters without spaces in UTF-8"
@@ -293,7 +293,7 @@ class _Parser:
                 bits = 8 * self.dtype.itemsize
                 return f"the value {quoted(raw)} of feature {feature} is not a finite number of {bits} bits"
             before = feature
-        return "the line is no document"
+        return "the line is not a document"
 
 
 def _line_ends(text: bytes) -> int:

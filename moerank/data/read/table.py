@@ -49,18 +49,18 @@ ROLES = b"moerank"
 
 LABELS = ("label", "relevance", "rel", "grade", "target", "y")
 QUERIES = ("qid", "query_id", "query", "queryid", "srch_id", "session_id", "group")
-"""Usual names of the columns of label and query, the most usual first; upper and lower case do not count."""
+"""Usual names of the columns of label and query, the most usual first; case does not matter."""
 
 NAMES_OF_PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
-"""How CSV files write that a value is missing."""
+"""Spellings of a missing value in CSV files."""
 
 SEPARATORS = ",;\t"
 
 NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
 
-NOT_NUMBERS = "make numbers of it, or leave the column out: exclude= in Python, or in [data] of a problem file"
+NOT_NUMBERS = "turn it into numbers, or leave the column out: exclude= in Python, or in [data] of a problem file"
 
 CELLS_AT_A_TIME = 2**22
 """Values that are read together."""
@@ -110,7 +110,7 @@ class Reader:
         ``batches(path, columns, texts)`` yields columns block by block; those of `texts` need not hold numbers.
     roles : callable, optional
         ``roles(path)`` returns the columns that are ``label``, ``query``, ``document`` and ``features``, if the file
-        tells them.
+        says so.
     line_of : callable, optional
         ``line_of(path, columns, row)`` returns the line of a row, counted from 0, for messages.
     """
@@ -122,9 +122,9 @@ class Reader:
 
     @classmethod
     def of(cls, read: Callable[[Path, Sequence[str] | None], Any]) -> Self:
-        """Return the reader of an installed package, a function that returns columns, or all for None.
+        """Return the reader for a function of an installed package, which returns the columns given, or all for None.
 
-        Its result is any object with Arrow's ``__arrow_c_stream__``, such as a pyarrow Table.
+        The result of the function is any object with Arrow's ``__arrow_c_stream__``, such as a pyarrow Table.
         """
         stream = pa.RecordBatchReader.from_stream
         return cls(lambda path, _: stream(read(path, None)).schema.names, lambda path, *of: stream(read(path, of[0])))
@@ -149,39 +149,39 @@ def load_table(
     Parameters
     ----------
     path : path-like
-        A Parquet file, or a CSV file in UTF-8, plain or ``.gz``: its first line names the columns, which commas,
-        semicolons or tabs separate; blank lines are skipped. Installed packages may read further endings.
+        A Parquet file, or a CSV file in UTF-8, plain or ``.gz``: its first line names the columns, and commas,
+        semicolons or tabs separate them; blank lines are skipped. Installed packages may read further endings.
     label, query : str, optional
         The names of the columns of relevance labels and query ids; by default those that a Parquet file of moerank
-        tells, or else the first of usual names, such as label and qid. Labels are integers from 0; ids are 64-bit
-        integers if all are written so, else texts, and the rows of a query must be contiguous.
+        names, or else the first usual ones, such as label and qid. Labels are integers from 0. Ids are 64-bit integers
+        if all are written as such, else texts. The rows of a query must be contiguous.
     features : sequence of str, optional
-        The names of the feature columns, in the order of the result; by default those that the file tells, or all
+        The names of the feature columns, in the order of the result; by default those that the file names, or all
         others, which must hold numbers.
     exclude : sequence of str, optional
-        The names of columns that are no features, such as texts and dates.
+        The names of columns that are not features, such as texts and dates.
     document : str, optional
-        The name of the column of document ids; a table that moerank wrote tells it.
+        The name of the column of document ids; a table that moerank wrote names it.
     query_weight, document_weight : str, optional
         The names of columns of weights > 0, see `RankingData`; all rows of a query have the same query weight.
     missing : float, "query-min", "query-mean" or "query-worst", optional
-        What missing values become, see `RankingData`; by default a table with any is refused. In CSV an empty field is
-        missing, and so are NA, N/A, NULL, None, and NaN in letters of any size.
+        What missing values become, see `RankingData`; by default a table with missing values is refused. In CSV an
+        empty field is missing, and so are NA, N/A, NULL, None, and NaN in upper or lower case.
     dtype : {float64, float32}, default float64
-        Of the features.
+        The precision of the features.
     name : str, optional
-        How messages call the data set; by default its path.
+        The name of the data set in messages; by default its path.
 
     Returns
     -------
     RankingData
-        The documents in file order, with the names of the columns. Time is linear in the values; beside the result,
-        which is there twice for a moment if values are missing, some 0.3 GiB of memory are taken.
+        The documents in file order, with the names of the columns. Time is linear in the number of values. Memory is
+        that of the result (for a moment twice, if values are missing), and about 0.3 GiB.
 
     Raises
     ------
     ValueError
-        For a column that is not there or holds no plain numbers, a value that is not finite, a wrong label, a query
+        For a column that is missing or does not hold plain numbers, a value that is not finite, a wrong label, a query
         whose rows are not contiguous, a row with too many or too few fields, and a table that is larger than the limit
         of `check_room`. The message names the file, the line (Parquet: the row, counted from 1) and the column.
     OSError
@@ -210,8 +210,8 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> tuple[
     """Read the training, validation and test table of a fold, all with the features of the training table.
 
     The folder holds ``train``, ``vali`` (or ``valid``, or ``validation``) and ``test``, each with an ending of
-    `READERS`, of which the first found is read. A part that
-    lacks one of the features is refused. The options are the other arguments of `load_table`; errors as there.
+    `READERS`; the first one found is read. A part that lacks one of the features is refused. The options are the other
+    arguments of `load_table`, and the errors are the same.
     """
     folder = Path(directory)
     check_folder(folder, "load_table_fold reads the folder of one fold")
@@ -233,7 +233,7 @@ def table_columns(
     exclude: Iterable[str] = (),
     **further: str | None,
 ) -> Columns:
-    """Return the columns that are read: those given, else those that the file tells, and all others as features."""
+    """Return the columns that are read: those given, else those that the file names, and all others as features."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
     reader = _table_reader(path)
@@ -246,9 +246,7 @@ def table_columns(
         roles[role] = roles.get(role) or usual_column(present, usual) or ""
         if not roles[role]:
             shown = ", ".join(present[:10])
-            raise ValueError(
-                f"{path}: no column has a usual name of the {role}; name it by {role}, such as one of {shown}"
-            )
+            raise ValueError(f"{path}: no column has a usual name for the {role}; give {role}=, such as one of {shown}")
     used = {*roles.values(), *left_out}
     others = (name for name in stored.get("features") or present if name not in used)
     chosen = tuple(dict.fromkeys(listed(features))) if features is not None else tuple(others)
@@ -261,7 +259,7 @@ def table_columns(
 def _faults_of_columns(
     roles: Mapping[str, str], left_out: Iterable[str], chosen: tuple[str, ...], present: Sequence[str], *, named: bool
 ) -> Iterator[str]:
-    """Yield which columns are not there, there twice, used twice or no features; the features may be `named`."""
+    """Yield the faults: columns that are missing, duplicate, used twice, or not features unless these are `named`."""
     counts, role_of = Counter(present), dict[str, str]()
     yield from (f"two columns are called {name!r}; give distinct names" for name, n in counts.items() if n > 1)
     arguments = {role: (name,) for role, name in roles.items()} | {"exclude": left_out, "features": chosen}
@@ -272,9 +270,9 @@ def _faults_of_columns(
             yield f"the column {name!r} cannot be both {role_of[name]} and {role}"
         if role == "feature" and not named and name in ("", "__index_level_0__"):
             remedy = "write the table with index=False, or list the columns that are features"
-            yield f"the column {name!r} is an index that pandas wrote, no feature; {remedy}"
+            yield f"the column {name!r} is an index that pandas wrote, not a feature; {remedy}"
     if not chosen:
-        yield f"no feature beside {roles['label']!r} and {roles['query']!r}; at least one column is needed"
+        yield f"no feature besides {roles['label']!r} and {roles['query']!r}; at least one column is needed"
 
 
 def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -> Documents:
@@ -290,7 +288,7 @@ def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -
 
 
 def row_name(path: Path, row: int, needed: Sequence[str] = ()) -> str:
-    """Return the line of a row, counted from 0, or its number from 1 in a file without lines; some columns help."""
+    """Return the place of a row, counted from 0, for messages: its line, or its number in a file without lines."""
     line_of = _table_reader(path).line_of
     return f"line {line_of(path, needed, row)}" if line_of else f"row {row + 1:,}"
 
@@ -298,7 +296,7 @@ def row_name(path: Path, row: int, needed: Sequence[str] = ()) -> str:
 def _read(
     path: Path, batches: Iterable[pa.RecordBatch], columns: Columns, dtype: type[np.floating[Any]], nulls: bool
 ) -> Documents:
-    """Gather the documents of all batches: features piece by piece, all else as a table of Arrow."""
+    """Gather the documents of all batches: features piece by piece, everything else as a table of Arrow."""
     pieces: list[Floats] = []
     others, n_rows, n_features = [], 0, len(columns.features)
     for batch in batches:
@@ -325,13 +323,13 @@ def _read(
         arrays["query_weights"] = weights[offsets[:-1]]
         same = weights == np.repeat(arrays["query_weights"], np.diff(offsets))
         other = f"another weight in the column {columns.further['query_weights']!r} than in the first row of the query"
-        _require(same, lambda i: f"{other}; give all rows of a query its weight")
+        _require(same, lambda i: f"{other}; give all rows of a query one weight")
     qid = np.repeat(ids, np.diff(offsets))
     return Documents(joined(pieces, n_features, dtype), y, qid, columns.features, **arrays)
 
 
 def _require(right: Mask, reason: Callable[[int], str], row: int = 0) -> None:
-    """Raise the error of the first of the rows from `row` on that is not right."""
+    """Raise an error for the first row that is not right; rows count from `row`."""
     if not right.all():
         wrong = int(right.argmin())
         raise WrongRowError(row + wrong, reason(wrong))
@@ -371,7 +369,7 @@ def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
     """Return the ids of queries or documents: integers or texts."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
-        raise ValueError(f"{path}: the column {name!r} holds {kind}, which are no ids; make texts")
+        raise ValueError(f"{path}: the column {name!r} holds {kind}, which are not ids; make texts")
     if pa.types.is_floating(kind):
         numbers = arrow_numbers(column)
         inexact = f"in the column {name!r} is NaN, or a float that stands for several integers; make integers or texts"
@@ -384,7 +382,7 @@ def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
 
 
 def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
-    """Return the id of each query, 64-bit integers if all are written so, and the rows at which queries begin."""
+    """Return the id of each query, 64-bit integers if all are written as such, and the rows where queries begin."""
     runs = pc.run_end_encode(column, pa.int64())
     offsets = np.append(0, runs.run_ends.to_numpy())
     first: dict[object, int] = {}
@@ -402,7 +400,7 @@ def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
 
 
 def write_documents(path: Path, documents: Documents) -> None:
-    """Write documents as a Parquet file that tells its columns; NaN becomes a missing value."""
+    """Write documents as a Parquet file that names the roles of its columns; NaN becomes a missing value."""
     names = documents.feature_names or tuple(str(number) for number in range(1, documents.X.shape[1] + 1))
     ids = {} if documents.documents is None else {"document": documents.documents}
     columns = {"label": documents.y, "query": documents.qid, **ids}
@@ -412,7 +410,7 @@ def write_documents(path: Path, documents: Documents) -> None:
 
 
 def write_table(path: Path, columns: Mapping[str, pa.Array], about: Json) -> None:
-    """Write columns as a Parquet file, whose metadata tell their roles; an OSError names the file."""
+    """Write columns as a Parquet file whose metadata hold their roles; an OSError names the file."""
     content = pa.table(columns).replace_schema_metadata({ROLES: json.dumps(about)})
     try:
         with replacing(path) as file:
@@ -437,13 +435,13 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
 
 
 def usual_column(present: Iterable[str], names: Sequence[str]) -> str | None:
-    """Return the first of these names that a column has, upper and lower case do not count."""
+    """Return the column with the first of these names; case does not matter."""
     spelt = {column.lower(): column for column in reversed(list(present))}
     return next((spelt[name] for name in names if name in spelt), None)
 
 
 def stored_roles(path: Path) -> Mapping[str, Any]:
-    """Return the roles of columns that the file itself tells."""
+    """Return the roles of columns that the file itself names."""
     return _table_reader(path).roles(path)
 
 
@@ -464,7 +462,7 @@ def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]
 
 @contextmanager
 def _opened_parquet(path: Path) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file, and refuse what is none in a sentence."""
+    """Open a Parquet file, and refuse any other file."""
     with open_regular(path) as stored:
         try:
             with pq.ParquetFile(stored, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True) as file:
@@ -481,7 +479,7 @@ def _parquet_names(path: Path, _: Sequence[str]) -> list[str]:
 
 
 def _parquet_roles(path: Path) -> Json:
-    """Return the names of the columns by their roles, if the file tells them."""
+    """Return the names of the columns by their roles, if the file names them."""
     with _opened_parquet(path) as file:
         roles: Json = json.loads((file.schema_arrow.metadata or {}).get(ROLES, b"{}")).get("roles", {})
         return roles
@@ -506,7 +504,7 @@ def csv_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the line and the fields of each row that is not blank: the header, and rows with as many fields.
 
-    A row with other fields is a ValueError. There are lines `before` those that are given.
+    A row with another number of fields is a ValueError. `before` is the number of lines before those given.
     """
     rows = csv.reader((line for _, line in lines), delimiter=separator, strict=True)
     width = 0
@@ -524,7 +522,7 @@ def csv_rows(
 
 
 def header_of(line: str, needed: Sequence[str] = ()) -> tuple[list[str], str]:
-    """Return the names of the columns and the separator: that with all needed names, else with the most names."""
+    """Return the names of the columns and the separator, which yields all needed names, else the most names."""
     headers = {sign: next(csv.reader([line], delimiter=sign), []) for sign in SEPARATORS}
     separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
     return headers[separator], separator
@@ -569,8 +567,6 @@ def _csv_line(path: Path, columns: Sequence[str], row: int) -> int:
     rows = csv_rows(path, text_lines(path), _csv_header(path, columns)[1])
     return next(islice(rows, row + 1, None))[0]
 
-
-NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
 
 _PARQUET = Reader(_parquet_names, _read_parquet, _parquet_roles)
 _CSV = Reader(lambda path, needed: _csv_header(path, needed)[0], _read_csv, line_of=_csv_line)
