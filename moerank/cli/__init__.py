@@ -1,4 +1,4 @@
-"""The command line: moerank run, study, merge, report, plot, export, solvers and data describe."""
+"""The command line: moerank and its commands."""
 
 from moerank.cli.app import app, main
 

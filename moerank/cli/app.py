@@ -42,10 +42,10 @@ def solvers_command(as_json: options.AsJson = False) -> None:
 def compile_command() -> None:
     """Compile the kernels now, so that the first run starts at once.
 
-    It takes about a minute on two processors. The code is kept in
-    the installed package if it can be written to there, else in the user's
-    cache. Code that root has put into an image, or on a shared disk, serves
-    all users and all workers of a cluster with the same processor.
+    It takes about a minute on two processors. The compiled code is stored in
+    the installed package if that folder is writable, else in the user's
+    cache. If root compiles it in an image or on a shared disk, all users and
+    all cluster workers with the same kind of processor can use it.
     """
     from moerank.cli.progress import compiled
     from moerank.kernels.compiled import GROUPS
@@ -54,7 +54,7 @@ def compile_command() -> None:
         typer.echo("The kernels are compiled.")
 
 
-# The commands import what they need themselves: --help answers at once.
+# Each command imports what it needs when it runs, so that --help answers at once.
 app = typer.Typer(
     help="Feature selection for learning to rank by evolutionary multi-objective optimisation.",
     epilog="Begin with:  moerank run digits",
@@ -62,13 +62,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-data_app = typer.Typer(
-    help="Look at ranking data, and make tables of the logs of search engines.", no_args_is_help=True
-)
+data_app = typer.Typer(help="Look at ranking data, and turn logs of search engines into tables.", no_args_is_help=True)
 
 
 def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
-    """Add functions NAME_command. Their docstrings are the help, which terminals of any width break."""
+    """Add functions NAME_command as commands. Their docstrings are the help; each terminal wraps the paragraphs."""
     for command in commands:
         text, _, examples = cleandoc(command.__doc__ or "").partition("\n\nExamples\n--------\n")
         lines = ["Examples:", *examples.replace("[", "\\[").splitlines()]  # a bracket would begin a style
@@ -87,8 +85,8 @@ app.add_typer(data_app, name="data")
 
 def main() -> None:
     """Run the command line."""
-    # The imports of a run make a quarter of a million objects that stay. With Python's own threshold of 700 the
-    # collector goes through them so often that a short run takes half a second longer.
+    # The imports of a run create a quarter of a million long-lived objects. With Python's default threshold of 700 the
+    # garbage collector scans them so often that a short run takes half a second longer.
     gc.set_threshold(10_000)
     escape_what_cannot_be_written()
     warn_once = functools.cache(lambda text: notice(f"warning: {text}"))  # the cells of a study share their data

@@ -1,4 +1,4 @@
-"""The commands moerank certify, judge and stability, which say what one can rely on."""
+"""The commands moerank certify, judge and stability, which tell how far to trust a result."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def certify_command(
 ) -> None:
     """Prove how far each member of a front is from the best features of its size.
 
-    The backend must be RankRLS. For each member the command prints how much of
-    the reduction of the training loss it gives up against the proved optimum,
-    or against its bound. A certificate says nothing about the metric or other
-    queries. It is added to result.json, and figures and reports show it.
-    Ctrl-C keeps what is proved.
+    The backend must be RankRLS. For each member the command prints which share
+    of the possible loss reduction it gives up compared with the proved
+    optimum, or with a bound on it. A certificate says nothing about the metric
+    or about other queries. It is added to result.json, and figures and reports
+    show it. Ctrl-C stops the proof and keeps what is proved so far.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def certify_command(
 
 
 def _table(result: Result, certificate: Certificate) -> str:
-    """Return a row for each member, and an asterisk for the chosen one."""
+    """Return a table with a row for each member; an asterisk marks the chosen one."""
     import pandas as pd
 
     metric = result.metrics[0]
@@ -78,12 +78,12 @@ def judge_command(
     against: Annotated[
         Path | None,
         typer.Option(
-            metavar="RESULT", help="Compare with the model of another run; by default with the ranker on all features."
+            metavar="RESULT", help="The run whose model to compare with; by default the ranker on all features."
         ),
     ] = None,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(help=f"Exit code {options.FAILED_BOUND} for this finding: loss, gain or none; repeatable."),
+        typer.Option(help=f"Exit with code {options.FAILED_BOUND} on this finding: loss, gain or none; repeatable."),
     ] = None,
     label: options.Label = None,
     query: options.Query = None,
@@ -92,8 +92,8 @@ def judge_command(
 ) -> None:
     """Compare the chosen model of a run with another model on new data, query by query.
 
-    Standard output has one line, which begins with the finding: loss, gain
-    or none. With --json it is an object of JSON with all numbers.
+    The command prints one line, which begins with the finding: loss, gain or
+    none. With --json the line is a JSON object with all numbers.
 
     Examples
     --------
@@ -121,9 +121,9 @@ def stability_command(
     fold: Annotated[int, typer.Option(min=1, help="Fold of the problem.")] = 1,
     solver: options.SolverName = None,
     set_: options.Settings = None,
-    size: Annotated[int | None, typer.Option(min=1, help="Most features; by default what the bound permits.")] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Most features; by default what the bound allows.")] = None,
     threshold: Annotated[float, typer.Option(help="Share of the halves that must select a feature, above 0.5.")] = 0.75,
-    pairs: Annotated[int, typer.Option(min=1, help="How often the training queries are halved.")] = 25,
+    pairs: Annotated[int, typer.Option(min=1, help="How often to halve the training queries.")] = 25,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
     out: Annotated[Path | None, typer.Option(help="Folder, by default results/PROBLEM-foldF-stability.")] = None,
@@ -134,8 +134,8 @@ def stability_command(
 
     The solver selects features on random halves of the training queries. The
     command prints the features that most halves select, with a bound on the
-    expected number of false ones. The folder gets stability.json and
-    stability.png.
+    expected number of false ones among them. It writes stability.json and
+    stability.png to the folder.
 
     Examples
     --------

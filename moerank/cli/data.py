@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 def init_command(
     table: Annotated[
-        Path, typer.Argument(help="A CSV or Parquet file, or a folder of a training, validation and test table.")
+        Path, typer.Argument(help="A CSV or Parquet file, or a folder with a training, validation and test table.")
     ],
     label: options.Label = None,
     query: options.Query = None,
-    exclude: Annotated[str, typer.Option(metavar="NAME,NAME", help="Columns that are no features.")] = "",
+    exclude: Annotated[str, typer.Option(metavar="NAME,NAME", help="Columns that are not features.")] = "",
 ) -> None:
     """Write a problem file for a table, and print what it assumes about each column.
 
-    The file stands beside the table, as shop.toml beside shop.csv, and has
-    comments. Correct a wrong guess there, or name the column by an option.
+    The file is written next to the table, such as shop.toml next to shop.csv,
+    and has comments. Correct a wrong guess there, or name the column with an
+    option.
 
     Examples
     --------
@@ -41,7 +42,7 @@ def init_command(
     for reason in draft.reasons:
         notice(reason)
     if draft.path.exists():
-        raise ValueError(f"{draft.path} exists; correct it, or remove it and begin again")
+        raise ValueError(f"{draft.path} exists; edit it, or remove it and run the command again")
     draft.path.write_text(draft.text, encoding="utf-8")
     say(f"Wrote {draft.path}. Next: moerank run {draft.path}")
 
@@ -50,16 +51,16 @@ def describe_command(
     what: Annotated[
         str, typer.Argument(help="A LETOR, CSV or Parquet file, the folder of a fold, or a problem.", metavar="WHAT")
     ],
-    fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder of folds.")] = 1,
+    fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder with several folds.")] = 1,
     data: options.Data = None,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Count documents, queries, labels and preference pairs, and point out oddities of the data.
 
-    Columns of a table are guessed as moerank init guesses them. If a guess is
-    wrong, correct it in the problem file, and describe that. Without a
-    problem, missing values become 0.
+    The command guesses the columns of a table as moerank init does. If a guess
+    is wrong, correct it in a problem file, and describe the problem. Without a
+    problem file, missing values become 0.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def _read(path: Path, fold: int) -> Sequence[RankingData]:
         if not path.is_dir():
             return [load_letor(path, missing=0.0)]
         if len(part_paths(path, drawn=True)) == 2:
-            notice("no validation part: a fifth of the training queries is drawn, as by split = {validation = 0.2}")
+            notice("no validation part: a fifth of the training queries becomes one (split = {validation = 0.2})")
         return load_fold(path, missing=0.0, validation=0.2)
     draft = draft_problem(path)
     for reason in draft.reasons:
@@ -117,29 +118,29 @@ def _read(path: Path, fold: int) -> Sequence[RankingData]:
 
 
 def ingest_command(
-    logs: Annotated[list[Path], typer.Argument(help="Files with a response on each line.", metavar="LOG")],
-    judgments: Annotated[Path, typer.Option(help="Relevance judgments: CSV, TSV or qrels of TREC.")],
-    out: Annotated[Path, typer.Option(help="The table to write, a Parquet file.")],
+    logs: Annotated[list[Path], typer.Argument(help="Files with one response per line.", metavar="LOG")],
+    judgments: Annotated[Path, typer.Option(help="Relevance judgments: a CSV, TSV or TREC qrels file.")],
+    out: Annotated[Path, typer.Option(help="The Parquet file to write.")],
     columns: Annotated[
         str | None,
-        typer.Option(metavar="QUERY,DOCUMENT,GRADE", help="Columns of the judgments; by default those of usual names."),
+        typer.Option(metavar="QUERY,DOCUMENT,GRADE", help="Columns of the judgments; by default guessed by name."),
     ] = None,
     log: Annotated[
-        str | None, typer.Option(help="Log of several, such as main or matchfeatures, or the field of Solr.")
+        str | None, typer.Option(help="Which log to read, such as main or matchfeatures, or the Solr field.")
     ] = None,
     document: Annotated[
-        str | None, typer.Option("--id", help="Field of Solr or Vespa with the document id, such as sku.")
+        str | None, typer.Option("--id", help="Solr or Vespa field with the document id, such as sku.")
     ] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Leave out this feature; repeatable.")] = None,
     unjudged: Annotated[
-        int | None, typer.Option(min=0, help="Label of documents without a judgment; by default they are left out.")
+        int | None, typer.Option(min=0, help="Label of unjudged documents; by default they are left out.")
     ] = None,
 ) -> None:
-    """Make a table of the feature logs of a search engine and of relevance judgments.
+    """Join the feature logs of a search engine and relevance judgments into a table.
 
-    A log holds a response a line, {"query": "trail shoes", "response": {...}},
-    of Elasticsearch, OpenSearch, Solr or Vespa. moerank run reads the Parquet
-    file without being told its columns.
+    A log has one response of Elasticsearch, OpenSearch, Solr or Vespa per
+    line: {"query": "trail shoes", "response": {...}}. The Parquet file tells
+    moerank run which columns it has.
 
     Examples
     --------
@@ -168,11 +169,11 @@ def convert_command(
     file: Annotated[Path, typer.Argument(help="A LETOR file, plain or .gz.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="Parquet file to write.")],
 ) -> None:
-    """Write a LETOR file as Parquet, which is read several times as fast.
+    """Convert a LETOR file to Parquet, which loads several times as fast.
 
-    The table tells its columns: label, query, document if the comments name
-    the documents, and the features 1, 2 and so on. Missing values (NULL) stay
-    missing. Read it with source = "table" in a problem file, or load_table.
+    The columns are label, query, document (if the comments name documents) and
+    the features 1, 2 and so on. Missing values (NULL) stay missing. Read the
+    table with source = "table" in a problem file, or with load_table.
 
     Examples
     --------
@@ -182,7 +183,7 @@ def convert_command(
     from moerank.data.read.table import reader_of, write_documents
 
     if reader_of(file) is not None:
-        raise ValueError(f"{file} is a table already; data convert reads LETOR text")
+        raise ValueError(f"{file} is already a table; data convert reads LETOR text")
     with reading(file):
         documents = read_letor(file, nulls=True)
     write_documents(out, documents)

@@ -20,15 +20,15 @@ from rich.status import Status
 from moerank.files import FULL, cannot_write
 
 INTERRUPTED = 128 + signal.SIGINT
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C, as in shells."""
 
 TERMINATED = 128 + signal.SIGTERM
 
 GRACE = 0.8
-"""Seconds in which the main thread must hear a signal; inside a kernel it hears none."""
+"""Seconds that the main thread has to react to a signal; it cannot react inside a kernel."""
 
 REPEATED = 2.0
-"""A second Ctrl-C within so many seconds is ignored: `timeout` sends two."""
+"""A second signal within this many seconds is ignored, because `timeout` sends two."""
 
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -41,7 +41,7 @@ class _Quiet:
 
 @contextmanager
 def quietly(quiet: bool) -> Iterator[None]:
-    """Print only errors and the last line of a command, if it has --quiet."""
+    """Print only errors and the last line of the command if `quiet`."""
     _Quiet.on = quiet
     try:
         yield
@@ -71,7 +71,7 @@ def remark(text: str) -> None:
 
 
 def reading(*names: object) -> Status:
-    """Say on a terminal which files are read, which takes a while if they are large; not with --quiet."""
+    """Show on a terminal which files are being read, because large files take a while; not with --quiet."""
     console = Console(stderr=True, markup=False, quiet=is_quiet())
     return console.status(printable(f"Reading {', '.join(map(str, names))}"))
 
@@ -89,7 +89,7 @@ def printable(text: str) -> str:
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Print errors of users as one line on standard error, and exit with code 2."""
+    """Print errors that a user can mend as one line on standard error, and exit with code 2."""
     try:
         yield
     except (OSError, ValueError, ImportError) as error:
@@ -107,14 +107,14 @@ def _sentence(error: Exception) -> str:
 
 @contextmanager
 def interruptible(again: Sequence[str]) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt, and name the command `again`, which continues the work.
+    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt, and print the command `again`, which continues the work.
 
-    A main thread inside a kernel hears no signal: then the process ends after `GRACE` seconds, which files and memos
-    bear at any moment. The exit code is 128 plus the number of the signal, as in shells.
+    The main thread cannot react inside a kernel. In that case the process ends after `GRACE` seconds; files and memos
+    stay valid whenever it ends. The exit code is 128 plus the number of the signal, as in shells.
     """
     received: list[int] = []
     raised = heard = -REPEATED
-    left = Event()
+    exited = Event()
 
     def stop(number: int, frame: object) -> None:
         nonlocal raised, heard
@@ -125,13 +125,13 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
             raise KeyboardInterrupt
 
     def say_how_to_continue() -> None:
-        notice(f"Interrupted. Nothing that was finished is lost; continue with:\n  {shlex.join(again)}")
+        notice(f"Interrupted. All finished work is saved; continue with:\n  {shlex.join(again)}")
 
     def watch() -> None:
         while number := os.read(reader, 1):
             arrived = monotonic()
-            if number[0] in before and not left.wait(GRACE) and heard < arrived - GRACE:
-                sys.stderr = sys.__stderr__ or sys.stderr  # not through a progress bar, which also hides the cursor
+            if number[0] in before and not exited.wait(GRACE) and heard < arrived - GRACE:
+                sys.stderr = sys.__stderr__ or sys.stderr  # bypass the progress bar, which also hides the cursor
                 if sys.stderr.isatty():
                     sys.stderr.write(f"\n{SHOW_CURSOR}")
                 say_how_to_continue()
@@ -141,35 +141,35 @@ def interruptible(again: Sequence[str]) -> Iterator[None]:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    wakeup = signal.set_wakeup_fd(writer)  # the system writes each signal there at once, whatever the main thread does
+    wakeup = signal.set_wakeup_fd(writer)  # each signal is written there at once, whatever the main thread does
     Thread(target=watch, daemon=True).start()
     try:
         yield
     except BaseException as error:  # a library may turn the interrupt into another exception
         if not received and not isinstance(error, KeyboardInterrupt):
             raise
-        left.set()
+        exited.set()
         for number in before if received else ():
             before[number] = signal.SIG_IGN  # the process is about to end
-        exec("")  # else Python ends itself with the signal if it came during exec
+        exec("")  # otherwise Python kills itself with the signal if it came during exec
         say_how_to_continue()
         raise typer.Exit(128 + received[-1] if received else INTERRUPTED) from None
     finally:
-        left.set()
+        exited.set()
         signal.set_wakeup_fd(wakeup)
-        os.close(writer)  # which ends the thread
+        os.close(writer)  # this ends the thread
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def end(code: int) -> None:
-    """End the process at once, because Python waits for threads inside a kernel, which may take minutes."""
+    """End the process at once. Python would otherwise wait for threads inside a kernel, perhaps for minutes."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(code)
 
 
 def escape_what_cannot_be_written() -> None:
-    r"""Write characters that the encoding of standard output lacks as \u03b1; all JSON is ASCII."""
+    r"""Print characters that the encoding of standard output lacks as escapes such as \u03b1."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Options of several commands."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 
 FAILED_BOUND = 3
-"""Exit code of a finding or a value that an option calls a failure."""
+"""Exit code for a finding that an option declares to be a failure."""
 
 
 def _allow_code(context: typer.Context, allowed: bool) -> bool:
-    """Allow code until the command ends."""
+    """Allow the user's code until the command ends."""
     if allowed:
         from moerank.solvers import allow_code
 
@@ -29,7 +29,7 @@ AllowCode = Annotated[
     typer.Option(
         "--allow-code",
         callback=_allow_code,
-        help="Run the code of solvers, rankers, metrics and objectives that are named package.module:name.",
+        help="Run the code of solvers, rankers, metrics and objectives with names of the form package.module:name.",
     ),
 ]
 
@@ -38,21 +38,19 @@ ProblemName = Annotated[str, typer.Argument(help="A problem file, or a shipped p
 
 SolverName = Annotated[
     str | None,
-    typer.Option(
-        help="Name of a solver, as moerank solvers lists them; by default that of the problem file, else mofsrank."
-    ),
+    typer.Option(help="Name of a solver, see moerank solvers; by default that of the problem file, else mofsrank."),
 ]
 
 Ran = Annotated[Path, typer.Argument(help="Folder of a run, or file of a cell of a study.")]
 
-Label = Annotated[str | None, typer.Option(help="Column of labels; by default it is guessed.")]
+Label = Annotated[str | None, typer.Option(help="Column of relevance labels; by default it is guessed.")]
 
 Query = Annotated[str | None, typer.Option(help="Column of query ids; by default it is guessed.")]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
 
 Data = Annotated[
-    Path | None, typer.Option(help="Folder of the data of problems; by default $MOERANK_DATA, else ./data.")
+    Path | None, typer.Option(help="Folder with the data of problems; by default $MOERANK_DATA, else ./data.")
 ]
 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
@@ -66,7 +64,7 @@ N_PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") 
 
 Dask = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler, which need moerank and the data."),
+    typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler; they need moerank and the data."),
 ]
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a study.")]
@@ -82,18 +80,18 @@ Settings = Annotated[
 
 
 def print_json(values: object) -> None:
-    """Print JSON on standard output, in ASCII, which every terminal can show."""
+    """Print JSON on standard output, in ASCII, so that every terminal can show it."""
     typer.echo(json.dumps(values, indent=1))
 
 
 def fold_numbers(folds: str) -> list[int] | None:
-    """Return the numbers of folds separated by commas, None for all."""
+    """Return fold numbers from a text with commas; None for "all"."""
     if folds == "all":
         return None
     try:
         return [int(fold) for fold in folds.split(",")]
     except ValueError:
-        raise ValueError(f"folds {folds}: give numbers separated by commas, or all") from None
+        raise ValueError(f"folds {folds}: give numbers separated by commas, or write all") from None
 
 
 def read_settings(changes: Sequence[str]) -> dict[str, object]:
@@ -108,7 +106,7 @@ def read_settings(changes: Sequence[str]) -> dict[str, object]:
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals or "." not in key:
-            raise ValueError(f"--set {change}: write --set STAGE.KEY=VALUE, as in --set ensemble.generations=50")
+            raise ValueError(f"--set {change}: write --set STAGE.KEY=VALUE, such as --set ensemble.generations=50")
         try:
             settings[key] = tomllib.loads(f"value = {value}")["value"]
         except (ValueError, RecursionError):

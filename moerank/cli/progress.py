@@ -29,7 +29,7 @@ def _text(name: str) -> TextColumn:
 
 
 class _Bars:
-    """Bars on a terminal; elsewhere `_line` prints what they tell."""
+    """Bars on a terminal; elsewhere `_line` prints the same as text."""
 
     def __init__(self, *columns: ProgressColumn) -> None:
         console = Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -48,10 +48,10 @@ class _Bars:
 
 
 class CellProgress(_Bars):
-    """Progress of a study: a bar on a terminal, with the last cell, else a line per cell.
+    """Progress of a study: a bar with the last cell on a terminal, else a line per cell.
 
-    Inside a ``with``, ``progress(cell, succeeded)`` is called when a cell ends. `states` are "finished", "failed" or
-    "open" at the start.
+    Use it in a ``with`` block, and call ``progress(cell, succeeded)`` when a cell ends. `states` are the states of the
+    cells at the start: "finished", "failed" or "open".
     """
 
     def __init__(self, states: Mapping[Cell, str]) -> None:
@@ -73,14 +73,14 @@ class CellProgress(_Bars):
 
     def __enter__(self) -> Self:
         if n_done := self._n_cells - len(self._open):
-            self._line(f"{n_done} of {self._n_cells} cells are done already")
+            self._line(f"{n_done} of {self._n_cells} cells are already done")
         return super().__enter__()
 
 
 class StageProgress(_Bars):
-    """Progress of the stages of a run: a bar each on a terminal, else a line at the end of each.
+    """Progress of a run: a bar for each stage on a terminal, else a line when a stage ends.
 
-    It is called as ``progress(stage, fraction, text)`` inside a ``with``.
+    Use it in a ``with`` block, and call ``progress(stage, fraction, text)``.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class StageProgress(_Bars):
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
-        if stage == "verdict":  # the command prints it at its end
+        if stage == "verdict":  # the command prints it at the end
             return
         if stage != self._stage:
             self._end_stage()
@@ -119,7 +119,7 @@ def _compiling() -> Iterator[Callable[[float], None]]:
 
 
 def compiled(groups: Sequence[str], later: Sequence[str] = ()) -> AbstractContextManager[None]:
-    """Compile kernels that are not on disk, on all processors; see `moerank.kernels.compiled.compiled_ahead`."""
+    """Compile kernels that are not on disk yet, on all processors; see `moerank.kernels.compiled.compiled_ahead`."""
     from loky import cpu_count
 
     from moerank.kernels.compiled import compiled_ahead

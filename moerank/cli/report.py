@@ -1,4 +1,4 @@
-"""The commands moerank report, moerank plot and moerank export, which write results of studies and runs."""
+"""The commands moerank report, plot and export, which turn results into reports, figures and models."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def report_command(
     folder: options.Folder,
     format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(REPORT_FILES)}.")] = "html",
     reference: Annotated[str | None, typer.Option(help="Solver to compare all others with.")] = None,
-    metrics: Annotated[str, typer.Option(help="Metrics of the tables, such as NDCG@1,P@10,MAP,MeanNDCG.")] = "",
-    out: Annotated[Path | None, typer.Option(help="File, by default report.* or pairs.csv in the folder.")] = None,
+    metrics: Annotated[str, typer.Option(help="Metrics in the tables, such as NDCG@1,P@10,MAP,MeanNDCG.")] = "",
+    out: Annotated[Path | None, typer.Option(help="File; by default report.* or pairs.csv in the folder.")] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
-    """Write a report of a study: results and published ones, tests, chosen features, ablations.
+    """Write a report of a study: its results beside published ones, tests, chosen features, ablations.
 
-    The web page is one file that contains its figures and loads nothing. csv
-    has a row for each run, and pairs for each test between two solvers. In
-    both, a text that a spreadsheet would take for a formula begins with '.
-    The report names missing and failed runs.
+    The web page is one file with all figures, and loads nothing else. csv has
+    a row for each run, pairs a row for each test between two solvers. In
+    both, texts that look like formulas to a spreadsheet begin with '. The
+    report lists missing and failed runs.
 
     Examples
     --------
@@ -56,24 +56,24 @@ def report_command(
     prepare_folder(path.parent)
     replace_file(path, _written(content, format_).encode())
     if content.n_missing:
-        notice(f"missing or failed runs, which the report names: {content.n_missing}")
+        notice(f"missing or failed runs, listed in the report: {content.n_missing}")
     notice(f"wrote {path}")
 
 
 def plot_command(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     folder: options.Folder,
-    problem: Annotated[str | None, typer.Option(help="Problem; by default the first, or all for ranks.")] = None,
+    problem: Annotated[str | None, typer.Option(help="Problem; by default the first; for ranks all.")] = None,
     solvers: Annotated[str, typer.Option(help="Solvers separated by commas; by default all.")] = "",
-    fold: Annotated[int | None, typer.Option(help="Fold of a figure of one fold; by default the first.")] = None,
-    metric: Annotated[str | None, typer.Option(help="Metric; by default that of the error.")] = None,
-    out: Annotated[Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.")] = None,
+    fold: Annotated[int | None, typer.Option(help="Fold, for figures of one fold; by default the first.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Metric; by default the one that was optimised.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
     """Draw one figure of a study.
 
-    Many solvers are divided by family into panels. A note below the figure
-    names the solvers without data for it.
+    If there are many solvers, a few have colours and the others are grey. A
+    note below the figure names the solvers without data.
 
     Examples
     --------
@@ -126,33 +126,33 @@ def _written(content: Report, format_: str) -> str:
 def export_command(
     result: options.Ran,
     format_: Annotated[
-        str, typer.Option("--format", help=f"One of {', '.join(ENGINES)}, or a format of an installed package.")
+        str, typer.Option("--format", help=f"One of {', '.join(ENGINES)}, or a format that a plug-in adds.")
     ],
     member: Annotated[
-        int | None, typer.Option(min=1, help="Row of front.csv, from 1; by default the chosen one.")
+        int | None, typer.Option(min=1, help="Number of the member in front.csv; by default the chosen one.")
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="File of the model; by default it is named after the format, in the folder of the run, or in the "
-            "current folder for a cell."
+            help="File of the model; by default a name for each format, in the folder of the run (for a cell, the "
+            "current folder)."
         ),
     ] = None,
     features: Annotated[
-        Path | None, typer.Option(help="TOML file with the names and definitions of features in the search engine.")
+        Path | None, typer.Option(help="TOML file with names and definitions of the features in the search engine.")
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
     allow_code: options.AllowCode = False,
 ) -> None:
-    """Write the chosen ranker, or another member of the front, for a search engine or as a function.
+    """Export the chosen ranker, or another member of the front, to a search engine or as a function.
 
-    The export includes the fitted scaling, so it scores raw values. Scaling
-    and rules for missing values that depend on other documents of a query
-    are refused: train with normalize = "minmax" or "standard" and a number
-    for missing. In names of features, characters other than ASCII letters,
-    digits and _ become _, and f goes before a first digit. The file of
-    --features sets other names, and defines how the engine computes each
-    feature:
+    The export includes the fitted scaling, so it scores raw values. It cannot
+    include a scaling or a rule for missing values that depends on the other
+    documents of a query: train with normalize = "minmax" or "standard", and
+    give a number for missing. In feature names, characters other than ASCII
+    letters, digits and _ become _, and a name that begins with a digit gets an
+    f in front. The --features file sets other names, and defines how the
+    engine computes each feature:
 
     ["BM25 of the title"]
 
@@ -164,7 +164,7 @@ def export_command(
 
     vespa = "bm25(title)"
 
-    The output tells how to upload the files and what to check.
+    The command prints how to upload the files and what to check.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def export_command(
     stored = find_result(result)
     index = stored.chosen if member is None else member - 1
     if index >= len(stored.front):
-        raise ValueError(f"--member {member}: the last member of the front is {len(stored.front)}, see front.csv")
+        raise ValueError(f"--member {member}: the front has {len(stored.front)} members, see front.csv")
     exported = stored.front[index]
     path = out or (result if result.is_dir() else Path()) / file
     deployment = write(stored.model(exported), format_, path, name=name, features=features)

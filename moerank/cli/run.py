@@ -27,24 +27,24 @@ TREC = ("test.qrels", "test.run")
 def run_command(
     problem: options.ProblemName,
     data: options.Data = None,
-    fold: Annotated[str, typer.Option(help="A number from 1, some with commas, or all.")] = "1",
+    fold: Annotated[str, typer.Option(help="Fold numbers, from 1, separated by commas, or all.")] = "1",
     solver: options.SolverName = None,
     backend: Annotated[
-        str | None, typer.Option(help="Ranker that evaluates individuals, instead of that of the problem.")
+        str | None, typer.Option(help="Ranker that evaluates individuals; by default that of the problem.")
     ] = None,
     set_: options.Settings = None,
     seed: options.Seed = 0,
     workers: options.Workers = options.N_PROCESSORS,
     dask: options.Dask = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results, by default results/PROBLEM-foldF-seedS.")
+        Path | None, typer.Option(help="Folder for the results; by default results/PROBLEM-foldF-seedS.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run in its folder.")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Repeat a finished run; otherwise its result is shown.")
+        bool, typer.Option("--again", help="Repeat a finished run instead of showing its result.")
     ] = False,
     trec: Annotated[
-        bool, typer.Option("--trec", help="Write the ranking of the test queries as test.run, and test.qrels.")
+        bool, typer.Option("--trec", help="Write the ranking of the test queries to test.run, labels to test.qrels.")
     ] = False,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
@@ -52,14 +52,15 @@ def run_command(
 ) -> None:
     """Select features on one fold of a problem, or on all, and compare them with baselines.
 
-    The table shows the number of features of each member of the front, with
-    its metric and MAP on the training, validation and test queries. Below are
-    all features, the best single feature and FSMRank. The output folder gets
-    result.json, front.csv, model.json, front.png, convergence.png and
-    features.png; files that moerank did not write are never replaced. The
-    very first run compiles kernels, which takes some twenty seconds. --quiet
-    prints only the verdict and errors. A finished run in the folder is
-    shown and not repeated, unless its data have changed.
+    The table shows each member of the front: its number of features, its
+    metric and MAP on the training, validation and test queries. Below are the
+    baselines: all features, the best single feature, LambdaMART and FSMRank.
+    The command writes result.json, front.csv, model.json, front.png,
+    convergence.png and features.png to the folder; it never overwrites files
+    that moerank did not write. The very first run compiles kernels, which
+    takes some twenty seconds. With --quiet the command prints only the verdict
+    and errors. If the folder holds a finished run, its result is printed, and
+    it is repeated only if the data or moerank have changed.
 
     The exit code is 0 after success, 1 if only the figures could not be
     drawn, 2 after an error, 130 after Ctrl-C.
@@ -95,7 +96,7 @@ def run_command(
         several = len(folds) > 1
         tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec}
         for test in tests.values():
-            document_keys(test)  # or an error before the work
+            document_keys(test)  # raises any error before the work begins
         label = chosen.name if method.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
@@ -117,7 +118,7 @@ def run_command(
 
 
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
-    """Refuse to replace files that have the names of a run's files, but come from elsewhere."""
+    """Refuse to overwrite files that have the names of a run's files, but come from elsewhere."""
     from moerank.figures import RUN_FIGURES
     from moerank.studies.result import FILES, RESULT
 
@@ -127,14 +128,14 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
     for folder in folders:
         if foreign := [name for name in names if (folder / name).exists()]:
             raise ValueError(
-                f"{folder} holds {' and '.join(foreign)}, but not from a run; choose another folder with --out"
+                f"{folder} holds {' and '.join(foreign)}, which no run wrote; choose another folder with --out"
             )
 
 
 def _run_and_draw(
     runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]
 ) -> tuple[list[Result], list[str], str]:
-    """Run the folds, and draw each; return results, names of files, and why drawing failed."""
+    """Run the folds and draw their figures; return the results, the names of files, and why drawing failed."""
     from moerank.cli.progress import StageProgress, compiled
     from moerank.figures import draw_run_figures
     from moerank.studies.result import FILES
@@ -152,14 +153,14 @@ def _run_and_draw(
             results.append(result)
             try:
                 drawn = [path.name for path in draw_run_figures(result, folders[result.fold])]
-            except Exception as error:  # no error of a plotting library may lose the result
+            except Exception as error:  # an error of a plotting library must not lose the result
                 reason = " ".join(f"{type(error).__name__}: {error}".split())
                 undrawn = f"error: the figures could not be drawn ({reason}); the result is in {folders[result.fold]}"
     return results, [*FILES, *drawn], undrawn
 
 
 def _show_folds(problem: Problem, results: list[Result], out: Path, *, as_json: bool) -> None:
-    """Print the means of the solver and the baselines over several folds, or the numbers of each fold."""
+    """Print the means of the solver and the baselines over several folds, or as JSON the numbers of each fold."""
     from moerank.cli.tables import output, study_table
     from moerank.studies.results import Results
 
@@ -194,7 +195,7 @@ def _show(result: Result, out: Path, written: list[str]) -> None:
 
 
 def _next(result: Result, out: Path) -> str:
-    """Return the next command, or all obstacles to it."""
+    """Return the next command, an export, or the reasons why there is none."""
     from moerank.exports.deployable import obstacles
     from moerank.exports.formats import FORMATS
 

@@ -27,10 +27,10 @@ def study_command(
     ablate: Annotated[
         str | None,
         typer.Option(
-            metavar="SOLVER", help="Add mofsrank or mofsrank-paper, and the same without each of its three parts."
+            metavar="SOLVER", help="Add mofsrank or mofsrank-paper, and its variants without one of its three parts."
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each randomised solver; others run once.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each randomised solver; the others run once.")] = 1,
     folds: Annotated[str, typer.Option(help="Folds separated by commas, or all.")] = "all",
     workers: options.Workers = 1,
     dask: options.Dask = None,
@@ -44,12 +44,12 @@ def study_command(
 ) -> None:
     """Run solvers on all folds of problems with several seeds, and compare them.
 
-    A study is a folder with one file for each finished cell, which is one
-    solver on one fold of a problem with one seed. Run the same command again
-    after an interruption, with more solvers or more seeds, or in two
+    A study is a folder with one file for each finished cell. A cell is one
+    solver on one fold of a problem with one seed. You can run the same command
+    again after an interruption, with more solvers or more seeds, or in two
     terminals at once: no finished cell runs twice. A failed cell does not
     stop the others; its message is printed at the end, below the means over
-    folds and seeds. moerank report and moerank plot show a study.
+    folds and seeds. moerank report and moerank plot show the results.
 
     The exit code is 0 if all cells are finished, 1 if some failed, 2 after an
     error that stops the study (such as a full disk), 130 after Ctrl-C.
@@ -113,7 +113,7 @@ def _show_results(study: Study, *, as_json: bool) -> None:
     for cell, failure in failures.items():
         say(f"failed: {cell.label}: {failure['error']}")
     if failures:
-        say("The folder failures has the tracebacks; --retry-failed runs these cells again.")
+        say("The tracebacks are in the folder failures; --retry-failed runs these cells again.")
     say(f"{len(results)} of {len(study.cells())} cells are finished, in {study.out}")
     if results and not is_quiet():
         report = shlex.join(["moerank", "report", str(study.out)])

@@ -14,7 +14,7 @@ from rich.table import Table
 from moerank.cli.messages import printable
 from moerank.solvers import FAMILIES, SolverEntry
 
-if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs none
+if TYPE_CHECKING:  # these take seconds to import, and the table of solvers needs none of them
     from moerank.data import DataDescription
     from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # these take seconds to load, and the table of solvers needs 
 
 
 UNBROKEN_WIDTH = 1000
-"""Columns of files and pipes, in which no row is broken."""
+"""Width of output to files and pipes, wide enough that no row is wrapped."""
 
 
 def output() -> Console:
@@ -40,9 +40,9 @@ def text_table(
     n_left: int = 1,
     ends: Collection[int] = (),
 ) -> Table:
-    """Return a table of texts by column, of which all but the first `n_left` are numbers.
+    """Return a table whose first `n_left` columns are aligned to the left, the others to the right.
 
-    Below the rows `ends` there is a gap. Control characters are escaped.
+    A gap follows each row in `ends`. Control characters are escaped.
     """
     table = Table(
         title=None if title is None else printable(title),
@@ -86,10 +86,10 @@ MOST_NAMES = 25
 
 
 def front_table(result: Result) -> Table:
-    """Return the members of the front by size, then the baselines, with their values on all parts.
+    """Return the members of the front by size, then the baselines, with their metrics on all parts.
 
-    Members are numbered as in front.csv and --member. Objectives other than the number of features and the error have a
-    column each, for the training part.
+    Members are numbered as in front.csv and for --member. Each objective other than the number of features and the
+    error has a column with its training values.
     """
     rows = []
     for number, member in enumerate(result.front):
@@ -116,7 +116,7 @@ def _values(ranker: Member, result: Result) -> dict[str, str]:
 
 
 def chosen_features(result: Result) -> str:
-    """Return a sentence that names the chosen features, the largest weight first."""
+    """Return a sentence that lists the chosen features, the largest weight first."""
     best = result.best
     names = result.names(best.features)
     if best.weights is not None:
@@ -129,7 +129,7 @@ def chosen_features(result: Result) -> str:
 
 
 def solver_table(entries: Collection[SolverEntry]) -> Table:
-    """Return the table of solvers by family, with the paper of each, and an asterisk for recommended ones."""
+    """Return the table of solvers by family with their papers; an asterisk marks the recommended ones."""
     families, rows = dict.fromkeys([*FAMILIES, *(entry.family for entry in entries)]), []
     for entry in (entry for family in families for entry in entries if entry.family == family):
         first, *others = entry.paper.partition(":")[0].split(", ")
@@ -140,7 +140,7 @@ def solver_table(entries: Collection[SolverEntry]) -> Table:
 
 
 def study_table(problem: Problem, results: Results) -> Table:
-    """Return the means of each solver over folds and seeds, with standard errors over folds, and published means."""
+    """Return each solver's means over folds and seeds, with standard errors over folds, beside published means."""
     published = any(entry.solver for entry in problem.published)
     rows = []
     for solver, means in results.means().items():
@@ -151,12 +151,12 @@ def study_table(problem: Problem, results: Results) -> Table:
             if published:
                 row[f"{metric}\npublished"] = _with_error(problem.published_value(solver, metric) or np.nan, np.nan, 4)
         rows.append(row | {"seconds": _with_error(*means.mean("seconds"), 1)})
-    theirs_too = "; published values are means over all folds" * published
-    return text_table(f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}", rows)
+    note = "; published values are means over all folds" * published
+    return text_table(f"{problem.name}: test means over folds and seeds ± standard error over folds{note}", rows)
 
 
 def _with_error(mean: float, error: float, digits: int) -> str:
-    """Return the mean over folds and its standard error, if there are several folds; nothing without a mean."""
+    """Return the mean, with its standard error if there is one; an empty text if there is no mean."""
     if np.isnan(mean):
         return ""
     return f"{mean:.{digits}f}" if np.isnan(error) else f"{mean:.{digits}f} ± {error:.{digits}f}"

@@ -1,6 +1,6 @@
 """Figures drawn from results, one file each: `RUN_FIGURES` of one run, `FIGURES` of a study.
 
-A file of a figure is loaded when it is drawn, so that ``moerank plot --help`` is fast.
+The file of a figure is imported only to draw it, so that ``moerank plot --help`` is fast.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class RunFigure:
 
 @dataclass(frozen=True)
 class View:
-    """Selection of results for a figure: of one problem or all (None), of some solvers or all (empty).
+    """Selection of results for a figure: one problem or all (None), some solvers or all (empty).
 
-    Without a selected fold it is the first one with results, see `fold_of`.
+    If no fold is selected, `fold_of` takes the first one with results.
     """
 
     results: Results
@@ -48,7 +48,7 @@ class View:
     metric: str
 
     def fold_of(self, results: Results) -> int:
-        """Return the selected fold, or the first fold of some results."""
+        """Return the selected fold, by default the first fold of these results."""
         return min(results.folds) if self.fold is None else self.fold
 
     @property
@@ -61,16 +61,16 @@ class View:
 class StudyFigure:
     """A figure of a study."""
 
-    source: str  # "file:function" in this package; the function takes a view, and options that the file describes
-    section: str  # of reports with the figure: results, tests, features or ablations
-    takes: tuple[Literal["fold", "metric"], ...] = ()  # options that apply
-    of_problem: bool = True  # it needs one problem; others show all problems, or a selected one
-    of_chosen: bool = False  # it shows chosen members alone, of which studies keep all metrics
-    reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of a problem
+    source: str  # "file:function" in this package; the function takes a view and the options that its file describes
+    section: str  # section of the reports with this figure: results, tests, features or ablations
+    takes: tuple[Literal["fold", "metric"], ...] = ()  # the options that apply
+    of_problem: bool = True  # True if it needs one problem; else it shows all problems or a selected one
+    of_chosen: bool = False  # True if it shows only chosen members, for which studies store all metrics
+    reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of one problem
 
     @property
     def caption(self) -> str:
-        """What the figure shows, in reports: the second paragraph of its file's docstring."""
+        """The caption in reports: the second paragraph of the docstring of its file."""
         file = import_module(f"{__name__}.{self.source.partition(':')[0]}")
         return " ".join((file.__doc__ or "").partition("\n\n")[2].split())
 
@@ -84,20 +84,20 @@ class StudyFigure:
         metric: str | None = None,
         **options: object,
     ) -> Figure:
-        """Draw the figure of some results of any problems; its file describes further options.
+        """Draw the figure from results; the figure's file describes further options.
 
         By default it shows all solvers in the order of the study, the first fold with results, and the metric of the
-        error. Only figures of several problems need no problem.
+        error. Only figures of several problems can do without `problem`.
 
         Raises
         ------
         NoResultsError
             If the results have no data for the figure.
         ValueError
-            For a solver, fold or metric without results, or a fold or metric that does not apply.
+            If a solver, fold or metric has no results, or a fold or metric does not apply.
         """
         if problem is None and self.of_problem:
-            raise ValueError("this figure is of one problem; name it")
+            raise ValueError("this figure shows one problem; name it")
         mine = results if problem is None else results.of(problem.name)
         for name, value in (("fold", fold), ("metric", metric)):
             if value is not None and name not in self.takes:
@@ -152,7 +152,7 @@ FIGURES = {
 
 
 def draw_run_figures(result: Result, folder: Path) -> list[Path]:
-    """Write all figures that have something to show of a run into a folder, as png, and return their paths."""
+    """Draw all figures for which the run has data as PNG files in a folder, and return their paths."""
     from moerank.figures.style import save_figure
 
     shown = {name: figure for name, figure in RUN_FIGURES.items() if figure.shows(result)}

@@ -1,7 +1,7 @@
 """Ablations: fronts of MOFSRank with all stages and without one of them.
 
-Fronts of one run with and without each part of MOFSRank, and below them the error of the best ranker in training with
-at most so many features, means over folds and seeds.
+The fronts of one run with and without each part of MOFSRank. Below them is the error of the ranker that fits the
+training data best with at most that many features, as a mean over folds and seeds.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ TEST = "Test, the same members"
 def ablation_figure(view: View) -> Figure:
     """Draw the fronts of one run in one panel, and the least error with at most k features over all runs.
 
-    The first panel shows all members of the fronts on the selected fold, as Figures 4 to 6 of Cheng et al. (2018). The
-    others show the training and test error of the member with at most k features that is best in training. By default
-    the solvers are MOFSRank and its ablations, or else mofsrank-paper and its own.
+    The first panel shows all members of the fronts on the selected fold, like Figures 4 to 6 of Cheng et al. (2018).
+    The others show the training and test error of the member with at most k features that has the least training error.
+    The default solvers are MOFSRank and its ablations, or else mofsrank-paper and its ablations.
     """
     solvers = view.solvers or view.results.solvers
     bases = [base for base in BASES if base in solvers and ablations(base).keys() & {*solvers}]
@@ -37,7 +37,7 @@ def ablation_figure(view: View) -> Figure:
     titles = {names.get(solver, solver): folds for solver, folds in shown.by_solver().items()}
     fold = view.fold_of(shown)
     columns = {FRONTS.format(fold): "", TRAINING: "train", TEST: "test"}
-    # A front of more than two objectives is no line in two of them.
+    # A front in more than two objectives is not a curve in two of them.
     style = {"linestyle": "none"} if shown.further_objectives else {"drawstyle": "steps-post"}
 
     def draw(look: Look) -> None:
@@ -64,7 +64,7 @@ def ablation_figure(view: View) -> Figure:
 
 
 def _finding(shown: Results, full: str, names: dict[str, str], metric: str) -> str:
-    """Return which parts change the metric of test queries, by paired t tests with Holm's method."""
+    """Return which parts change the test metric, by paired t tests with Holm's correction."""
     if full not in shown.solvers or len(shown.solvers) < 2:
         return f"Fronts of {' and '.join(names.get(solver, solver) for solver in shown.solvers)}"
     tests = against_reference(shown, full, metric)

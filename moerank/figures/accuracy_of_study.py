@@ -1,7 +1,7 @@
 """Accuracy against number of features, for all solvers of a study and published results.
 
-Test value of the ranker with at most so many features that validation data choose, means over folds and seeds for the
-sizes that all runs offer; grey: solvers that are not the best of their family by validation.
+The test value of the ranker that validation chooses among those with at most that many features, as a mean over folds
+and seeds, for the sizes that all runs offer. Solvers that validation does not rank first in their family are grey.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, different from those of solvers."""
 
 MOST_PUBLISHED = 4
-"""Largest number of published methods with a name each."""
+"""Largest number of published methods that the legend names one by one."""
 
 
 def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) -> Figure:
-    """Draw the test metric of the rankers with at most k features that validation chooses, means over folds and seeds.
+    """Draw the test metric of the ranker that validation chooses among those with at most k features, as a mean.
 
-    Of many solvers the best of each family by validation has a colour, and the others are grey. A ranker without
-    selection is a point at its number of features. Published results and those of other tools are grey; a line joins
-    those of one method. `limits` are those of the y axis, by default from `style.limits_of`; a note names the solvers
-    with values beyond them.
+    If there are many solvers, the best of each family by validation has a colour, and the others are grey. A ranker
+    without selection is a point at its number of features. Published results are grey; a line joins those of one
+    method. `limits` of the y axis come from `style.limits_of` by default; a note names the solvers with values beyond
+    them.
     """
     by_solver, metric = view.results.by_solver(), view.metric
     means = {s: (m.mean("n_features")[0], m.mean(f"test {metric}")[0]) for s, m in view.results.means().items()}
@@ -41,7 +41,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     for entry in sorted(entries, key=lambda entry: entry.features or 0.0):
         if entry.features is not None and (value := entry.value(metric)) is not None:
             published.setdefault(entry.label, []).append((entry.features, value))
-    theirs = any(entry.features is not None for entry in entries)
+    has_sizes = any(entry.features is not None for entry in entries)
     values = {**curves, **{solver: np.array([value]) for solver, (_, value) in points.items()}}
     limits = limits or limits_of(values, [value for pairs in published.values() for _, value in pairs])
 
@@ -72,7 +72,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
         labels=("Number of features, at most", f"Test {metric}"),
         notes=[
             errors_noted(view.results, metric),
-            "Published values are means over all folds." if theirs and len(view.results.folds) == 1 else "",
+            "Published values are means over all folds." if has_sizes and len(view.results.folds) == 1 else "",
             named("Some values lie beyond the axis", beyond(values, limits)),
         ],
         prepare=prepare,
@@ -80,8 +80,8 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
 
 
 def _finding(results: Results) -> str:
-    """Return what the choice of features costs that validation likes best."""
-    if not (liked := by_validation(results)):
+    """Return the verdict on the solver that validation chooses."""
+    if not (ranked := by_validation(results)):
         return "No solver selects features"
-    by = f"{liked[0]}, chosen by validation" if len(liked) > 1 else liked[0]
-    return f"{by}: {judged(verdicts(results.among(liked[:1])).iloc[0]['verdict'])}"
+    by = f"{ranked[0]}, chosen by validation" if len(ranked) > 1 else ranked[0]
+    return f"{by}: {judged(verdicts(results.among(ranked[:1])).iloc[0]['verdict'])}"

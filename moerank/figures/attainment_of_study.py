@@ -1,7 +1,7 @@
 """Attainment surfaces: the fronts that a quarter, half and three quarters of the runs reach.
 
-Training error that half of the seeds reach with at most so many features on one fold, with a band between the quartiles
-of the seeds.
+The training error that half of the seeds reach with at most that many features on one fold, with a band between the
+quartiles of the seeds.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from moerank.studies.results import NoResultsError, front_points
 def attainment_figure(view: View) -> Figure:
     """Draw the median attainment surface of number of features and error over the seeds, with a band of the quartiles.
 
-    A note names the solvers without several seeds on the fold, and those that offer one size. Of many solvers the first
-    has a colour, and those whose least errors over all folds and seeds differ by a test.
+    A note names the solvers with a single seed on the fold, and those that offer a single size. If there are many
+    solvers, only the first and those whose least errors differ significantly from its own have colours.
     """
     objectives = view.results.objectives
     if tuple(objectives) != FRONT:
@@ -47,8 +47,8 @@ def attainment_figure(view: View) -> Figure:
         look.fill(k, quarter, three_quarters, step="post")
         look.plot(k, median, drawstyle="steps-post")
 
-    single = named("No surface, for they ran with one seed", [solver for solver in by_solver if solver not in seeded])
-    sizeless = named("No surface, for they offer one size", [solver for solver in seeded if solver not in runs])
+    single = named("Not drawn, because they have a single seed", [s for s in by_solver if s not in seeded])
+    sizeless = named("Not drawn, because they offer a single size", [s for s in seeded if s not in runs])
     numbers = sorted({len(seeds) for seeds in runs.values()})
     seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
     return panels_figure(
@@ -63,6 +63,6 @@ def attainment_figure(view: View) -> Figure:
 
 
 def staircase(surface: Matrix, k: Integers) -> Vector:
-    """Return the least second objective of the points whose first is at most k; NaN without any."""
+    """Return the least second objective among the points whose first is at most k; NaN if there are none."""
     steps = np.searchsorted(surface[:, 0], k, side="right")
     return np.where(steps > 0, np.minimum.accumulate(surface[:, 1])[steps - 1], np.nan)

@@ -1,4 +1,4 @@
-"""Certificate: the members of a front beside the best subsets of their size."""
+"""Certificate: the training losses of a front, compared with those of the best subsets."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from moerank.studies.result import Result
 
 
 def certificate_figure(result: Result) -> Figure:
-    """Draw the training loss of the members' features above the proved optimum.
+    """Draw the training loss of each member of the front, and that of the best subsets as a line.
 
-    A grey band, where there is one, reaches from the least loss down to its bound.
+    If a best subset is not proved, a grey band reaches from its loss down to the lower bound.
     """
     certificate = result.certificate
     assert certificate is not None

@@ -10,13 +10,14 @@ from moerank.studies.result import Convergence, Result
 
 
 def convergence_figure(result: Result) -> Figure:
-    """Draw the hypervolume over the generations, one panel per stage; a solver without generations is a ValueError.
+    """Draw the hypervolume over the generations, one panel per stage.
 
-    The title of a panel tells after which generation the hypervolume was within 1% of its last value.
+    The title of a panel says after which generation the hypervolume stayed within 1% of its last value. A result
+    without generations raises a ValueError.
     """
     stages = result.convergence
     if not stages:
-        raise ValueError(f"{result.solver} has no generations, and so no convergence to draw")
+        raise ValueError(f"{result.solver} has no generations, so there is no convergence to draw")
     figure = Figure(figsize=(WIDTH, 0.9 + 1.0 * len(stages)), layout="constrained")
     panels = figure.subplots(len(stages), squeeze=False)[:, 0]
     for axes, (stage, history) in zip(panels, stages.items(), strict=True):
@@ -27,7 +28,7 @@ def convergence_figure(result: Result) -> Figure:
         put_ticks(axes)
         put_ticks(axes, "y", 3, integer=False)
     panels[-1].set_xlabel("Generation")
-    (stage, history), last = max(stages.items(), key=lambda item: _settled(item[1])), "its last hypervolume"
+    (stage, history), last = max(stages.items(), key=lambda item: _settled(item[1])), "its final hypervolume"
     when = f"{_settled(history)} of {history.generation[-1]} generations"
     put_title(figure, f"The slowest stage, {stage.replace('_', ' ')}, was within 1% of {last} after {when}")
     figure.supylabel("Hypervolume of the front", fontsize=8)
@@ -35,7 +36,7 @@ def convergence_figure(result: Result) -> Figure:
 
 
 def _settled(history: Convergence) -> int:
-    """Return the first generation from which on the hypervolume is within 1% of its last value."""
+    """Return the first generation after which the hypervolume stays within 1% of its last value."""
     values = np.array(history.hypervolume)
     outside = np.flatnonzero(np.abs(values - values[-1]) > 0.01 * abs(values[-1]))
     return int(history.generation[outside[-1] + 1 if len(outside) else 0])

@@ -1,7 +1,7 @@
 """Cost: test metric against training time of each solver.
 
-Processor seconds of tuning and training against the test value, means over folds and seeds; solvers that no other one
-beats in both are joined and named.
+Processor seconds of tuning and training against the test value, as means over folds and seeds. A line joins the solvers
+with names: no other solver is both faster and better than they are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from moerank.figures.panels import Look, best_of_families, errors_noted, named, 
 from moerank.figures.style import GREY, beyond, limits_of, put_log_scale
 
 LEAST = 1e-3
-"""Least processor seconds on the logarithmic scale; shorter times are not reliable."""
+"""Shortest time on the logarithmic scale, in processor seconds; shorter times are not reliable."""
 
 NAME_SIZE = 6
 MARKER = 3.5
@@ -28,15 +28,15 @@ GAP = 3.0
 
 
 def cost_figure(view: View) -> Figure:
-    """Draw the processor time of tuning and training against the test metric, means over folds and seeds.
+    """Draw the processor time of tuning and training against the test metric, as means over folds and seeds.
 
-    A staircase joins the non-dominated solvers, which have names. Of many solvers the best of each family by validation
-    has a colour, and the others are grey. A note names the solvers beyond `style.limits_of`.
+    A staircase joins the non-dominated solvers, which have names. If there are many solvers, the best of each family by
+    validation has a colour, and the others are grey. A note names the solvers beyond `style.limits_of`.
     """
     by_solver, metric = view.results.by_solver(), view.metric
     means = view.results.means()
     points = {s: (max(LEAST, mean.mean("seconds")[0]), mean.mean(f"test {metric}")[0]) for s, mean in means.items()}
-    unbeaten = is_nondominated(np.array(list(points.values())) * (1.0, -1.0))  # of equal ones the first
+    unbeaten = is_nondominated(np.array(list(points.values())) * (1.0, -1.0))  # the first of equal points
     best = sorted(compress(points, unbeaten), key=points.__getitem__)
     values = {solver: np.array([value]) for solver, (_, value) in points.items()}
     limits = limits_of(values)
@@ -49,7 +49,7 @@ def cost_figure(view: View) -> Figure:
         draw,
         list(by_solver),
         best_of_families(view.results, list(by_solver)),
-        finding=f"{len(best)} of {len(by_solver)} solvers are unbeaten in test {metric} and training time at once",
+        finding=f"{len(best)} of {len(by_solver)} solvers reach the best test {metric} for their training time",
         height=2.2,
         labels=("Processor seconds of tuning and training", f"Test {metric}"),
         notes=[
@@ -63,13 +63,13 @@ def cost_figure(view: View) -> Figure:
     stairs = np.array([points[solver] for solver in best])
     axes.plot(*stairs.T, drawstyle="steps-post", color=GREY, linewidth=0.7, zorder=0.5, label="_best")
     low, high = np.log10(axes.get_xlim())
-    axes.set_xlim(left=10.0 ** (low - 0.2 * (high - low)))  # for the names on the left of the fastest
+    axes.set_xlim(left=10.0 ** (low - 0.2 * (high - low)))  # room for the names left of the fastest solvers
     _name(axes, best, points)
     return figure
 
 
 def _name(axes: Axes, names: Sequence[str], points: Mapping[str, tuple[float, float]]) -> None:
-    """Write names above and left of their markers, where nothing beats them, each above the one before it."""
+    """Write each name above and to the left of its marker, where no other solver lies, and above the name before it."""
     axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # determines the positions of the axes
     least = -np.inf
     for solver in names:

@@ -1,4 +1,4 @@
-"""Features used by the members of a front."""
+"""The features that the members of a front use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from moerank.figures.style import CHOSEN, WIDTH, put_title
 from moerank.studies.result import Result
 
 MOST_ROWS = 50
-"""Largest number of features on a page; the most used are shown."""
+"""Largest number of features in the figure, the most used ones."""
 
 MOST_TICKS = 12
 
 
 def features_figure(result: Result) -> Figure:
-    """Draw the pixels that a front uses if features are the pixels of an image, else a matrix features × members."""
+    """Draw the features that a front uses: an image if they are its pixels, else a matrix features × members."""
     used = np.zeros((len(result.feature_names), len(result.front)), bool)
     for column, member in enumerate(result.front):
         used[member.features, column] = True
@@ -40,7 +40,7 @@ def _matrix(result: Result, used: Mask) -> Figure:
     figure = Figure(figsize=(WIDTH, 0.9 + 0.13 * n_rows), layout="constrained")
     axes = figure.subplots()
     axes.imshow(cells, cmap=ListedColormap(["white", "#56B4E9", "black"]), vmin=0, vmax=2, aspect="auto")
-    # White lines between the cells, so that they can be counted.
+    # White lines between the cells make them countable.
     axes.vlines(np.arange(n_members + 1) - 0.5, -0.5, n_rows - 0.5, color="white", linewidth=0.6)
     axes.hlines(np.arange(n_rows + 1) - 0.5, -0.5, n_members - 0.5, color="white", linewidth=0.6)
     ticks = np.arange(0, n_members, -(-n_members // MOST_TICKS))

@@ -1,7 +1,7 @@
-"""Feature frequency: share of folds and seeds in which each solver selects a feature, and stability of selections.
+"""Feature frequency: how often each solver selects each feature, and the stability of its selections.
 
-Percentage of the runs that select a feature, with the mean Jaccard index of the selections of two runs and in brackets
-the index corrected for chance.
+The percentage of the runs that select a feature. Below each solver are the mean Jaccard index of the selections of two
+runs and, in brackets, the index corrected for chance.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from moerank.figures.style import WIDTH, finished
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
 MOST_FREQUENT = 16
-"""Largest number of features."""
+"""Largest number of features in the figure."""
 
 HEAD_LENGTH = 15
-"""Characters of a line of a solver's label."""
+"""Longest line of a solver's label, in characters."""
 
 NAME_LENGTH = 26
-"""Characters of the name of a feature."""
+"""Longest name of a feature, in characters."""
 
 FEATURE_HEIGHT = 0.16
-"""Inches of a feature."""
+"""Height of the row of a feature, in inches."""
 
 
 def frequency_figure(view: View) -> Figure:
-    """Draw a map feature × solver with the percentages, the most used features first, above the stability of solvers.
+    """Draw a map feature × solver of percentages, the most used features first, above the stability of each solver.
 
-    Of many solvers the best of each family by validation are shown. Stability is the mean pairwise Jaccard index of the
-    selections of the runs, and in brackets the index corrected for chance, which is 0 for random selections. The note
-    below the figure names the solvers without a selection.
+    If there are many solvers, the map has only the best of each family by validation. Stability is the mean pairwise
+    Jaccard index of the selections of the runs and, in brackets, the index corrected for chance, which is 0 for random
+    selections. A note names the solvers that select no features.
     """
     by_solver = view.results.by_solver()
     names = view.results[0].feature_names
@@ -63,9 +63,9 @@ def frequency_figure(view: View) -> Figure:
     axes.set_yticks(range(len(order)), labels, fontsize=6)
     axes.tick_params(length=0)
     axes.set_xlabel("Stability (corrected)")
-    solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else "it" if often else "no solver"
-    finding = f"{labels[0]} is chosen most: {solvers} in more than half of the runs".capitalize()
-    left_out = named("Left out, for they offer one size", [s for s in by_solver if s not in selecting])
+    solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else selecting[0] if often else "no solver"
+    finding = f"Most frequent: {labels[0]}, which {solvers} chose in more than half of the runs"
+    left_out = named("Not drawn, because they offer a single size", [s for s in by_solver if s not in selecting])
     return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, left_out)
 
 

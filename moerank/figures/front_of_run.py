@@ -1,4 +1,4 @@
-"""Front: number of features against the metric on training, validation and test queries."""
+"""Front: the metric on training, validation and test queries against the number of features."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put
 from moerank.studies.result import PARTS, Member, Result
 
 BASELINES = ("D", "v", "P")
-"""Markers of all features, FSMRank and LambdaMART."""
+"""Markers of the baselines: all features, LambdaMART and FSMRank."""
 
 WIDE = 4.0
-"""Ratio of the largest baseline to the largest member from which an axis is logarithmic."""
+"""The x axis is logarithmic if the largest baseline exceeds the largest member by more than this factor."""
 
 
 def front_figure(result: Result) -> Figure:
     """Draw the number of features against the metric, for the same members on all three parts.
 
-    If the search did not minimise the number of features, the first other objective takes its place. Diamonds are the
-    test values of all features, FSMRank and LambdaMART at their own number of features or cost; a line shows that of
-    all features. The band around the test values is the confidence interval of their differences from all features: a
-    member whose band meets that line is not shown to differ. The chosen member has a ring. Members of more than two
-    objectives are points.
+    If the search did not minimise the number of features, the first other objective takes its place. Grey marks are the
+    test values of the baselines at their own number of features or cost; a dotted line continues that of all features.
+    The band around the test values is the confidence interval of their differences from all features: if a member's
+    band meets that line, the test queries cannot tell the two apart. The chosen member has a ring. With more than two
+    objectives, the members are points without a line.
     """
     metric, counted = result.metrics[0], _counted(result)
     title = title_of(counted, metric)

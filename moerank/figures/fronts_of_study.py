@@ -1,6 +1,6 @@
 """Fronts of several solvers on one fold: the same members on training, validation and test queries.
 
-The front of each solver on one fold with its first seed, the same rankers on all three parts.
+The front of each solver on one fold with its first seed. All three panels show the same rankers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ PART_TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
 def fronts_figure(view: View) -> Figure:
     """Draw the front of each solver on one fold, with its first seed: a panel for each part of the data.
 
-    A note names the solvers without a front, and those with values beyond `style.limits_of`. Of many
-    solvers the best of each family by validation has a colour. Members of more than two objectives are points.
+    A note names the solvers without a front, and those with values beyond `style.limits_of`. If there are many solvers,
+    the best of each family by validation has a colour. With more than two objectives, the members are points.
     """
     metric, fold = view.metric, view.fold_of(view.results)
     runs, without_front = fronts_of_fold(view)
@@ -44,13 +44,13 @@ def fronts_figure(view: View) -> Figure:
     leader = max(runs, key=lambda solver: float(np.max(values["train"][solver])))
     test = {solver: run.best.scores["test"][metric] for solver, run in runs.items()}
     rank = 1 + sum(value > test[leader] for value in test.values())
-    chosen = f"on test queries its chosen member is number {rank} of {len(runs)}"
+    chosen = f"its chosen member is number {rank} of {len(runs)} on test queries"
     return panels_figure(
         draw,
         list(runs),
         list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
         list(parts),
-        finding=f"{leader} reaches most in training; {chosen}",
+        finding=f"{leader} fits the training data best; {chosen}",
         height=1.1,
         labels=("Number of features", f"{metric}, fold {fold} (higher is better)"),
         notes=[*without_front, cut, two_of(view.results)],

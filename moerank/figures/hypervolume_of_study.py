@@ -1,7 +1,7 @@
 """Hypervolume of each search over its evaluations.
 
-Hypervolume of the front of each stage during the search, means over folds and seeds, with a band between the quartiles
-of the runs without the differences between folds.
+The hypervolume of the front of each stage during the search, as a mean over folds and seeds, with a band between the
+quartiles of the runs after the differences between folds are removed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from moerank.studies.results import NoResultsError
 def hypervolume_figure(view: View) -> Figure:
     """Draw the hypervolume of each stage's front: the mean over folds and seeds, with a band of their quartiles.
 
-    For the band the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
-    The lines end with the shortest run. A note names the solvers without a search. Of many searches the first has a
-    colour, and those whose last front differs by a test.
+    For the band, the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
+    A line ends where the shortest run ends. A note names the solvers without a search. If there are many searches, only
+    the first and those whose final front differs significantly from its own have colours.
     """
     by_solver = view.results.by_solver()
     runs = {
@@ -46,7 +46,7 @@ def hypervolume_figure(view: View) -> Figure:
     def draw(look: Look) -> None:
         evaluations, low, mean, high = curves[look.label].get(stages[look.column], np.empty((4, 0)))
         look.fill(evaluations, low, high)
-        if len(mean) or not look.faint:  # its line in the legend
+        if len(mean) or not look.faint:  # a solver with a colour needs a line for the legend
             look.plot(evaluations, mean, marker=None)
 
     return panels_figure(
@@ -63,12 +63,12 @@ def hypervolume_figure(view: View) -> Figure:
 
 
 def _last_hypervolume(run: Result) -> float:
-    """Return the hypervolume of the last front of the last stage; NaN without a search."""
+    """Return the final hypervolume of the last stage; NaN if there was no search."""
     return list(run.convergence.values())[-1].hypervolume[-1] if run.convergence else np.nan
 
 
 def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
-    """Return evaluations, lower quartile, mean and upper quartile of runs with their folds."""
+    """Return evaluations, lower quartile, mean and upper quartile; `histories` are runs with their folds."""
     length = min(len(history.evaluations) for _, history in histories)
     evaluations = np.mean([history.evaluations[:length] for _, history in histories], axis=0)
     values = np.array([history.hypervolume[:length] for _, history in histories])

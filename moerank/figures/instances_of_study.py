@@ -1,7 +1,7 @@
 """Instances: the share of the pairs, documents or queries that each member was trained on.
 
-The share of the training instances that the rankers of each member were trained on, with the quartiles over the members
-of all folds and seeds.
+The share of the training instances that each member was trained on, with the quartiles over the members of all folds
+and seeds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from moerank.studies.results import NoResultsError
 
 
 def instances_figure(view: View) -> Figure:
-    """Draw the share of the instances that the members of all fronts were trained on: quartiles, and all members.
+    """Draw the share of the instances that each member of the fronts was trained on, with the quartiles.
 
     A note names the solvers without instance selection.
     """

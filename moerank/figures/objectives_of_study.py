@@ -1,7 +1,7 @@
-"""Objectives: the fronts of several solvers on one fold in each pair of the objectives that were searched.
+"""Objectives: the fronts of several solvers on one fold, in each pair of the objectives.
 
-The front of each solver on the training data of one fold with its first seed, in each pair of the objectives, with a
-staircase through the rankers that are non-dominated in the pair.
+The front of each solver on the training data of one fold with its first seed, in each pair of the objectives. A
+staircase joins the rankers that are non-dominated in the pair.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from moerank.studies.results import NoResultsError, Results, front_points
 def objectives_figure(view: View) -> Figure:
     """Draw the training front of each solver on one fold, with its first seed: a panel for each pair of objectives.
 
-    A staircase joins the members of a solver that are non-dominated in the pair, and the chosen one has a ring. The
-    note names the solvers without a front. Of many solvers the best of each family by validation has a colour.
+    A staircase joins the members of a solver that are non-dominated in the pair, and the chosen one has a ring. A note
+    names the solvers without a front. If there are many solvers, the best of each family by validation has a colour.
     """
     fold, objectives = view.fold_of(view.results), view.results.objectives
     if len(objectives) < 2:
-        raise NoResultsError(f"the study of {view.where} has one objective, and so no pair to draw")
+        raise NoResultsError(f"the study of {view.where} has one objective, so there is no pair to draw")
     runs, without_front = fronts_of_fold(view)
     pairs = list(combinations(objectives, 2))
     words = {name: title_of(name, view.metric) for name in objectives}
@@ -58,7 +58,7 @@ def objectives_figure(view: View) -> Figure:
     if len(runs) > 1:
         finding = f"{leader} has {most} of the {counts.total()} members of the joint front in training"
     else:
-        finding = f"{most} members, of which none dominates another in all {len(objectives)} objectives"
+        finding = f"{most} members are non-dominated in all {len(objectives)} objectives together"
     return panels_figure(
         draw,
         list(runs),
@@ -77,6 +77,6 @@ def objectives_figure(view: View) -> Figure:
 def run_objectives_figure(result: Result) -> Figure:
     """Draw a panel for each pair of objectives of one run, as `objectives_figure` does for several solvers.
 
-    A single objective is a NoResultsError.
+    A run with a single objective raises a NoResultsError.
     """
     return objectives_figure(View(Results([result]), None, (), result.fold, result.metrics[0]))

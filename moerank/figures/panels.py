@@ -1,4 +1,4 @@
-"""Panels for figures of many solvers, of which a few have a colour and others are pale grey, and what figures say."""
+"""Panels for figures of many solvers, a few in colour and the others in pale grey; titles and notes of figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from moerank.studies.results import NoResultsError, Results, by_validation
 from moerank.verdict import Verdict
 
 MOST_LINES = 6
-"""Largest number of solvers with a colour, which readers can distinguish at a glance."""
+"""Largest number of solvers with a colour, as many as readers can distinguish at a glance."""
 
 # Okabe and Ito (2008) without yellow, which is faint on white; markers and dashes distinguish solvers in grey, too.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -40,7 +40,7 @@ FAINT = "0.8"
 
 
 def solver_style(number: int) -> Style:
-    """Return the colour, the marker and the dashes of a solver by its number in a figure; 616 differ."""
+    """Return the colour, marker and dashes of a solver by its number in a figure; there are 616 combinations."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],
@@ -49,9 +49,9 @@ def solver_style(number: int) -> Style:
 
 
 def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
-    """Return up to `MOST_LINES` solvers, or of more the one of each family that validation queries like best.
+    """Return all solvers if they are at most `MOST_LINES`, else the best of each family by validation.
 
-    Solvers of Python objects, which no table has, are a family of their own.
+    Solvers given as Python objects are a family of their own.
     """
     if len(solvers) <= MOST_LINES:
         return list(solvers)
@@ -68,7 +68,7 @@ def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Look:
-    """Look of a solver in the panel of a column; its number among the named ones is None for a grey one behind them."""
+    """Look of a solver in the panel of a column; `number` counts the coloured solvers, and is None for a grey one."""
 
     axes: Axes
     column: str
@@ -77,16 +77,16 @@ class Look:
 
     @property
     def faint(self) -> bool:
-        """Whether the line is drawn only for comparison."""
+        """Whether the line is grey, drawn only for comparison."""
         return self.number is None
 
     @property
     def colour(self) -> str:
-        """Colour of the line."""
+        """The colour of the line."""
         return FAINT if self.number is None else COLOURS[self.number % len(COLOURS)]
 
     def plot(self, x: ArrayLike, y: ArrayLike, **changes: Any) -> None:
-        """Draw a line with some markers, at other places than those of the next solver; grey ones have no markers."""
+        """Draw a line with a few markers, offset from those of the next solver; grey lines have no markers."""
         x, y = np.asarray(x, float), np.asarray(y, float)
         if self.number is None:
             faint: Style = {"color": FAINT, "linewidth": 0.5, "zorder": 0.5, "markersize": 2.0}
@@ -98,7 +98,7 @@ class Look:
         self.axes.plot(x, y, **{**style, **changes})
 
     def fill(self, x: ArrayLike, low: ArrayLike, high: ArrayLike, **changes: Any) -> None:
-        """Draw a band in the colour of the line; grey ones have none."""
+        """Draw a band in the colour of the line; grey lines have none."""
         if self.number is not None:
             self.axes.fill_between(x, low, high, color=self.colour, alpha=0.15, linewidth=0, **changes)
 
@@ -117,11 +117,11 @@ def panels_figure(
     notes: Sequence[str] = (),
     prepare: Callable[[Axes, str], None] | None = None,
 ) -> Figure:
-    """Return a figure of several solvers with a panel for each column, below each other, and one legend.
+    """Return a figure of several solvers with one panel per column, stacked, and one legend.
 
-    `draw` draws a solver in a panel, after `prepare` for the panel. Solvers in `named` have a colour; the others are
-    grey. `finding` is the title of the figure, `height` is that of a panel in inches, and `labels` are those of the x
-    and the y axis. All panels have the same x axis if `same_x`. Axes of a metric are widened, see `style.widen`.
+    `prepare` is called for each panel, then `draw` for each solver in it. Solvers in `named` have a colour; the others
+    are grey. `finding` is the title of the figure, `height` that of a panel in inches, and `labels` belong to the x and
+    y axes. All panels share the x axis if `same_x`. If `of_metric`, `style.widen` widens the y axes.
     """
     figure = Figure(figsize=(WIDTH, height * len(columns) + 1.0), layout="constrained")
     panels = figure.subplots(len(columns), 1, sharex=same_x, squeeze=False)[:, 0]
@@ -148,16 +148,16 @@ def panels_figure(
 
 LABEL_SIZE = 6
 LABEL_LENGTH = 36
-"""Characters of a line of a label of a row."""
+"""Longest line of a row's label, in characters."""
 
 ROW, LINE = 0.13, 0.1
-"""Inches of a row, and of each further line of its label."""
+"""Height of a row, and of each further line of its label, in inches."""
 
 
 def rows_figure(labels: Sequence[str], share: float) -> tuple[Figure, Axes, Axes, Vector]:
-    """Return a figure with a row for each label, its axes, smaller ones at their right, and the centres of the rows.
+    """Return a figure with a row for each label, its axes, narrow axes to their right, and the centres of the rows.
 
-    `share` is the width of the second axes as a share of the first; heights are in inches from the top.
+    `share` is the width of the narrow axes as a share of the first; the centres are in inches from the top.
     """
     lines = [fill(label, LABEL_LENGTH) for label in labels]
     heights = np.array([ROW + LINE * text.count("\n") for text in lines])
@@ -176,7 +176,7 @@ MOST_NAMED = 4
 
 
 def named(why: str, solvers: Collection[str]) -> str:
-    """Return a sentence with the reason why some solvers are not drawn, and a few names or a number; "" without any.
+    """Return a sentence on why some solvers are not drawn, with their names or, if many, their number; else "".
 
     Examples
     --------
@@ -188,24 +188,24 @@ def named(why: str, solvers: Collection[str]) -> str:
 
 
 def judged(verdict: Verdict) -> str:
-    """Return in a few words what a selection costs, or that no difference is detected."""
+    """Return in a few words what a selection loses or gains, or that no difference is detected."""
     size = f"{verdict.n_features} of {verdict.n_allowed} features"
     where = f"on {verdict.counted}"
     if verdict.n_differing < FEWEST_QUERIES:
-        return f"{size}, too few queries to tell a difference from all of them"
+        return f"{size}; too few queries to tell a difference from all features"
     if verdict.finding != "none":
-        return f"{size}, a {verdict.finding} of {abs(verdict.difference):.3f} {verdict.metric} is detected {where}"
+        return f"{size}: a {verdict.finding} of {abs(verdict.difference):.3f} {verdict.metric} is detected {where}"
     if verdict.equivalent:
-        return f"{size} rank like all of them within {verdict.margin:g} {where}"
-    return f"{size}, no difference from all of them is detected {where}"
+        return f"{size} rank as well as all features, within {verdict.margin:g}, {where}"
+    return f"{size}: no difference from all features is detected {where}"
 
 
 def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[list[str], str]:
-    """Return the first solver with those that differ from it in training by a test, and a sentence on the test.
+    """Return the first solver with those that differ from it significantly in training, and a sentence on the test.
 
-    `ends` has a value of each run by fold and seed. The signed-rank test pairs those that both solvers have, and Holm's
-    method adjusts the p values for the number of solvers. Of many solvers that differ the farthest are returned. Up to
-    `MOST_LINES` solvers are returned as they are.
+    `ends` has one value of each run, by fold and seed. The signed-rank test pairs the runs that both solvers have, and
+    Holm's method adjusts the p values for the number of solvers. At most `MOST_LINES` solvers are returned, those with
+    the largest differences; if there are no more than that, all are returned.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[l
 
 
 def errors_noted(results: Results, metric: str) -> str:
-    """Return a sentence on the standard errors of means over folds; "" for a single fold."""
+    """Return a sentence with the standard errors over folds; "" if there is a single fold."""
     means = [solver for solver in results.means().values() if len(solver.folds) > 1]
     errors = [f"{solver.mean(f'test {metric}')[1]:.3f}" for solver in means]
     if not errors:
@@ -239,10 +239,10 @@ def errors_noted(results: Results, metric: str) -> str:
 
 
 def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
-    """Return the first run on the selected fold of each solver that offers several sizes.
+    """Return the first run on the selected fold of each solver that offers several sizes, and two sentences.
 
-    Two sentences name the solvers that did not run on the fold, and those that offer one size. Without any run this is
-    a NoResultsError.
+    The sentences name the solvers that did not run on the fold, and those that offer a single size. If there is no run,
+    a NoResultsError is raised.
     """
     fold = view.fold_of(view.results)
     first = view.results.first_runs(fold)
@@ -250,19 +250,19 @@ def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
     if not runs:
         raise NoResultsError(f"no solver offers more than one size on fold {fold} of {view.where}")
     lacking = named("Not run", [solver for solver in view.results.solvers if solver not in first])
-    sizeless = named("No front, for they offer one size", [solver for solver in first if solver not in runs])
+    sizeless = named("Not drawn, because they offer a single size", [s for s in first if s not in runs])
     return runs, [lacking, sizeless]
 
 
 def two_of(results: Results) -> str:
-    """Return a sentence that names the two objectives of a figure if others were searched, too; else ""."""
+    """Return a sentence on which two objectives a figure shows if the search had more; else ""."""
     if not results.further_objectives:
         return ""
     return f"Searched: {', '.join(results.objectives)}. Shown: number of features and {results.metrics[0]}."
 
 
 def title_of(objective: str, metric: str) -> str:
-    """Return the label of an objective on axes; `metric` is that of the error.
+    """Return the label of an objective's axis; `metric` is the metric of the error.
 
     Examples
     --------
@@ -277,6 +277,6 @@ def title_of(objective: str, metric: str) -> str:
 
 
 def non_dominated(points: Matrix) -> Integers:
-    """Return the rows of non-dominated points (n_members, n_objectives), duplicates included, sorted by the first."""
+    """Return the rows of non-dominated points (n_members, n_objectives), with duplicates, by the first objective."""
     rows = np.flatnonzero(is_nondominated(points, keep_weakly=True))
     return rows[np.argsort(points[rows, 0], kind="stable")]

@@ -1,6 +1,6 @@
-"""Critical differences: mean ranks of the solvers, with bars that join indistinguishable ones.
+"""Critical differences: the mean ranks of the solvers, with bars that join those that tests cannot tell apart.
 
-Mean ranks of the solvers over folds; bars join solvers that do not differ significantly.
+Mean ranks of the solvers over folds. A bar joins solvers that do not differ significantly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BAR = 0.055
 def ranks_figure(view: View) -> Figure:
     """Draw the mean ranks of at least three solvers over the folds of one or all problems, the best first.
 
-    Bars beside the names join solvers whose ranks are closer than the critical difference.
+    Bars on the right join solvers whose mean ranks differ by less than the critical difference.
     """
     solvers, test = solver_ranks(view.results, view.metric)
     n = len(solvers)
@@ -48,7 +48,7 @@ def ranks_figure(view: View) -> Figure:
 
 
 def _groups(ranks: list[float], critical: float) -> list[tuple[int, int]]:
-    """Return the first and last of each maximal group of ranks that spans less than the critical difference."""
+    """Return the first and last rank of each maximal group that spans less than the critical difference."""
     groups: list[tuple[int, int]] = []
     for first in range(len(ranks)):
         last = max(i for i in range(first, len(ranks)) if ranks[i] - ranks[first] < critical)

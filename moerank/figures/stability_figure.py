@@ -1,4 +1,4 @@
-"""Frequencies of features on halves of the training queries."""
+"""Stability: how often halves of the training queries select each feature."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from moerank.figures.style import CHOSEN, GREY, WIDTH, finished, in_style
 from moerank.studies.evidence import Stability
 
 MOST_BARS = 20
-"""Largest number of features on a page; the most frequent are shown."""
+"""Largest number of features in the figure, the most frequent ones."""
 
 LETTERS = 24
-"""Of a name; a longer one is cut."""
+"""Longest name of a feature, in letters; a longer one is cut."""
 
 
 def stability_figure(stability: Stability) -> Figure:
@@ -23,18 +23,18 @@ def stability_figure(stability: Stability) -> Figure:
     Parameters
     ----------
     stability : Stability
+        The result of `moerank.studies.evidence.stability`.
 
     Returns
     -------
     Figure
-        The most frequent features, at most 20, with further sentences below.
-        A square that is as wide as a column of text, `WIDTH` inches; the bars share its height, so that names stay
-        legible up to the largest number of them.
+        The most frequent features, at most 20, with the further sentences of `Stability.sentences` in a note below. The
+        figure is as wide as a column of text, `WIDTH` inches, and its height grows with the number of bars.
 
     Notes
     -----
-    Features that no half selects have no bar, nor have those that a limit includes in every selection. The sentences
-    are those of `Stability.sentences`.
+    Features that no half selects, and those that a limit includes in every selection, have no bar.
+    Names with more than 24 letters are cut.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Style, files and layout of figures: a column wide, and legible in colour, in grey and to colour-blind readers."""
+"""Style, files and layout of figures: one column wide, and legible in colour, in grey and for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from moerank.files import replace_file
 from moerank.verdict import MARGIN
 
 WIDTH = 3.4
-"""Inches of a column of a two-column paper."""
+"""Width of a column of a two-column paper, in inches."""
 
 GREY = "0.45"
 CHOSEN = "#D55E00"
 
-# Colours of Okabe and Ito (2008); marker and dashes differ as well, so that none depends on colour.
+# Colours of Okabe and Ito (2008). Markers and dashes differ as well, so that no reader depends on colour.
 Style: TypeAlias = dict[str, Any]
 """Properties of a line or marker, as matplotlib names them."""
 
 RING: Style = {"linestyle": "none", "marker": "o", "markersize": 7, "fillstyle": "none", "color": CHOSEN}
-"""Look of a chosen member."""
+"""Look of the chosen member."""
 
 LINES: dict[str, Style] = {
     "train": dict(color="#0072B2", marker="o", linestyle="-"),
@@ -47,24 +47,24 @@ FIGURE_FILES: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None},
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
 }
-"""Formats of files, with the metadata to omit."""
+"""File formats, each with the metadata to omit."""
 
 
 def in_style() -> AbstractContextManager[None]:
-    """Return a context in which figures are made and saved in this style."""
+    """Return a context in which matplotlib creates and saves figures in this style."""
     return matplotlib.rc_context(_SETTINGS)
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write a figure in the format of the path's ending (png at 200 dpi, pdf or svg), and return the path.
 
-    A missing folder is made. Files carry no date, so that the same figure gives the same bytes. Other endings are a
-    ValueError.
+    A missing folder is created. Files have no date, so that the same figure gives the same bytes. Any other ending
+    raises a ValueError.
     """
     kind = path.suffix.lstrip(".").lower()
     if kind not in FIGURE_FILES:
         raise ValueError(
-            f"{path}: the file of a figure ends in one of {', '.join('.' + name for name in FIGURE_FILES)}"
+            f"{path}: the name of a figure's file must end in {' or '.join('.' + name for name in FIGURE_FILES)}"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode(figure, kind))
@@ -72,7 +72,7 @@ def save_figure(figure: Figure, path: Path) -> Path:
 
 
 def encode(figure: Figure, kind: str) -> bytes:
-    """Return the content of a file of one of the `FIGURE_FILES`."""
+    """Return a figure as the bytes of a file; `kind` is a key of `FIGURE_FILES`."""
     content = io.BytesIO()
     with in_style():
         figure.savefig(content, format=kind, metadata=FIGURE_FILES[kind])
@@ -93,11 +93,11 @@ MOST_COLUMNS = 3
 _LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": LEGEND_SIZE}
 _LEGEND |= {"title_fontproperties": {"size": 8, "weight": "bold"}}
 TEXT_WIDTH = WIDTH - 0.1
-"""Largest width of titles, legends and notes in inches."""
+"""Largest width of titles, legends and notes, in inches."""
 
 
 def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
-    """Write what the figure shows above it, with the legend of these axes below that, in as many columns as fit."""
+    """Write the finding as the title, and below it the legend of the axes `lines` in as many columns as fit."""
     if lines is None:
         title = figure.suptitle("", x=0.02, ha="left", fontsize=8, fontweight="bold")
         _fit(title, finding)
@@ -118,7 +118,7 @@ def put_note(figure: Figure, text: str) -> None:
 
 
 def _fit(label: Text, text: str) -> None:
-    """Break a text into lines that fit the figure."""
+    """Break the text of a label into lines that fit the figure."""
     figure = label.get_figure(root=True)
     assert figure is not None
     for n_characters in range(100, 30, -2):
@@ -130,7 +130,7 @@ def _fit(label: Text, text: str) -> None:
 def finished(
     figure: Figure, axes: Axes, height: float, finding: str, note: str = "", lines: Axes | None = None
 ) -> Figure:
-    """Return a figure with its title, the legend of `lines`, its note, and axes of this height in inches."""
+    """Add the title, the legend of `lines` and the note, make `axes` as high as `height` inches; return the figure."""
     put_title(figure, finding, lines)
     put_note(figure, note)
     fit_height(figure, axes, height)
@@ -141,26 +141,26 @@ ROUND_STEPS = [1, 2, 5, 10]
 
 
 def put_ticks(axes: Axes, axis: Literal["x", "y"] = "x", nbins: int = 10, *, integer: bool = True) -> None:
-    """Put about `nbins` ticks at round numbers."""
+    """Put ticks at round numbers, at most `nbins` intervals."""
     axes.locator_params(axis=axis, nbins=nbins, integer=integer, steps=ROUND_STEPS)
 
 
 LEAST_SPAN = 4.0 * MARGIN
-"""Least span of an axis of metric values: differences that do not matter in practice must not fill it."""
+"""Least span of an axis of metric values, so that differences that do not matter in practice do not fill it."""
 
 
 def widen(axes: Axes) -> None:
-    """Widen the y axis of a metric to at least `LEAST_SPAN`, so that it does not magnify tiny differences."""
+    """Widen the y axis to at least `LEAST_SPAN`, so that it does not magnify tiny differences of a metric."""
     low, high = axes.get_ylim()
     if (missing := LEAST_SPAN - (high - low)) > 0:
         axes.set_ylim(low - missing / 2.0, high + missing / 2.0)
 
 
 def fit_height(figure: Figure, axes: Axes, height: float) -> None:
-    """Set the height of a figure such that these axes have the given height in inches.
+    """Set the height of a figure so that these axes are `height` inches high.
 
-    Legends and notes have fixed heights, so the height of the axes is linear in that of the figure, and two layouts
-    determine it.
+    Legends and notes have fixed heights. The height of the axes is therefore linear in that of the figure, and two
+    layouts determine it.
     """
     layout = figure.get_layout_engine()
     assert layout is not None
@@ -176,7 +176,7 @@ def fit_height(figure: Figure, axes: Axes, height: float) -> None:
 
 
 def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
-    """Make the x axis of these amounts, none of which is negative, logarithmic, with plain numbers at its ticks."""
+    """Make the x axis logarithmic, with plain numbers at its ticks; `amounts`, its values, are 0 or more."""
     positive = [amount for amount in amounts if amount > 0.0]
     if not positive:
         return
@@ -184,17 +184,17 @@ def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
         axes.set_xscale("log")
     else:
         axes.set_xscale("symlog", linthresh=min(positive))
-    if max(positive) < 100.0 * min(positive):  # powers of ten would be one or two ticks
+    if max(positive) < 100.0 * min(positive):  # powers of ten alone would give only one or two ticks
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def limits_of(values: Mapping[str, Vector], always: Sequence[float] = ()) -> tuple[float, float]:
-    """Return limits of the axis for the values of each solver, of which larger ones are better, and for some others.
+    """Return axis limits for the values of each solver, where larger is better.
 
-    The best value of every solver is inside. The poorest twentieth of all values, such as those of single features,
-    lies beyond the axis if it takes more than half of it.
+    The limits include the best value of every solver and the values `always`. The poorest twentieth of all values, such
+    as those of single features, is cut off if it takes more than half of the axis.
     """
     best = [np.nanmax(value) for value in values.values() if np.isfinite(value).any()]
     drawn = np.concatenate([*values.values(), np.asarray(always, float)])
@@ -205,6 +205,6 @@ def limits_of(values: Mapping[str, Vector], always: Sequence[float] = ()) -> tup
 
 
 def beyond(values: Mapping[str, Vector], limits: tuple[float, float]) -> list[str]:
-    """Return the solvers with values beyond the limits."""
+    """Return the solvers that have values beyond the limits."""
     low, high = limits
     return [solver for solver, value in values.items() if ((value < low) | (value > high)).any()]

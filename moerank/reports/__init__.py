@@ -1,1 +1,1 @@
-"""Reports of a study: the same tables as a web page, as LaTeX and as CSV."""
+"""Reports of a study: the same tables as a web page and as LaTeX."""

@@ -1,17 +1,17 @@
 "use strict";
-// Fronts of several solvers in one picture: pointing at a member, tapping it, or the arrow keys show what it is.
+// Fronts of several solvers in one picture. Readers point at a member, tap it, or use the arrow keys to see its details.
 const problems = JSON.parse(document.getElementById("fronts").textContent);
 const PARTS = ["train", "validation", "test"];
 const SVG = "http://www.w3.org/2000/svg";
-const SHAPES = [ // of a radius of 1, so that no solver is recognised by its colour alone
+const SHAPES = [ // with a radius of 1; shapes help where colours look alike
   "M-1 0A1 1 0 1 0 1 0A1 1 0 1 0-1 0Z", "M-.9-.9H.9V.9H-.9Z", "M0-1.1L1.1.9H-1.1Z", "M0-1.3L1.1 0L0 1.3L-1.1 0Z",
   "M-1.1-.9H1.1L0 1.1Z", "M-.4-1.1H.4V-.4H1.1V.4H.4V1.1H-.4V.4H-1.1V-.4H-.4Z",
 ];
 const COLOURS = 7; // of the style sheet, c0 to c6
-const REACH = 40; // pixels from a member at which it is still meant
-const HINT = "Point at a member, tap it, or go from one to the next with the arrow keys. Large marks are the chosen members; " +
-  "marks at the lower edge lie below it.";
-const SEEDS = " A solver with one run on a fold shows it for every seed.";
+const REACH = 40; // largest distance of the pointer from a member in pixels
+const HINT = "Point at a member, tap it, or use the arrow keys to go from one to the next. Large marks are the chosen members. " +
+  "Marks at the lower edge lie below the axis.";
+const SEEDS = " If a solver has one run on a fold, it is shown for every seed.";
 
 function make(name, attributes, parent, text) {
   const made = document.createElementNS(SVG, name);
@@ -37,7 +37,7 @@ function partsOf(problem) {
   return PARTS.filter(scored);
 }
 
-// About `most` round numbers between two.
+// At most about `most` round numbers between two limits.
 function ticks(low, high, most) {
   const raw = (high - low || 1) / most;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -47,7 +47,7 @@ function ticks(low, high, most) {
   return { values, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }
 
-// Limits of the axis: the poorest twentieth of the members, such as those of one feature, gets at most half of it.
+// Limits of the axis: the poorest twentieth of the members, such as those with one feature, gets at most half of it.
 function reach(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const high = sorted.at(-1);
@@ -74,7 +74,7 @@ class Explorer {
     this.output = add("output", {}, box);
     this.draw();
     window.addEventListener("resize", () => {
-      if (this.plot.clientWidth !== this.width) this.draw(); // not where a bar of the browser comes and goes
+      if (this.plot.clientWidth !== this.width) this.draw(); // not if only a bar of the browser comes or goes
     });
   }
 
@@ -98,13 +98,13 @@ class Explorer {
     });
   }
 
-  // Solvers that are shown differ in colour and shape; which they are depends on what else is shown.
+  // The visible solvers differ in colour and shape; the look of a solver depends on which others are visible.
   mark(parent, look, x, y, radius) {
     const position = `translate(${x} ${y}) scale(${radius})`;
     return make("path", { d: SHAPES[look % SHAPES.length], transform: position, class: `c${look % COLOURS} mark` }, parent);
   }
 
-  // The run of a solver on the fold, with the seed or the only one there is.
+  // The run of a solver on the fold with the selected seed, or its only run there.
   runOf(number) {
     const mine = this.problem.runs.filter((run) => run[0] === number && String(run[1]) === this.fold.value);
     return mine.find((run) => String(run[2]) === this.seed.value) || (mine.length === 1 ? mine[0] : undefined);
@@ -140,7 +140,7 @@ class Explorer {
     this.at = null;
     this.hint.replaceChildren();
     this.output.replaceChildren();
-    for (const text of [HINT + (this.seed.length > 1 ? SEEDS : ""), ...(missing.length ? [`Not run on this fold with this seed: ${missing.join(", ")}.`] : [])]) {
+    for (const text of [HINT + (this.seed.length > 1 ? SEEDS : ""), ...(missing.length ? [`Without a run on this fold with this seed: ${missing.join(", ")}.`] : [])]) {
       add("div", { className: "note" }, this.hint, text);
     }
     this.drawn = points;
@@ -175,7 +175,7 @@ class Explorer {
     for (const run of new Set(points.map((point) => point.run))) {
       const mine = points.filter((point) => point.run === run).sort((a, b) => a.x - b.x);
       const path = mine.map((point, i) => `${i ? "L" : "M"}${point.px.toFixed(1)} ${point.py.toFixed(1)}`).join("");
-      // Members that no other one beats in more than two objectives are no line in two.
+      // A front in more than two objectives is not a curve in two of them.
       if (this.across.length < 2) make("path", { d: path, class: `c${mine[0].look % COLOURS} line` }, this.svg);
       for (const point of mine) {
         const radius = point.row === run[3] ? 6 : 3;
@@ -184,7 +184,7 @@ class Explorer {
     }
     this.ring = make("circle", { r: 9, class: "ring", visibility: "hidden" }, this.svg);
     this.listen(points.sort((a, b) => a.px - b.px || a.py - b.py));
-    // A chosen member, else the best one, until a reader points at another.
+    // Show a chosen member, else the best one, until the reader points at another.
     const best = points.reduce((highest, point) => (point.y > highest.y ? point : highest));
     this.show(points, points.indexOf(points.find((point) => point.row === point.run[3]) ?? best));
     this.at = null;
@@ -230,7 +230,7 @@ class Explorer {
     add("div", {}, output, `${size} feature${size === 1 ? "" : "s"}: ${names.join(", ")}`);
     if (run[4]) {
       const command = `moerank export ${run[4]} --member ${row + 1} --format json`;
-      add("div", {}, output, `The ranker itself, from the folder of the study: `, add("code", {}, output, command));
+      add("div", {}, output, `To export this ranker, run this in the folder of the study: `, add("code", {}, output, command));
     }
   }
 }

@@ -1,15 +1,15 @@
 "use strict";
-// Columns of numbers whose least value is the best; a first click on another one puts the largest value first.
+// Columns whose least value is the best; for the other columns of numbers, a first click puts the largest value first.
 const LEAST = new Set([
   "features", "IGD+", "Holm", "training (s)", "tuning (s)", "given up", "losses", "loss", "worse",
   ...Object.values(JSON.parse(document.getElementById("fronts").textContent)).flatMap((problem) => problem.further),
 ]);
 const isLeast = (name) => LEAST.has(name) || /^p( of |$)/.test(name);
 
-// The number of a cell, NaN without any; "< 0.001" comes before all others.
+// The number in a cell, NaN if there is none; "< 0.001" comes before all others.
 const numberOf = (text) => (text.startsWith("<") ? 0 : parseFloat(text.replaceAll(",", "")));
 
-// Tables: a click on a head sorts by its column with the best first, a second one turns the order round.
+// Tables: a click on a head sorts by its column, the best first; a second click reverses the order.
 for (const table of document.querySelectorAll("table")) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
@@ -27,7 +27,7 @@ for (const table of document.querySelectorAll("table")) {
       const rows = [...table.tBodies[0].rows].sort((a, b) => {
         if (!numeric) return (down ? -1 : 1) * text(a).localeCompare(text(b));
         const [x, y] = [numberOf(text(a)), numberOf(text(b))];
-        if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y); // a cell without a number comes after
+        if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y); // cells without a number come last
         return down ? y - x : x - y;
       });
       table.tBodies[0].append(...rows);
@@ -35,13 +35,13 @@ for (const table of document.querySelectorAll("table")) {
   });
 }
 
-// Downloads: tables as they stand, figures as they are drawn, only by buttons that say so.
+// Downloads: buttons save tables as they are sorted, and figures as they are drawn.
 function save(name, content) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000); // the browser may still be reading it
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000); // until then the browser may still read it
 }
 
 function button(parent, text, label, pressed) {
@@ -52,15 +52,15 @@ function button(parent, text, label, pressed) {
   parent.append(made);
 }
 
-// Words that a spreadsheet would take for a formula begin with a quote.
+// Texts that look like formulas to a spreadsheet begin with a quote.
 const quoted = (text) => `"${(/^[=+@\t-]/.test(text) && isNaN(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
 
-// The text of a cell; that of a number without its mark of significance.
+// The text of a cell; numbers lose their mark of significance.
 function plain(cell) {
   return cell.classList.contains("number") ? cell.textContent.replace("*", "") : cell.textContent;
 }
 
-// The rows of a table; a mean and its standard error are two columns.
+// The rows of a table as CSV; a mean and its standard error become two columns.
 function csvOf(table) {
   const rows = [...table.rows].map((row) => [...row.cells].map(plain));
   const twofold = rows[0].map((_, column) => rows.some((row) => row[column].includes(" ± ")));

@@ -1,4 +1,4 @@
-"""Reports as a single web page that contains its style, scripts, figures and data, and their tables as LaTeX."""
+"""Reports as a single web page with its style, scripts, figures and data, and the tables of reports as LaTeX."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from moerank.studies.results import by_validation
 from moerank.studies.run_fold import Progress
 
 LONG = 40
-"""Number of characters beyond which a cell gets a minimum width."""
+"""A cell with more characters gets a minimum width."""
 
 
 def html_report(report: Report, progress: Progress | None = None) -> str:
-    """Return the page, which loads nothing, with tables to sort, figures, and an explorer of fronts.
+    """Return the page with sortable tables, figures and an explorer of fronts; it loads no other files.
 
-    After each section ``progress("page", fraction, title)`` is called.
+    ``progress("page", fraction, title)`` is called after each section.
     """
     shown, drawn = list(sections(report)), []
     for done, section in enumerate(shown, start=1):
@@ -47,13 +47,13 @@ def html_report(report: Report, progress: Progress | None = None) -> str:
 def explorer_data(report: Report, problem: Problem) -> dict[str, object]:
     """Return the data of the explorer of fronts for a problem.
 
-    ``shown`` has the numbers of the solvers to show at first, see `best_of_families`. A run is its number of the
-    solver, fold, seed, number of the chosen member, its file, and members. A member is its features, its scores by
-    part and metric, and its further objectives.
+    ``shown`` lists the indices of the solvers to show at first, see `best_of_families`. A run is a list of the index of
+    its solver, fold, seed, index of the chosen member, file, and members. A member is a list of its features, its
+    scores by part and metric, and its further objectives.
     """
     results = report.results.of(problem.name)
     metrics, further, solvers = results.metrics, results.further_objectives, results.solvers
-    liked = best_of_families(results, by_validation(results) or solvers)
+    at_first = best_of_families(results, by_validation(results) or solvers)
     cells = [cell for cell in report.study.cells() if cell.problem.name == problem.name]
     files = {(cell.solver.label, cell.fold, cell.seed): f"cells/{cell.key}.json" for cell in cells}
     runs: list[list[object]] = []
@@ -68,7 +68,7 @@ def explorer_data(report: Report, problem: Problem) -> dict[str, object]:
         ]
         file = files.get((run.solver, run.fold, run.seed), "")
         runs.append([solvers.index(run.solver), run.fold, run.seed, run.chosen, file, members])
-    shown = [solvers.index(solver) for solver in solvers if solver in liked]
+    shown = [solvers.index(solver) for solver in solvers if solver in at_first]
     names = results[0].feature_names
     return {"metrics": metrics, "names": names, "further": further, "solvers": solvers, "shown": shown, "runs": runs}
 
@@ -78,7 +78,7 @@ def _rounded(score: float | None) -> float | None:
 
 
 def _html(table: ReportTable) -> Markup:
-    """Return a table as pandas writes it, with the kinds of its cells as classes."""
+    """Return a table as HTML by pandas, with a class for each kind of cell."""
     classes = table.texts.map(lambda text: "long" if len(text) > LONG else "")
     for column in filter(table.is_number, table.columns):
         classes[column] = np.where(table.bold[column], "number best", "number")
@@ -91,7 +91,8 @@ def _html(table: ReportTable) -> Markup:
 def _svg(name: str, figure: Figure) -> Markup:
     """Return a figure as an SVG element whose ids are unique in the page.
 
-    Text remains text: it can be searched and is small. Without the font of the layout, Verdana is as wide.
+    Text stays text, so it is small and readers can search it. If the font of the layout is missing, Verdana has the
+    same width.
     """
     with matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}):
         text = encode(figure, "svg").decode()
@@ -102,7 +103,7 @@ def _svg(name: str, figure: Figure) -> Markup:
 LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        **{sign: f"{{{sign}}}" for sign in "[]*"},  # otherwise arguments of the line end before them
+        **{sign: f"{{{sign}}}" for sign in "[]*"},  # otherwise \\ takes them for its arguments
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
@@ -114,17 +115,17 @@ LATEX = str.maketrans(
         "−": "$-$",
     }
 )
-"""Replacements of characters that LaTeX reads as commands, or that T1 fonts lack."""
+"""Replacements for characters that LaTeX reads as commands or that T1 fonts lack."""
 
 LINE_LENGTH = 100
-"""Number of characters beyond which the rows of a table get the smallest letters."""
+"""A table with longer rows gets the smallest letters."""
 
 SHORT_TEXT = 30
-"""Number of characters beyond which a text is broken into lines."""
+"""A longer text is broken into lines."""
 
 
 def latex_report(report: Report) -> str:
-    """Return the tables of the report for a LaTeX document that loads array, booktabs, longtable and T1 fonts.
+    """Return the text and tables of the report for a LaTeX document with array, booktabs, longtable and T1 fonts.
 
     Long tables continue on the next page, wide tables have smaller letters, and long texts are broken into lines.
     """
@@ -142,7 +143,7 @@ def latex(text: str) -> str:
 
 
 def _latex_table(table: ReportTable) -> str:
-    """Return a longtable, which may fill several pages."""
+    """Return a table as a longtable, which may fill several pages."""
     texts = table.texts.map(latex).rename(columns=latex)
     for column, head in zip(table.columns, texts, strict=True):
         if table.is_number(column):
@@ -160,7 +161,7 @@ def _latex_table(table: ReportTable) -> str:
 
 
 def _layout(table: ReportTable) -> tuple[str, str]:
-    """Return the size of letters and the format of columns: numbers to the right, long texts in paragraphs."""
+    """Return the letter size and the column format: numbers aligned to the right, long texts as paragraphs."""
     lengths = {column: max(len(column), table.texts[column].str.len().max()) for column in table.columns}
     long = [column for column, length in lengths.items() if length > SHORT_TEXT and not table.is_number(column)]
     kinds = dict.fromkeys(long, rf">{{\raggedright\arraybackslash}}p{{{0.45 / max(1, len(long)):.2f}\linewidth}}")

@@ -1,4 +1,4 @@
-"""Sections of reports, from the verdict to the commands that reproduce a study."""
+"""Sections of reports, from the verdict to the command that reproduces a study."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from moerank.studies.results import (
 )
 
 FRONT_COLUMNS = ("hypervolume", "IGD+", "instances used", "given up", "proved")
-"""Columns of runs that tell the quality of a front; empty ones are left out."""
+"""Columns about the quality of a front; empty ones are left out."""
 
 MOST_LISTED = 8
-"""Largest number of names of features in a cell."""
+"""Largest number of feature names in a cell."""
 
 
 def verdict_section(report: Report) -> ReportSection:
-    """Return for each problem the solver that validation chooses, with its tests, or why there is none."""
+    """Return for each problem the solver that validation chooses, with its tests, or why there is no choice."""
     sentences = [_decision(report.results.of(problem.name)) for problem in report.problems]
     if report.n_missing:
         n = len(report.results)
-        sentences.append(f"{n} of {n + report.n_missing} runs are finished; others may change the verdict.")
+        sentences.append(f"{n} of {n + report.n_missing} runs are finished; the others may change the verdict.")
     return ReportSection("Verdict", [], sentences)
 
 
 def _decision(results: Results) -> str:
-    """Return the solver to take on one problem, or why nothing can be said."""
+    """Return the solver to choose for one problem, or why there is no choice."""
     (problem,) = results.problems
     try:
         choice = chosen_solver(results)
@@ -49,15 +49,15 @@ def _decision(results: Results) -> str:
     loss = choice.loss["verdict"]
     return (
         f"{problem}: {choice.solver} with {choice.n_features:.1f} of {loss.n_allowed} features, chosen by validation "
-        f"queries among {1 + len(choice.others)} solvers. "
-        f"Against {loss.against or 'the same ranker'} with all features: "
-        f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of one beyond the "
-        f"margin {p_text(loss.p_equivalent)})."
+        f"queries from {1 + len(choice.others)} solvers. "
+        f"Compared with {loss.against or 'the same ranker'} on all features: "
+        f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of a difference "
+        f"beyond the margin {p_text(loss.p_equivalent)})."
     )
 
 
 def results_section(report: Report, problem: Problem) -> ReportSection:
-    """Return the means of each solver beside published ones, its cost and the quality of its front."""
+    """Return the means of each solver beside published ones, its cost, and the quality of its front."""
     mine, runs, metrics = report.results.of(problem.name), report.runs(problem.name), report.metrics(problem)
     further = {name: name for name in mine.further_objectives}
     means = over_folds(runs, {"n_features": "features", **{f"test {metric}": metric for metric in metrics}, **further})
@@ -70,13 +70,13 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
     fronts = over_folds(runs, dict(zip(FRONT_COLUMNS, FRONT_COLUMNS, strict=True))).dropna(axis=1, how="all")
     comparable = len({frozenset(folds) for folds in mine.by_solver().values()}) == 1
     best, best_front = (dict.fromkeys(metrics, True), {"hypervolume": True, "IGD+": False}) if comparable else ({}, {})
-    bold = "the best is bold" if comparable else "no best is marked, because solvers have different folds"
+    bold = "the best is bold" if comparable else "none is bold, because the solvers have different folds"
     of_means = (
-        f"{problem.name}: test queries, means over folds, after seeds, ± standard error; {bold}; * differs from "
+        f"{problem.name}: test queries, means over seeds, then folds, ± standard error; {bold}; * differs from "
         f"{report.reference} (paired t test, Holm, {ALPHA:.0%}){'; on the training data: ' * bool(further)}"
         f"{', '.join(further)}."
     )
-    of_costs = f"{problem.name}: seconds of the processor."
+    of_costs = f"{problem.name}: processor seconds."
     of_fronts = f"{problem.name}: training data; hypervolume as a share of the box, IGD+ to the joint front."
     compared = [metric for metric in metrics if metric in mine.metrics and report.reference in mine.solvers]
     tests = {metric: against_reference(mine, report.reference, metric) for metric in compared}
@@ -94,7 +94,7 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
 
 
 def tests_section(report: Report) -> ReportSection:
-    """Return the differences from the reference and from all features, and the ranks over the folds."""
+    """Return the differences from the reference and from all features, and the figure of ranks."""
     section = ReportSection("Tests", figures=[("tests", None)])
     for mine in (report.results.of(problem.name) for problem in report.problems):
         (problem,) = mine.problems
@@ -108,7 +108,7 @@ def tests_section(report: Report) -> ReportSection:
 
 
 def _losses(results: Results) -> ReportTable:
-    """Return what each selection on a problem loses against the same ranker on all features."""
+    """Return the loss of each selection on a problem, compared with the same ranker on all features."""
     (problem,), frame = results.problems, verdicts(results).rename(columns={"n_features": "features"})
     if len(frame):
         judged = frame.pop("verdict")
@@ -117,20 +117,18 @@ def _losses(results: Results) -> ReportTable:
         frame[f"difference{ERROR}"] = [verdict.error for verdict in judged]
         frame["queries"] = [verdict.n_differing for verdict in judged]
         frame = frame.astype({f"difference{ERROR}": float})
-    caption = (
-        f"{problem}: {results.metric} minus that of the same ranker on all features; runs that detect a loss or gain."
-    )
+    caption = f"{problem}: {results.metric} minus that of the same ranker on all features; numbers of runs by finding."
     return ReportTable(f"verdicts-{problem}", caption, frame)
 
 
 def features_section(report: Report) -> ReportSection:
-    """Return the chosen features, and the stability of the choice."""
+    """Return the chosen features and the stability of the choice."""
     tables = [_most_chosen(report.results.of(problem.name)) for problem in report.problems]
     return ReportSection("Features chosen", tables, figures=[("features", problem) for problem in report.problems])
 
 
 def _most_chosen(results: Results) -> ReportTable:
-    """Return the features that each solver chooses most often; solvers that offer one size have no row."""
+    """Return the features that each solver chooses most often; solvers that offer a single size have no row."""
     (problem,), rows = results.problems, []
     sizes = over_folds(results.frame, {"n_features": "features"}).set_index("solver")
     for solver in (solver for solver, folds in results.by_solver().items() if offers_sizes(folds)):
@@ -141,7 +139,7 @@ def _most_chosen(results: Results) -> ReportTable:
         stable = feature_stability(chosen, len(runs[0].feature_names)) if len(runs) > 1 else (np.nan, np.nan)
         rows.append((solver, *sizes.loc[solver], *stable, often))
     columns = ["solver", "features", f"features{ERROR}", "stability", "corrected", "most chosen"]
-    caption = f"{problem}: the features that most runs choose; mean pairwise Jaccard index, and corrected for chance."
+    caption = f"{problem}: the most chosen features; stability is the mean pairwise Jaccard index, plain and corrected."
     return ReportTable(f"features-{problem}", caption, pd.DataFrame(rows, columns=columns))
 
 
@@ -152,7 +150,7 @@ def ablations_section(report: Report) -> ReportSection:
 
 
 def _differences(report: Report, problem: Problem, full: str) -> ReportTable:
-    """Return the differences from `full` on the same folds with the same draws."""
+    """Return the differences of the ablations from `full` on the same folds with the same seeds."""
     results, parts = report.results.of(problem.name), ablations(full)
     cells = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in (full, *parts)}
     names = [name for name in parts if cells[name] & cells[full]]
@@ -164,28 +162,28 @@ def _differences(report: Report, problem: Problem, full: str) -> ReportTable:
         frame[head] = [test.difference for test in tests]
         frame[f"{head}{ERROR}"] = [test.error for test in tests]
         frame[f"p of {head}"] = holm([test.p for test in tests])
-    by_design = " By construction the ensemble cannot lower its hypervolume in training." * (full == "mofsrank")
-    caption = f"{problem.name}: minus {full}, same folds and draws; paired t tests over folds, Holm.{by_design}"
+    by_design = " By construction the ensemble cannot lower the training hypervolume." * (full == "mofsrank")
+    caption = f"{problem.name}: change from {full}, same folds and seeds; paired t tests over folds, Holm.{by_design}"
     return ReportTable(f"ablations-{'' if full == BASES[0] else f'{full}-'}{problem.name}", caption, frame)
 
 
 def missing_section(report: Report) -> ReportSection:
-    """Return the runs that are not finished, with the messages of those that failed."""
+    """Return the runs that are not finished, with the messages of the failed ones."""
     failures = {cell: str(failure["error"]) for cell, failure in report.study.failures().items()}
     states = report.study.states().items()
     cells = [(c.problem.name, c.solver.label, failures.get(c, "not run")) for c, state in states if state != "finished"]
     columns = ["problem", "solver", "message"]
     frame = pd.DataFrame(cells, columns=columns).groupby(columns, sort=False).size().reset_index(name="runs")
-    return ReportSection("Missing runs", [ReportTable("missing", "Means are over finished folds alone.", frame)])
+    return ReportSection("Missing runs", [ReportTable("missing", "Means are over finished runs only.", frame)])
 
 
 def commands_section(report: Report) -> ReportSection:
-    """Return how to run the study again, the versions and the machine of the results."""
+    """Return how to run the study again, and the versions and the machine of the results."""
     versions = pd.DataFrame([run.versions for run in report.results])
     rows = [(name, ", ".join(sorted(set(versions[name].dropna())))) for name in versions]
-    again = "in a folder with this file alone, mr.Study.load(folder, data=DATA).run() runs all of it again."
+    again = "put it into an empty folder, and mr.Study.load(folder, data=DATA).run() runs everything again."
     table = ReportTable("versions", "Libraries and machine.", pd.DataFrame(rows, columns=["library", "version"]))
-    return ReportSection("How to reproduce", [table], [f"study.json holds what was asked for: {again}"])
+    return ReportSection("How to reproduce", [table], [f"study.json holds the requests: {again}"])
 
 
 def sections(report: Report) -> Iterator[ReportSection]:

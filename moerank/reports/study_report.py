@@ -1,4 +1,4 @@
-"""Contents of reports: a study with its results, and the tables and figures of a section."""
+"""The content of reports: a study with its results, and the tables and figures of sections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALPHA = 0.05
 
 
 class Report:
-    """A study with its results, the solver that all others are compared with, and the metrics of the tables.
+    """A study with its results, the reference solver for all comparisons, and the metrics of the tables.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class Report:
     reference : str, optional
         Label of a solver; by default the first one of `REFERENCES`.
     metrics : sequence of str, default ()
-        Metrics for the tables of results instead of those of the study, any of NDCG@1 to 10, P@1 to 10, MAP, MeanNDCG.
+        Metrics of the results tables instead of those of the study: any of NDCG@1 to 10, P@1 to 10, MAP and MeanNDCG.
 
     Raises
     ------
     NoResultsError
         If no cell of the study is finished.
     ValueError
-        For a solver or a metric without results.
+        If the reference or a metric has no results.
     """
 
     def __init__(self, study: Study, reference: str | None = None, metrics: Sequence[str] = ()) -> None:
@@ -70,7 +70,7 @@ class Report:
         return len(self.study.cells()) - len(self.results)
 
     def metrics(self, problem: Problem) -> list[str]:
-        """Return the metrics of the table of results on a problem."""
+        """Return the metrics of the results table of a problem."""
         mine = self.results.of(problem.name)
         return [mine.named_metric(name, mine.all_metrics) for name in self._metrics] or mine.metrics
 
@@ -78,13 +78,14 @@ class Report:
     def runs(self, problem: str) -> pd.DataFrame:
         """Return the numbers of the runs on a problem, with the quality of their fronts, see `front_quality`.
 
-        ``instances used`` is the share that the chosen member was trained on, ``given up`` the largest share of the
-        reduction of the loss that it lacks, ``proved`` the share of sizes with a proved optimum; NaN without any.
+        ``instances used`` is the share of the instances that the chosen member was trained on. ``given up`` bounds the
+        share of the loss reduction that it gives up, and ``proved`` is the share of sizes with a proved optimum; both
+        are NaN without a certificate.
         """
         mine = self.results.of(problem)
         frame = mine.frame.merge(front_quality(mine), on=["solver", "fold", "seed"])
         frame["IGD+"] = frame.pop("igd_plus")
-        used = [run.best.instances or run.n_instances or np.nan for run in mine]  # all, if a solver could select some
+        used = [run.best.instances or run.n_instances or np.nan for run in mine]  # all instances if none were selected
         frame["instances used"] = np.divide(used, [run.n_instances or np.nan for run in mine])
         proofs = [(run.certificate, run.chosen) for run in mine]
         frame["given up"] = [proof.given_up[chosen] if proof else np.nan for proof, chosen in proofs]
@@ -93,10 +94,7 @@ class Report:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        """The tests between all pairs on all problems, with the ``problem`` and the ``measure``.
-
-        See `query_pairs`.
-        """
+        """The tests between all pairs of solvers, see `query_pairs`, with the ``problem`` and the ``measure``."""
         frames = []
         for problem in self.problems:
             mine = self.results.of(problem.name)
@@ -108,7 +106,7 @@ class Report:
 
 
 ERROR = " ±"
-"""End of the name of a column with the standard errors of the column before it."""
+"""Suffix for the name of a column with the standard errors of the column before it."""
 
 
 def p_text(p: float) -> str:
@@ -122,15 +120,15 @@ FORMATTERS: dict[str, Callable[[float], str]] = {
     **dict.fromkeys(("instances used", "given up", "proved"), "{:.1%}".format),
     "features": "{:.1f}".format,
 }
-"""Formatters of columns whose values do not have four decimals."""
+"""Formatters for columns whose values are not printed with four decimals."""
 
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Table with a name for links and a caption; the first column of its frame names the rows.
+    """A table with a name for links and a caption; the first column of its frame names the rows.
 
-    `best` are the columns whose best values are bold, with whether the largest is best. `marked` are the rows, by
-    column, that differ significantly from a reference.
+    The best value of each column in `best` is bold: the largest if True, else the least. `marked` lists by column the
+    rows that differ significantly from a reference.
     """
 
     name: str
@@ -141,11 +139,11 @@ class ReportTable:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are printed; standard errors are printed with their means."""
+        """The printed columns; standard errors are printed with their means."""
         return [column for column in self.frame if not column.endswith(ERROR)]
 
     def is_number(self, column: str) -> bool:
-        """Whether a column holds numbers, which are aligned to the right."""
+        """Whether a column has numbers, which are aligned to the right."""
         return pd.api.types.is_numeric_dtype(self.frame[column])
 
     @cached_property
@@ -169,7 +167,7 @@ class ReportTable:
 
     @cached_property
     def bold(self) -> pd.DataFrame:
-        """Whether each cell is bold: the best of a column with all that are printed alike, and significant p values."""
+        """Whether a cell is bold: the best value of a column, all that are printed alike, and significant p values."""
         bold = pd.DataFrame(False, index=self.frame.index, columns=self.columns)
         for column, largest in self.best.items():
             values, means = self.frame[column], self.texts[column].str.split().str[0].str.rstrip("*")
@@ -181,9 +179,9 @@ class ReportTable:
 
 
 def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Return the means of columns of runs over folds, after seeds, with standard errors: a row for each solver.
+    """Return the means of columns over seeds, then folds, with standard errors over folds: a row for each solver.
 
-    `columns` gives the names of the means. Runs without a value do not count.
+    `columns` maps the columns to the names of their means. Runs without a value do not count.
     """
     folds = runs.groupby(["solver", "fold"], sort=False)[list(columns)].mean().groupby("solver", sort=False)
     means, errors = folds.mean(), folds.sem()
@@ -195,7 +193,7 @@ def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
 
 @dataclass
 class ReportSection:
-    """Section of a report: the figures of its part, of a problem or all, and the problem of an explorer."""
+    """A section of a report. `figures` names sections of figures with a problem or None; `explored` is a problem."""
 
     title: str
     tables: list[ReportTable] = field(default_factory=list)
@@ -205,7 +203,7 @@ class ReportSection:
 
 
 def illustrations(report: Report, section: ReportSection) -> dict[str, tuple[Figure, str]]:
-    """Draw the figures of a section in their order; return them with their captions, by names for links."""
+    """Draw the figures of a section in order; return them with their captions, under names for links."""
     drawn = {}
     for part, problem in section.figures:
         results = report.results if problem is None else report.results.of(problem.name)

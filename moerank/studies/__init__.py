@@ -1,1 +1,1 @@
-"""Studies: many cells in one folder, their claims, and where they run."""
+"""Problem files, runs and studies: what to run, where it runs, and the results that are stored and compared."""

@@ -1,4 +1,4 @@
-"""The cells of a study: files and claims in its folder, and their runs here, in processes, or on a Dask cluster."""
+"""The cells of a study: their files and claims in its folder, and the workers that run them, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from moerank.studies.solver import digest_of
 CLAIMS = ".claims"
 STARTS = "starts.log"
 POLL = 0.3
-"""Seconds between two looks at the cells of other processes."""
+"""Seconds between two checks for cells that other processes have finished."""
 
 ONE_THREAD = {
     f"{library}_THREADS": "1"
     for library in ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM")
 }
-"""Environment that pins every library of a worker to one thread."""
+"""Environment variables that limit every library of a worker process to one thread."""
 
 
 class Work(ABC):
-    """What a folder keeps and a worker runs: a cell of a study, or of a study of searches."""
+    """A cell of a `Study` or a `SearchStudy`: a worker runs it, and the folder stores its outcome."""
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """What messages call the cell."""
+        """The name of the cell in messages."""
 
     @abstractmethod
     def identity(self) -> Any:
-        """Return everything that decides the outcome, as plain JSON values."""
+        """Return everything that determines the outcome, as plain JSON values."""
 
     @cached_property
     def key(self) -> str:
@@ -62,7 +62,7 @@ class Work(ABC):
 
     @abstractmethod
     def read(self, text: str) -> Any:
-        """Return the outcome from the text of its file; a ValueError for that of another cell."""
+        """Parse the text of the cell's file; raise a ValueError for the outcome of another cell."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Work) and other.key == self.key
@@ -85,11 +85,11 @@ class Failure(Stored):
 class Store:
     """The files of a study.
 
-    ``study.json`` lists the requests, ``cells/KEY.json`` is the result of a finished cell, ``failures/KEY.json`` the
-    message and traceback of a failed one, ``starts.log`` has a line for every start of a cell. A process claims a cell
-    by locking the file ``.claims/KEY``. The operating system releases the lock when the process ends, however it ends,
-    so no claim goes stale. A file that cannot be written is an OSError whose message names the file and the remedy. A
-    store that is written to is entered by ``with``; to read one makes no folder.
+    ``study.json`` lists the requests, ``cells/KEY.json`` is the result of a finished cell, ``failures/KEY.json`` has
+    the message and traceback of a failed one, and ``starts.log`` has a line for every start of a cell. A process claims
+    a cell by locking the file ``.claims/KEY``. The operating system releases the lock when the process ends, however it
+    ends, so no claim goes stale. If a file cannot be written, an OSError names the file and the remedy. Use ``with`` to
+    write to a store; reading from one creates no folder.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -107,7 +107,7 @@ class Store:
 
     @contextmanager
     def alone(self, name: str) -> Iterator[Path]:
-        """Yield a file of the folder that no other process writes meanwhile: two may start together."""
+        """Yield the path of a file in the folder, locked so that no other process writes it meanwhile."""
         self._lock(name, wait=True)
         try:
             yield self.folder / name
@@ -115,17 +115,17 @@ class Store:
             self.release(name)
 
     def done(self) -> tuple[set[str], set[str]]:
-        """Return the keys of the cells that are finished, and of those that failed: two listings, no file is read."""
+        """Return the keys of the finished and of the failed cells from two listings, without reading a file."""
         finished, failed = (
             {path.stem for path in (self.folder / part).glob("*.json")} for part in ("cells", "failures")
         )
         return finished, failed - finished
 
     def claim(self, cell: Work) -> bool:
-        """Claim a cell that nobody has done; False if it is done, or if another process has claimed it."""
+        """Claim a cell; return False if it is done already, or if another process has claimed it."""
         if not self._lock(cell.key):
             return False
-        # Another process may have done it since we looked.
+        # Another process may have finished it since the last check.
         if any(self._path(cell.key, part).is_file() for part in ("cells", "failures")):
             self.release(cell.key)
             return False
@@ -138,28 +138,28 @@ class Store:
         return True
 
     def finish(self, cell: Work, result: str) -> None:
-        """Write the result of a claimed cell and let go of it."""
+        """Write the result of a claimed cell and release the claim."""
         replace_file(self._path(cell.key), result.encode())
         self.forget_failure(cell)
         self.release(cell.key)
 
     def fail(self, cell: Work, error: str, traceback: str = "") -> None:
-        """Write why a claimed cell failed and let go of it."""
+        """Write why a claimed cell failed and release the claim."""
         failure = Failure(cell=cell.label, error=error, traceback=traceback)
         replace_file(self._path(cell.key, "failures"), failure.to_json().encode())
         self.release(cell.key)
 
     def forget_failure(self, cell: Work) -> None:
-        """Make a cell that failed one that was never tried."""
+        """Remove the failure of a cell, so that it counts as never tried."""
         self._path(cell.key, "failures").unlink(missing_ok=True)
 
     def results(self, cells: Iterable[WorkT]) -> dict[WorkT, Any]:
-        """Return the results of the cells that are finished."""
+        """Return the results of those cells that are finished."""
         finished, _ = self.done()
         return {cell: self._parsed(self._path(cell.key), cell.read) for cell in cells if cell.key in finished}
 
     def failures(self, cells: Iterable[WorkT]) -> dict[WorkT, Json]:
-        """Return why the cells failed that did."""
+        """Return the failures of those cells that failed."""
         _, failed = self.done()
         failures = {cell: self._path(cell.key, "failures") for cell in cells if cell.key in failed}
         return {cell: self._parsed(path, Failure.from_json).model_dump() for cell, path in failures.items()}
@@ -175,7 +175,7 @@ class Store:
         return self.folder / part / f"{key}.json"
 
     def _lock(self, name: str, *, wait: bool = False) -> bool:
-        """Lock a file of `.claims`; False if this or another process holds it."""
+        """Lock a file in `.claims`; return False if this or another process holds the lock."""
         if name in self._locks:
             return False
         path = self.folder / CLAIMS / name
@@ -190,27 +190,27 @@ class Store:
         return True
 
     def release(self, name: str) -> None:
-        """Let go of a claim: remove its file, and then the lock, for a process that waits makes a new file."""
+        """Release a claim: remove its file first and then the lock, because a waiting process makes a new file."""
         if (lock := self._locks.pop(name, None)) is not None:
             (self.folder / CLAIMS / name).unlink(missing_ok=True)
             lock.release()
 
 
 class Outcome(NamedTuple):
-    """The outcome of a cell: its result, or its failure."""
+    """The outcome of a cell: its result or its failure."""
 
-    result: str | None = None  # its text
+    result: str | None = None  # the text of its file
     failure: tuple[str, str] = ("", "")  # error and traceback
-    warned: tuple[str, ...] = ()  # the texts of warnings of another process
+    warned: tuple[str, ...] = ()  # warnings from another process, as texts
 
 
 def run_cell(cell: Work, data: str | Path | None) -> Outcome:
-    """Run one cell in one thread. Whatever goes wrong is its outcome, so that it stops no other.
+    """Run one cell in one thread. An exception becomes its outcome, so that it does not stop other cells.
 
-    A full disk is an OSError: that is no fault of the cell, and the next one would fare no better.
+    A full disk raises an OSError instead, because the next cell fails as well if the disk is full.
     """
     try:
-        with threadpool_limits(1, user_api="openmp"):  # run_fold sees to linear algebra
+        with threadpool_limits(1, user_api="openmp"):  # run_fold limits the threads of linear algebra
             return Outcome(cell.run(data).to_json())
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
@@ -222,14 +222,14 @@ def run_cell(cell: Work, data: str | Path | None) -> Outcome:
 
 
 def _run_elsewhere(cell: Work, data: str | Path | None, code_allowed: bool) -> Outcome:
-    """Run one cell in another process, and keep the texts of its warnings."""
+    """Run one cell in a worker process, and return its warnings as texts with the outcome."""
     with allow_code(code_allowed), warnings.catch_warnings(record=True) as caught:
         outcome = run_cell(cell, data)
     return outcome._replace(warned=tuple(str(warning.message) for warning in caught))
 
 
 class Workers(NamedTuple):
-    """Where cells run: how many at once, the start of one, and the outcome of one that has ended."""
+    """Where cells run: how many fit at once, how to start one, and how to get the outcome of one that ended."""
 
     room: Callable[[], int]
     start: Callable[[Work, str | Path | None], Future[Outcome]]
@@ -250,7 +250,7 @@ def this_process() -> Iterator[Workers]:
 
 @contextmanager
 def processes(n_processes: int) -> Iterator[Workers]:
-    """Run cells in processes of this machine, each a pool of its own, so that the cell of one that dies is known."""
+    """Run cells in processes of this machine. Each has its own pool: if one dies, we know which cell it ran."""
     from loky import ProcessPoolExecutor
 
     idle: list[ProcessPoolExecutor] = []
@@ -273,7 +273,7 @@ def processes(n_processes: int) -> Iterator[Workers]:
         return future.result()
 
     with warnings.catch_warnings():
-        # loky replaces a process that holds much memory between two cells, and warns.
+        # Between two cells, loky replaces a process that uses much memory, and warns about it.
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         try:
             yield Workers(lambda: n_processes, start, outcome)
@@ -284,10 +284,10 @@ def processes(n_processes: int) -> Iterator[Workers]:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Block Ctrl-C in processes that are started here: a terminal sends it to them, too, but their parent decides."""
+    """Block Ctrl-C in processes that start here: the terminal sends it to them as well, but their parent handles it."""
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # it starts with the first process, and would unblock the signal
+    resource_tracker.ensure_running()  # if it started with the first process, it would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -297,16 +297,16 @@ def _without_interrupts() -> Iterator[None]:
 
 @contextmanager
 def dask_cluster(address: str) -> Iterator[Workers]:
-    """Run cells on the workers of a Dask scheduler; each thread of a worker takes one."""
+    """Run cells on the workers of a Dask scheduler, one cell per thread of a worker."""
     client = connect(address)
     executor = client.get_executor(pure=False)
-    lost = "run the same command again: what is finished stays"
+    remedy = "run the same command again; finished cells are saved"
 
     def room() -> int:
         try:
             return max(1, sum(client.nthreads().values()))
         except OSError:
-            raise gone(address, lost) from None
+            raise gone(address, remedy) from None
 
     def start(cell: Work, data: str | Path | None) -> Future[Outcome]:
         return executor.submit(_run_elsewhere, cell, data, code_is_allowed())
@@ -317,9 +317,9 @@ def dask_cluster(address: str) -> Iterator[Workers]:
         try:
             return future.result()
         except KilledWorker as error:
-            return Outcome(failure=(f"the worker died again and again: {error}", ""))
+            return Outcome(failure=(f"its worker died several times: {error}", ""))
         except CancelledError:
-            raise gone(address, lost) from None
+            raise gone(address, remedy) from None
 
     with client:
         yield Workers(room, start, outcome)
@@ -335,27 +335,27 @@ def run_cells(
     retry_failed: bool = False,
     done: Callable[[WorkT, bool], object] = lambda cell, succeeded: None,
 ) -> None:
-    """Run all cells that have neither a result nor a failure, and write the outcomes as they come.
+    """Run all cells that have neither a result nor a failure, and write each outcome when it arrives.
 
-    Several processes may do so in one folder. Each takes cells that no other has claimed, and stays until none is left,
-    so that it takes over the cells of a process that was killed. Workers are started only if there are cells to run.
-    ``done(cell, succeeded)`` is called for every cell that this or another process finished. If a file cannot be
-    written, cells that still run are dropped, and finished ones stay.
+    Several processes may work in one folder. Each takes cells that no other has claimed, and stays until none is left,
+    so that it takes over the cells of a process that was killed. Workers start only if there are cells to run.
+    ``done(cell, succeeded)`` is called for every cell that this or another process finishes. If a file cannot be
+    written, the running cells are dropped and the finished ones stay.
     """
     for cell in cells if retry_failed else ():
         store.forget_failure(cell)
-    left = {cell.key: cell for cell in cells}
-    _strike_off(store, left, done)
-    if not left:
+    remaining = {cell.key: cell for cell in cells}
+    _drop_done(store, remaining, done)
+    if not remaining:
         return
     running: dict[Future[Outcome], WorkT] = {}
     next_look = monotonic() + POLL
     with _workers(workers, dask) as crew:
         try:
-            while left:
-                under_way = {cell.key for cell in running.values()}
-                claimed = (cell for key, cell in left.items() if key not in under_way and store.claim(cell))
-                for cell in islice(claimed, max(0, crew.room() - len(running))):  # negative where workers have died
+            while remaining:
+                running_keys = {cell.key for cell in running.values()}
+                claimed = (cell for key, cell in remaining.items() if key not in running_keys and store.claim(cell))
+                for cell in islice(claimed, max(0, crew.room() - len(running))):  # negative if workers have died
                     running[crew.start(cell, data)] = cell
                 if not running:
                     sleep(POLL)
@@ -367,10 +367,10 @@ def run_cells(
                         store.finish(cell, outcome.result)
                     else:
                         store.fail(cell, *outcome.failure)
-                    done(left.pop(cell.key), outcome.result is not None)
+                    done(remaining.pop(cell.key), outcome.result is not None)
                     del running[future]
                 if monotonic() >= next_look:
-                    _strike_off(store, left, done)
+                    _drop_done(store, remaining, done)
                     next_look = monotonic() + POLL
         finally:
             for cell in running.values():
@@ -384,8 +384,8 @@ def _workers(workers: int, dask: str | None) -> AbstractContextManager[Workers]:
     return this_process() if workers == 1 else processes(most_workers(workers))
 
 
-def _strike_off(store: Store, left: dict[str, WorkT], done: Callable[[WorkT, bool], object]) -> None:
-    """Strike off the cells that any process has done."""
+def _drop_done(store: Store, remaining: dict[str, WorkT], done: Callable[[WorkT, bool], object]) -> None:
+    """Remove the cells that any process has finished from `remaining`."""
     finished, failed = store.done()
-    for key in [key for key in left if key in finished or key in failed]:
-        done(left.pop(key), key in finished)
+    for key in [key for key in remaining if key in finished or key in failed]:
+        done(remaining.pop(key), key in finished)

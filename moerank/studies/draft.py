@@ -1,4 +1,4 @@
-"""A first problem file for a table: which columns are the label, the query and features, and why."""
+"""Drafts of problem files for tables: which columns are the label, the query and the features, and why."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_GRADES = 10
-"""Different values of a column that may hold relevance labels."""
+"""Largest number of different values in a column that may hold relevance labels."""
 
 LARGEST_EXPONENT = 15
-"""Largest label y whose gain 2^y − 1 leaves the others a say."""
+"""Largest label y for the gain 2^y − 1; with larger ones, only the largest label would matter."""
 
 DOCUMENTS = ("doc", "docid", "doc_id", "document", "document_id", "item_id", "product_id", "prop_id", "sku", "asin")
 """Usual names of the column of document ids."""
@@ -30,7 +30,7 @@ SEARCH = "mofsrank-staircase[instance_selection=false]"
 
 @dataclass(frozen=True)
 class Draft:
-    """A problem file that is not written yet: columns by their roles, with reasons, and what is missing."""
+    """A problem file that is not written yet: the roles of the columns, with reasons, and columns with gaps."""
 
     table: Path
     n_rows: int
@@ -44,12 +44,12 @@ class Draft:
 
     @property
     def path(self) -> Path:
-        """The problem file, beside the table."""
+        """The path of the problem file, next to the table."""
         return self.table.with_name(f"{self.table.stem}.toml")
 
     @property
     def reasons(self) -> list[str]:
-        """A sentence on each guess."""
+        """A sentence about each guess."""
         reasons = [f"label: {self.label!r}, {self.why[0]}", f"query: {self.query!r}, {self.why[1]}"]
         reasons += [f"document ids: {self.document!r}, by its name"] if self.document else []
         reasons += [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
@@ -61,7 +61,7 @@ class Draft:
         """The problem file: TOML with comments."""
         several, name = self.table.is_dir(), self.table.name
         lines = [
-            f"# The problem of {name}, guessed from its first {self.n_rows:,} rows. Correct what is wrong.",
+            f"# The problem of {name}, guessed from its first {self.n_rows:,} rows. Correct any wrong guess.",
             f"name = {toml_value(re.sub(r'[^A-Za-z0-9_.-]+', '-', self.table.stem))}",
             "",
             "[data]",
@@ -70,9 +70,9 @@ class Draft:
             f"label = {toml_value(self.label)}  # {self.why[0]}",
             f"query = {toml_value(self.query)}  # {self.why[1]}",
             f"document = {toml_value(self.document)}" if self.document else "",
-            f"exclude = {toml_value([*self.left_out])}  # no features" if self.left_out else "",
-            "missing = 0.0  # as engines count an absent value" if self.gaps else "",
-            'normalize = "standard"  # a scaling that every export can carry',
+            f"exclude = {toml_value([*self.left_out])}  # not features" if self.left_out else "",
+            "missing = 0.0  # search engines, too, count an absent value as 0" if self.gaps else "",
+            'normalize = "standard"  # every export can include this scaling',
             "" if several else "split = {validation = 0.2, test = 0.2}  # shares of the queries",
             "",
             "[metric]",
@@ -82,14 +82,14 @@ class Draft:
             "[solver]",
             f'name = "{SEARCH}"  # the recommended search; "mofsrank" is the published method',
         ]
-        # An empty line stands before a table alone.
+        # Drop empty lines that do not stand before a table.
         spaced = [line for line, following in pairwise([*lines, "["]) if line or following.startswith("[")]
         return "\n".join(spaced) + "\n"
 
 
 @dataclass(frozen=True)
 class _Column:
-    """The first values of a column: which row holds no number, different values, whether equal ones stand together."""
+    """The first values of a column: `odd` is the first row with no number, `together` if equal values are adjacent."""
 
     odd: int | None
     values: tuple[str, ...]
@@ -109,13 +109,13 @@ class _Column:
 
     @property
     def is_grade(self) -> bool:
-        """Whether all values are whole numbers from 0, and few of them differ."""
+        """Whether the values are whole numbers from 0 with few different ones."""
         few = self.odd is None and 1 < len(self.values) <= MOST_GRADES
         return few and all(float(value) >= 0 and float(value).is_integer() for value in self.values)
 
     @property
     def is_group(self) -> bool:
-        """Whether equal values stand together, none is missing, and there are several of each."""
+        """Whether equal values stand together, on average at least two of each, and none is missing."""
         return self.together and 1 < len(self.values) <= self.n_rows // 2 and not self.n_missing
 
 
@@ -126,11 +126,12 @@ def draft_problem(
     query: str | None = None,
     exclude: Sequence[str] = (),
 ) -> Draft:
-    r"""Return a problem file for a table, or for a folder of a training, validation and test table.
+    r"""Draft a problem file for a table, or for a folder with a training, validation and test table.
 
-    The first 20,000 rows are looked at. By default label and query are columns of usual names, else the only column of
-    few whole numbers from 0, and the first column whose equal values stand together. Columns with other values than
-    numbers, ids of documents and the columns of `exclude` are no features. Missing values become 0.
+    The guesses come from the first 20,000 rows. By default the label and the query are columns with usual names. Else
+    the label is the only column with few different whole numbers from 0, and the query is the first column whose equal
+    values stand together. Columns with values other than numbers, document ids and the columns in `exclude` are not
+    features. Missing values become 0.
 
     Examples
     --------
@@ -145,7 +146,7 @@ def draft_problem(
     path = Path(table)
     first = tables.find_part(path) if path.is_dir() else path
     if first is None or not first.exists():
-        raise FileNotFoundError(f"there is no table {path}; give a CSV or Parquet file, or a folder of such")
+        raise FileNotFoundError(f"there is no table {path}; give a CSV or Parquet file, or a folder with such files")
     columns = {name: _Column.of(column) for name, column in tables.sample_table(first).items()}
     stored = tables.stored_roles(first)
     for name in (label, query, *exclude):
@@ -156,7 +157,7 @@ def draft_problem(
     label, query = (name or stored.get(role) for role, name in given.items())
     if not label:
         likely = [name for name, column in columns.items() if column.is_grade]
-        reason = "the only column of few whole numbers"
+        reason = "the only column with few different whole numbers"
         label, why["label"] = _guess(first, "label: relevance labels", [*columns], LABELS, likely, reason)
     if not query:
         rest = [name for name in columns if name != label]
@@ -171,7 +172,7 @@ def draft_problem(
     features = others.keys() - left_out.keys()
     if not features:
         texts = "".join(f"; {name!r}: {reason}" for name, reason in list(left_out.items())[:5])
-        raise ValueError(f"{first}: no column of numbers is left beside {label!r} and {query!r}{texts}")
+        raise ValueError(f"{first}: besides {label!r} and {query!r} there is no column of numbers{texts}")
     gaps = tuple(name for name, column in others.items() if name in features and column.n_missing)
     numbers = columns[label].values if columns[label].odd is None else ()
     largest = max(map(float, numbers), default=0.0)
@@ -182,7 +183,7 @@ def draft_problem(
 def _guess(
     path: Path, role: str, columns: Sequence[str], usual: Sequence[str], likely: Sequence[str], reason: str
 ) -> tuple[str, str]:
-    """Return the column of a usual name, or else the only likely one, and the reason."""
+    """Return the column with a usual name, or else the only likely one, and the reason."""
     if name := usual_column(columns, usual):
         return name, "by its name"
     if len(likely) == 1:

@@ -1,4 +1,4 @@
-"""What a selection rests on: certificates of its front, and how often halves of the queries select a feature."""
+"""Evidence for a selection: certificates of a front, and how often halves of the queries select each feature."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from moerank.studies.study import Cell
 from moerank.training.pair_moments import PairMoments
 
 SAME = 1e-9
-"""Difference of errors, metrics or frequencies that counts as rounding."""
+"""Largest difference of errors, metrics or frequencies that counts as rounding."""
 
 
 def certify(
@@ -42,10 +42,10 @@ def certify(
     *,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Prove what can be proved about the front of a run, for RankRLS on all preference pairs of the training part.
+    """Bound how far each member of a front is from the best subset of its size, for RankRLS on all training pairs.
 
-    Ctrl-C ends the search for best subsets with bounds in place of proofs. A backend other than RankRLS with the loss
-    of pairs, and data other than those of the run, are refused.
+    Ctrl-C ends the search for best subsets; bounds then replace the missing proofs. A backend other than RankRLS with
+    the pair loss, and data other than those of the run, raise a ValueError.
     """
     report = progress or (lambda stage, fraction, text: None)
     problem, backend, by_group = _settings(result)
@@ -64,7 +64,7 @@ def certify(
         by_group=by_group,
         progress=lambda _, fraction, size, n: report("best_subset", fraction, f"up to {size} features, {n:,} nodes"),
     )
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the bounds say it
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the certificate has the bounds
         solver.fit(train)
     sizes, proved = strings.bits(feature_mask).sum(axis=1), strings.bits(solver.masks_).sum(axis=1)
     least = np.array([solver.bounds_[proved <= max(size, proved[0])].min() for size in sizes])
@@ -79,43 +79,43 @@ def certify(
 
 
 def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
-    """Return the problem of a run, its backend, not tuned, and whether bits stand for groups.
+    """Return the problem of a run, its untuned backend, and whether bits stand for groups.
 
-    A backend whose loss no best subset is known of is refused.
+    A backend raises a ValueError if there are no best subsets for its loss.
     """
     settings = result.configuration
     if settings["data"]["source"] == "memory":
-        raise ValueError(f"{result.problem}: its data were in memory; a problem file that names files can be certified")
+        raise ValueError(f"{result.problem}: its data were in memory; certify needs a problem file with data files")
     sections = {name: settings[name] for name in ("features", "metric", "backend") if settings.get(name) is not None}
     problem = Problem.model_validate({"name": result.problem, "data": settings["data"], **sections})
     backend = make_backend(problem.backend.name, **problem.backend.parameters)
     if not isinstance(backend, RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
         raise ValueError(
-            f"{problem.name}: best subsets are known for RankRLS with the loss of pairs, and the backend is "
-            f"{backend!r}; run the problem with --backend rankrls"
+            f"{problem.name}: certify needs RankRLS with the pair loss, but the backend is {backend!r}; run the "
+            "problem with --backend rankrls"
         )
     return problem, backend, bool((settings.get("feature_selection") or {}).get("by_group"))
 
 
 def _check_data(result: Result, train: RankingData, metric: Metric) -> None:
-    """Refuse data on which the members do not rank as they did in the run."""
+    """Refuse data on which a member does not reach its training metric of the run."""
     same = len(result.feature_names) == train.n_features
     for member in (*result.front, *result.baselines):
         if same and member.weights is not None:
             value = metric.mean_of_linear(train, result.model(member).coef(train.n_features)[None])[0]
             same = abs(value - member.scores["train"][metric.name]) <= SAME
     if not same:
-        raise ValueError(f"{train.name} is not the data of this run; name their folder with --data")
+        raise ValueError(f"{train.name} differs from the data of this run; give the right folder with --data")
 
 
 def expected_false(size: int, n_features: int, threshold: float) -> float:
     """Bound the expected number of false selections by complementary pairs: size² / (n_features · (2 τ − 1)).
 
-    A feature is false if half of the queries select it with a probability p of at most θ = size / n_features, as a
-    random choice does. Both halves of a pair select it with the probability p², because they are independent. A
-    frequency of at least the threshold τ > 1/2 needs 2 τ − 1 of the pairs to do so, and has a probability of at most
-    p² / (2 τ − 1) by Markov's inequality. The sum over false features is at most θ · size / (2 τ − 1). Nothing is
-    assumed of the solver, of the number of pairs, or of the other features.
+    A feature is false if half of the queries select it with a probability p of at most θ = size / n_features, the
+    probability in a random choice. Both halves of a pair select it with probability p², because they are independent. A
+    frequency of at least the threshold τ > 1/2 requires that a share of 2 τ − 1 of the pairs do so. By Markov's
+    inequality, the probability of that is at most p² / (2 τ − 1). The sum over false features is at most
+    θ · size / (2 τ − 1). The bound assumes nothing about the solver, the number of pairs or the other features.
 
     References
     ----------
@@ -137,7 +137,7 @@ class Stability(Stored):
     ----------
     solver, data : str
     configuration : dict
-        All settings that decide what a half selects.
+        All settings that determine what a half selects.
     feature_names : list of str
     n_queries : int
         Training queries; each half has ⌊n/2⌋.
@@ -145,15 +145,15 @@ class Stability(Stored):
         Pairs of halves.
     seed : int
     threshold : float
-        Frequency from which a feature counts as selected.
+        A feature counts as selected if it has at least this frequency.
     size : int
-        Most features of the members that are judged, beside those that limits include in every selection.
+        Largest number of features of a member that counts, without those that limits include in every selection.
     frequency : list of float, shape (n_features,)
-        The share of the halves whose largest member with at most `size` features has each feature.
+        For each feature, the share of the halves whose largest member with at most `size` features has it.
     counted : list of int
-        The columns that vary within a query and are not included by a limit.
+        The columns that vary within a query and that no limit includes in every selection.
     bound : float
-        Bound on the expected number of false ones among `selected`, see `expected_false`.
+        Bound on the expected number of false features among `selected`, see `expected_false`.
     """
 
     solver: str
@@ -171,7 +171,7 @@ class Stability(Stored):
 
     @property
     def order(self) -> list[int]:
-        """The counted features that any half selects, the most frequent one first."""
+        """The counted features that at least one half selects, the most frequent one first."""
         selected = [feature for feature in self.counted if self.frequency[feature]]
         return sorted(selected, key=lambda feature: -self.frequency[feature])
 
@@ -182,42 +182,42 @@ class Stability(Stored):
 
     @property
     def finding(self) -> str:
-        """The features that are selected, in words."""
+        """The selected features as a sentence."""
         if not self.order:
-            return f"No feature was selected: the solver has no member of at most {self.size} features"
+            return f"No feature was selected: the solver has no member with at most {self.size} features"
         named = self.selected or self.order[:1]
         listed = ", ".join(f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named)
         return (
-            f"In at least {self.threshold:.0%} of the selections of at most {self.size} on {2 * self.pairs} halves of "
-            f"{self.n_queries:,} training queries: {len(self.selected)} of {len(self.counted)} features"
+            f"At least {self.threshold:.0%} of {2 * self.pairs} halves of {self.n_queries:,} training queries select "
+            f"{len(self.selected)} of {len(self.counted)} features, each half at most {self.size}"
             f"{':' if self.selected else '; the most frequent is'} {listed}"
         )
 
     def sentences(self) -> list[str]:
         """Return the finding, and its risk if any feature is selected."""
         risk = (
-            f"At most {ceil(100 * self.bound - SAME) / 100:g} are expected to be false features, which half of the "
-            f"queries select with a probability of at most {self.size} in {len(self.counted)}"
+            f"Expect at most {ceil(100 * self.bound - SAME) / 100:g} of them to be false: half of the queries select a "
+            f"false feature with a probability of at most {self.size} in {len(self.counted)}, that of a random choice"
         )
         return [self.finding, risk] if self.selected else [self.finding]
 
 
 def half_of(n_queries: int, half: int, seed: int) -> Integers:
-    """Return ⌊n/2⌋ of the queries. Halves 2 j and 2 j + 1, from 0, are the pair j, and share no query."""
+    """Return ⌊n/2⌋ of the queries. Halves 2 j and 2 j + 1, counted from 0, are pair j and share no query."""
     (pair, side), n_half = divmod(half, 2), n_queries // 2
     order = Draws(np.random.PCG64(np.random.SeedSequence([seed, pair]))).order(n_queries)
     return order[side * n_half : (side + 1) * n_half]
 
 
 def _selections(cell: Cell, data: str | Path | None, code_allowed: bool, half: int) -> list[list[int]]:
-    """Return the features of the members that the solver offers on a half, one member a size."""
+    """Return the features of the members that the solver offers on a half, one member per size."""
     problem = cell.problem
     parts = problem.data.read(cell.fold, problem.folders(data))
     rows = of_queries(parts[0], np.sort(half_of(parts[0].n_queries, half, cell.seed)))
     in_memory = read_memory((rows, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
     halved = problem.model_copy(update={"data": in_memory})
     seed = (cell.random_state + half) % 2**32
-    with allow_code(code_allowed), warnings.catch_warnings(action="ignore"):  # each half would repeat them
+    with allow_code(code_allowed), warnings.catch_warnings(action="ignore"):  # else each half would repeat them
         result = run_fold(halved, 1, cell.solver, random_state=seed, baselines=False)
     best_last = sorted(result.front, key=lambda member: member.score("train", result.metrics[0]))
     return list({len(member.features): list(member.features) for member in best_last}.values())
@@ -237,54 +237,54 @@ def stability(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Stability:
-    r"""Say which features halves of the training queries select again and again.
+    r"""Find the features that most halves of the training queries select.
 
-    The queries are halved at random, `pairs` times, and the solver is trained on each half. At most `size` features are
-    taken of each, those of the largest member of its front or path that is small enough. A feature counts as selected
-    if at least `threshold` of the halves select it. The expected number of false selections has the bound of
-    `expected_false`, that of Shah and Samworth (2013) without assumptions beyond independent queries.
+    The queries are halved at random, `pairs` times, and the solver is trained on each half. Each half selects at most
+    `size` features: those of the largest member of the front or path that is small enough. A feature counts as selected
+    if at least a share of `threshold` of the halves selects it. `expected_false` bounds the expected number of false
+    selections, by Shah and Samworth (2013). The bound assumes only that queries are independent.
 
     Parameters
     ----------
     solver : estimator or str
-        An estimator with a front, a path or ``support_``, or a name in the table of solvers. A random state of None is
-        drawn anew for each half.
+        An estimator with a front, a path or ``support_``, or a name in the table of solvers. If its random state is
+        None, each half gets another one.
     train : RankingData or Problem
-        A problem has validation queries of its own, and settings of the solver.
+        A problem has its own validation queries, and settings for the solver.
     validation : RankingData
-        Given to the solver with each half.
+        Passed to the solver with each half.
     fold : int, default 1
-        Of a problem.
+        The fold of a problem.
     data : path, optional
-        Where files of a problem are; see `Problem.load_fold`.
+        The folder with the files of a problem; see `Problem.load_fold`.
     size : int, optional
-        Features that limits include in every selection come on top. By default the largest size at which at most one
-        false selection is expected.
+        Largest number of features, without those that limits include in every selection. By default the largest size
+        at which the expected number of false selections is at most one.
     threshold : float, default 0.75
         Above 1/2, at most 1.
     pairs : int, default 25
-        The bound holds for any number. With more pairs less is left to chance.
+        The bound holds for any number. More pairs leave less to chance.
     seed : int, default 0
-        The same halves for all solvers.
+        Seed of the halves; all solvers get the same ones.
     workers : int, default 1
-        Processes; the result is the same for any number.
+        Number of processes; it does not change the result.
     progress : callable, optional
         Called as ``progress("half-samples", fraction, text)``.
 
     Returns
     -------
     Stability
-        ``print(*result.sentences(), sep="\n")`` says it in words.
+        ``print(*result.sentences(), sep="\n")`` prints it in words.
 
     Raises
     ------
     ValueError
-        For data that a solver refuses, as where no query of a half has different labels; and for fewer than two
-        features.
+        If the solver refuses the data, for example because no query of a half has different labels, or if there are
+        fewer than two features.
 
     Notes
     -----
-    Costs 2 · `pairs` fits on half of the queries.
+    The cost is 2 · `pairs` fits on half of the queries.
 
     Examples
     --------
@@ -299,11 +299,11 @@ def stability(
     check_at_least(0, seed=seed)
     check_at_least(1, or_none=True, size=size)
     if threshold <= 0.5:
-        raise ValueError(f"threshold is {threshold:g}; it must be above 1/2, for no bound is known below")
+        raise ValueError(f"threshold is {threshold:g}; it must be above 1/2, because the bound needs that")
     if isinstance(train, Problem):
         problem = train
     elif validation is None:
-        raise ValueError("the solver needs validation queries; give them as the third argument")
+        raise ValueError("the solver needs validation queries; pass them as the third argument")
     else:
         problem = make_problem("train", (train, validation, validation))
     if not isinstance(solver, Solver):
@@ -315,7 +315,7 @@ def stability(
     included = column_mask(limits.get("include") or (), queries.feature_names, "include")
     counted = np.flatnonzero(varying_in_queries(queries) & ~included)
     if len(counted) < 2:
-        raise ValueError(f"{queries.name}: {len(counted)} features vary within queries and can be left out; give two")
+        raise ValueError(f"{queries.name}: {len(counted)} optional features vary within queries; two are needed")
     if queries.n_queries < 2:
         raise ValueError(f"{queries.name}: one training query has no halves; give two or more")
     size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))

@@ -1,4 +1,4 @@
-"""Problem files: the data, features, metric and budgets of a ranking problem."""
+"""Problem files: the data, features, metric and search budgets of a ranking problem."""
 
 from __future__ import annotations
 
@@ -41,41 +41,41 @@ from moerank.studies.sources import (
 )
 
 MOST_BYTES_OF_COSTS = 2**24
-"""Of a table of features."""
+"""Largest size of a table of costs."""
 
 
 class FeaturesSection(LimitsSection):
-    """What is known of the features beside their values.
+    """The costs of the features, and limits on their selection.
 
     Attributes
     ----------
     include : sequence of int or str
         Columns or names of features that belong to every selection.
     exclude : sequence of int or str
-        Columns, counted from 0, or names of features that leave the data before anything looks at them.
+        Columns, counted from 0, or names of features that are removed from the data before anything else.
     max_features : int, optional
-        Most features of a selection.
+        Largest number of features in a selection.
     max_cost : float, optional
-        Most that the features of a selection cost together.
+        Largest total cost of a selection.
     table : str, optional
-        A CSV file with the columns name and cost and, where features are computed together, group and group_cost; it is
-        looked for where data are. The objective "cost" adds these up.
+        A CSV file with the columns name and cost and, for features that are computed together, group and group_cost. It
+        is searched for in the same folders as the data. The objective "cost" is the sum of these costs.
     """
 
     table: Annotated[str, Field(min_length=1)] | None = None
 
     def applied(self, fold: Fold, folders: Folders) -> tuple[Fold, Parameters]:
-        """Return the parts of a fold with these costs, without the features that are left out, and the limits.
+        """Return the parts of a fold with these costs and without the excluded features, and the limits.
 
-        The limits call features by name, as columns have other numbers where some are left out.
+        The limits refer to features by name, because excluded features shift the columns of others.
 
         Raises
         ------
         FileNotFoundError
-            If the table is not there.
+            If the table does not exist.
         ValueError
-            For a table that is malformed or has other features, and for features that are not there, that are both
-            in and out, or that are all.
+            If the table is malformed or has other features, a feature does not exist or is both included and excluded,
+            or all features are excluded.
         """
         train, validation, test = fold
         for path in self.files(folders):
@@ -110,7 +110,7 @@ class MetricSection(Section):
         try:
             return make_metric(self.name, **conventions)
         except TypeError:
-            raise ValueError(f"{self.name} has not all of the conventions {', '.join(conventions)}") from None
+            raise ValueError(f"{self.name} does not have all the conventions {', '.join(conventions)}") from None
 
     @model_validator(mode="after")
     def _exists(self) -> MetricSection:
@@ -119,14 +119,14 @@ class MetricSection(Section):
 
 
 class BackendSection(Section):
-    """The ranker that judges each individual, by its name in the table of solvers.
+    """The ranker that evaluates each individual, by its name in the table of solvers.
 
     Attributes
     ----------
     parameters : dict
         Arguments of the ranker.
     tune : bool
-        Whether validation MAP chooses among the ranker's published grid before the search.
+        Whether validation queries choose from the ranker's published grid before the search.
     """
 
     name: str = "rankrls"
@@ -135,28 +135,29 @@ class BackendSection(Section):
 
 
 class ComparisonSection(Section):
-    """Measurements beside those of the solver.
+    """The baselines to compare the solver with.
 
     Attributes
     ----------
     trees : int
-        Largest number of trees of the baseline LambdaMART, of which validation MAP chooses; 0 leaves it out.
+        Largest number of trees of the baseline LambdaMART; validation MAP chooses how many of them to use. 0 leaves the
+        baseline out.
     """
 
     trees: Annotated[int, Field(ge=0)] = 100
 
 
 class SolverSection(BackendSection):
-    """What a file gives to whichever solver is run on the problem; it is read into the `Solver` of the run.
+    """The default solver of a problem, and settings for every solver that runs on it.
 
     Attributes
     ----------
     name : str
-        The solver of ``moerank run``, with its parameters in brackets, as "mofsrank-staircase[ensemble=false]".
+        The solver of ``moerank run``, with its parameters in brackets: "mofsrank-staircase[ensemble=false]".
     parameters : dict
-        Arguments of the solver; what is given here is not chosen by validation data.
+        Arguments of the solver; validation data do not choose those that are given here.
     tune : bool
-        Whether validation MAP chooses among the solver's published grid.
+        Whether validation queries choose from the solver's published grid.
     """
 
     name: Annotated[str, AfterValidator(lambda name: Solver.parse(name).label)] = "mofsrank"
@@ -169,7 +170,7 @@ class Published(Section):
     ----------
     method : str
     solver : str, optional
-        Its name in the table of solvers.
+        The name of the method in the table of solvers.
     features : float, optional
         Mean number of selected features.
     scores : dict of str to float
@@ -189,12 +190,12 @@ class Published(Section):
         return f"{self.method}, published"
 
     def value(self, metric: str) -> float | None:
-        """Return the published value of a metric, None without one; published values follow LETOR's conventions."""
+        """Return the published value of a metric, or None. Published values follow LETOR's conventions."""
         return self.scores.get(metric.removesuffix(" (letor)"))
 
 
 class Problem(Section):
-    """A ranking problem: data, features, metric, backend, the budget of each stage, and published results."""
+    """A ranking problem: data, features, metric, backend, budget of each stage, and published results."""
 
     name: str = Field(pattern=r"^[\w.-]+$", max_length=200)
     data: Data
@@ -218,7 +219,7 @@ class Problem(Section):
         return settings
 
     def located_in(self, folder: Path) -> Self:
-        """Return the same problem, whose data are looked for in the folder of its file first."""
+        """Return the same problem, whose data are searched for in the folder of its file first."""
         problem = self.model_copy()
         problem._folder = folder
         return problem
@@ -234,34 +235,32 @@ class Problem(Section):
         Raises
         ------
         FileNotFoundError
-            If the data are not there.
+            If the data do not exist.
         """
         return self.data.n_folds(self.folders(data))
 
     def load_fold(self, fold: int, data: str | Path | None = None) -> Fold:
-        """Return the training, validation and test part of a fold.
-
-        A scaling that has to be fitted is fitted on the training part.
+        """Return the training, validation and test part of a fold, scaled by values from the training part.
 
         Parameters
         ----------
         fold : int
             From 1 to `n_folds`.
         data : path, optional
-            Where files and folders of data are; by default the environment variable ``MOERANK_DATA``, then ``data`` in
-            the working directory. The folder of the problem's file comes before all of them.
+            The folder with the data; by default that in the environment variable ``MOERANK_DATA``, then ``data`` in the
+            working directory. The folder of the problem file is always searched first.
 
         Raises
         ------
         FileNotFoundError
-            If the data are not there; the message says what to download and where to put it.
+            If the data do not exist; the message says what to download and where to put it.
         ValueError
-            For malformed data, and arguments of the data that are out of range.
+            If the data are malformed, or a setting of the data is out of range.
         """
         return self.load_limited_fold(fold, data)[0]
 
     def load_limited_fold(self, fold: int, data: str | Path | None = None) -> tuple[Fold, Parameters]:
-        """Return the parts of a fold as `load_fold` does, and the limits on features, by the names of arguments."""
+        """Return the parts of a fold as `load_fold` does, and the limits on features by argument name."""
         folders = self.folders(data)
         check_at_least(1, self.data.n_folds(folders), fold=fold)
         train, vali, test = self.data.read(fold, folders)
@@ -273,12 +272,12 @@ class Problem(Section):
         return (scaling.apply(train), scaling.apply(vali), scaling.apply(test)), limits
 
     def spec(self, solver: Solver) -> Solver:
-        """Return a solver with what the problem's file gives to it.
+        """Return a solver with the settings of the problem file for it.
 
         Raises
         ------
         ValueError
-            If the solver cannot keep the limits on features that the file sets.
+            If the solver cannot keep the limits on features in the problem file.
         """
         if solver.given is None:  # an object stays as it is
             solver = solver.model_copy(update={"defaults": self.solver.parameters, "tune": self.solver.tune})
@@ -286,32 +285,32 @@ class Problem(Section):
         foreign = [] if "limits" in taken else [name for name in self.features.given if name not in (*taken, "exclude")]
         if foreign:
             raise ValueError(
-                f"{solver.label} cannot keep [features] {', '.join(foreign)}: it selects by rules of its own; take "
-                "mofsrank or another search of its family, or leave the limits out"
+                f"{solver.label} cannot keep [features] {', '.join(foreign)}: it has its own rules for selection; use "
+                "mofsrank or another search of its family, or remove these limits"
             )
         return solver
 
     def offers(self) -> Parameters:
-        """Return the arguments that the problem has for a solver, by the names of those who take them."""
+        """Return the arguments that the problem offers to a solver: those of the search and of each stage."""
         return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
 
     def published_value(self, solver: str, metric: str) -> float | None:
-        """Return the first published value of a solver; None without one."""
+        """Return the first published value of a solver, or None."""
         values = (entry.value(metric) for entry in self.published if entry.solver == solver)
         return next((value for value in values if value is not None), None)
 
     def configuration(self) -> Json:
-        """Return all settings of the problem that can decide results, defaults included, as plain JSON values."""
+        """Return all settings of the problem that can change results, with defaults, as plain JSON values."""
         settings = self.model_dump(mode="json", exclude={"name", "data", "solver", "published"})
         return {"data": self.data.settings(), **settings}
 
     def files(self, fold: int, data: str | Path | None = None) -> list[Path]:
-        """Return the files of a fold and of the features; arguments as in `load_fold`."""
+        """Return the files of a fold, and the table of costs; arguments as in `load_fold`."""
         folders = self.folders(data)
         return [*self.data.files(fold, folders), *self.features.files(folders)]
 
     def folders(self, data: str | Path | None) -> Folders:
-        """Return where data are looked for: beside the file, and then only in `data` if it is given."""
+        """Return the folders to search for data: that of the problem file, then `data` or else the default ones."""
         named = os.environ.get("MOERANK_DATA")
         roots = [Path(root) for root in (named, "data") if root] if data is None else [Path(data)]
         return [*filter(None, [self._folder]), *roots]
@@ -339,15 +338,15 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     problem : str or Path
         The name of a shipped problem, or the path of a file.
     overrides : mapping of str to object, optional
-        Values that replace the file's, as ``{"feature_selection.generations": 20}``.
+        Values that replace those in the file, such as ``{"feature_selection.generations": 20}``.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file or shipped problem.
     ValueError
-        If the file is no TOML, or holds an unknown key or a wrong value. The message names file, table and key, and
-        the nearest key that exists.
+        If the file is not TOML, or has an unknown key or a wrong value. The message names the file, the table and the
+        key, and the most similar key that exists.
 
     Examples
     --------
@@ -372,16 +371,16 @@ def make_problem(name: str, data: InMemory, settings: Mapping[str, Any] | None =
     Parameters
     ----------
     name : str
-    data : RankingData, (RankingData, RankingData, RankingData) or a sequence of such
-        Training, validation and test part of each fold; or one table, of whose queries a fifth each is drawn for
-        validation and test, unless the setting ``data.split`` says something else.
+    data : RankingData, (RankingData, RankingData, RankingData) or a sequence of such tuples
+        The training, validation and test part of each fold; or one table. A fifth of the queries of a table becomes
+        validation queries and another fifth test queries, unless the setting ``data.split`` says something else.
     settings : mapping of str to object, optional
-        What a problem file would say, as ``{"metric.name": "NDCG@5", "ensemble.generations": 20}``.
+        Settings of a problem file, such as ``{"metric.name": "NDCG@5", "ensemble.generations": 20}``.
 
     Raises
     ------
     ValueError
-        For data or settings that cannot be.
+        If the data or the settings are invalid.
 
     Examples
     --------
@@ -402,8 +401,8 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
     Raises
     ------
     ValueError
-        For an unknown key or a wrong value, and for settings of the data of a problem in memory, which is made with
-        them.
+        If a key is unknown or a value wrong, or if settings of the data are given for data in memory; give those to
+        `make_problem`.
 
     Examples
     --------
@@ -416,7 +415,7 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
     if isinstance(problem.data, MemoryData):
         if of_data := [key for key in settings if key.startswith("data.")]:
             raise ValueError(
-                f"{of_data[0]}: the data of {problem.name} are in memory; make_problem takes their settings"
+                f"{of_data[0]}: the data of {problem.name} are in memory; pass their settings to make_problem"
             )
         document["data"] = problem.data
     with _sentences(f"problem {problem.name!r}", settings):
@@ -425,7 +424,7 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
 
 
 def _document(path: Path) -> Json:
-    """Return what stands in a TOML file."""
+    """Return the content of a TOML file."""
     if reader_of(path) is not None:
         raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     return read_toml(path, MOST_BYTES_OF_PROBLEM_FILES)
@@ -442,7 +441,7 @@ def _problem_path(problem: str | Path) -> Path:
 
 @contextmanager
 def _sentences(file: str, settings: Mapping[str, object]) -> Iterator[None]:
-    """Turn what pydantic says of a problem into a ValueError of one sentence."""
+    """Turn an error of pydantic into a ValueError of one sentence."""
     try:
         yield
     except ValidationError as error:
@@ -450,7 +449,7 @@ def _sentences(file: str, settings: Mapping[str, object]) -> Iterator[None]:
 
 
 def _changed(document: Json, settings: Mapping[str, object]) -> Json:
-    """Return a document, into which settings are put under dotted keys; tables are made on the way."""
+    """Put settings into a document under their dotted keys, create missing tables, and return the document."""
     for key, value in settings.items():
         *tables, last = key.split(".")
         section = document
@@ -463,10 +462,10 @@ def _changed(document: Json, settings: Mapping[str, object]) -> Json:
 
 
 def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]) -> str:
-    """Say where the most telling error is, and what would be right."""
-    # A misspelt key comes first: it may be the reason why another is missing.
+    """Describe the most helpful error: its place, and what is right there."""
+    # A misspelt key comes first, because it may be the reason why another key is missing.
     problem = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
-    # Pydantic names the source in the location: data.digits.n_queries is data.n_queries here.
+    # Pydantic adds the source to the location: it calls data.n_queries data.digits.n_queries.
     location = [str(part) for i, part in enumerate(problem["loc"]) if not (i == 1 and problem["loc"][0] == "data")]
     key = ".".join(location)
     override = next((name for name in overrides if name == key or name.startswith(key + ".")), None)
@@ -478,7 +477,7 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]
         nearest = get_close_matches(location[-1], keys, n=1)
         return f"{origin}: unknown key {table}{location[-1]}{f'; did you mean {nearest[0]}?' if nearest else ''}"
     if problem["type"] == "value_error":
-        if location in (["data"], ["data", "split"]):  # of several keys together
+        if location in (["data"], ["data", "split"]):  # the error concerns several keys together
             table = f"[{'.'.join(location)}] "
         within = "parameters: " * (location[-1:] == ["parameters"])
         return f"{origin}: {table}{within}{problem['ctx']['error']}"

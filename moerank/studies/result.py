@@ -1,4 +1,4 @@
-"""The result of a run, stored as it is: enough for every table and figure without running again."""
+"""The result of a run as a file stores it, with enough values for every table and figure."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ FILES = (RESULT, FRONT_TABLE, "model.json")
 """The files of a finished run, in the order in which they are written."""
 
 MOST_BYTES = 256 * 2**20
-"""Of a result, or of any other file of results and studies."""
+"""Largest size of a result, or of any other file of a study."""
 
 FORMAT = 5
-"""Number of the format of results and studies; raised whenever older files cannot be read any more."""
+"""Number of the format of results and studies; it increases whenever older files can no longer be read."""
 
 PARTS = ("train", "validation", "test")
 
@@ -41,17 +41,17 @@ Scores = dict[str, dict[str, float]]
 
 
 class Stored(BaseModel):
-    """What stands in a file of results or studies: no unknown keys, no NaN, and no "1" or true in place of a number."""
+    """The content of a file of a result or study: without unknown keys, without NaN, and with numbers as numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     def to_json(self) -> str:
-        """Return the text of its file."""
+        """Return the text for its file."""
         return self.model_dump_json(indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read the text of a file; a ValueError names the first mistake, which may be another format."""
+        """Parse the text of a file; a ValueError names the first mistake, such as another format."""
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -68,34 +68,33 @@ Format = Annotated[int, AfterValidator(_check_format)]
 
 
 class Member(Stored):
-    """A ranker with its values on each part of the fold: a member of the front, or a baseline.
+    """A ranker with its metrics on each part of the fold: a member of the front, or a baseline.
 
     Attributes
     ----------
     name : str
     features : tuple of int
-        Its columns, ascending, from 0.
+        Its columns, counted from 0, in ascending order.
     weights : tuple of float or None
-        Their weights; None if the ranker does not score by wᵀx.
+        The weights of the features; None if the ranker does not score by wᵀx.
     trees : Forest or None
         The trees of the chosen member, if it scores by trees.
     parameters : dict
         Arguments of the estimator.
     objectives : dict
-        The value of each objective of the problem on the training part, for baselines, too.
+        The value of each objective on the training part, also for baselines.
     scores : dict
-        Part ("train", "validation", "test"), then metric, then the mean over queries.
+        The mean over queries by part ("train", "validation", "test"), then by metric.
     per_query : dict
-        The same with the values of all queries, times their weights if they have any, so that the plain mean is the
-        score; empty for members that were not chosen.
+        The same with the values of all queries, multiplied by query weights if there are any, so that their plain mean
+        is the score. Empty for members that were not chosen.
     further : dict
-        Part, then each metric that is not in `scores`, then the mean over queries; empty for members that were not
-        chosen.
+        Means as in `scores` for all other metrics. Empty for members that were not chosen.
     instances : int or None
-        How many units of instance selection its ranker, or the rankers of its sum, were trained on. None for all pairs.
+        How many units of instance selection its ranker, or the rankers of its sum, were trained on; None for all.
     paired_error : float or None
         Standard error of the difference from the baseline "all features", query by query, in the first metric on the
-        test part. None without that baseline, and for baselines.
+        test part. None for baselines, and if there is no such baseline.
     """
 
     name: str
@@ -111,28 +110,29 @@ class Member(Stored):
     paired_error: Annotated[float, Field(ge=0)] | None = None
 
     def score(self, part: str, metric: str) -> float:
-        """Return the mean of a metric over the queries of a part; `further` ones only of chosen members."""
+        """Return the mean of a metric over the queries of a part; only chosen members have the `further` metrics."""
         return self.scores[part][metric] if metric in self.scores[part] else self.further[part][metric]
 
 
 class Certificate(Stored):
-    """What is proved about the front of a run, for RankRLS on all preference pairs of the training part.
+    """Proved bounds for the front of a run, for RankRLS on all preference pairs of the training part.
 
-    The loss of a subset is the least one of RankRLS on its features, see `moerank.selectors.best_subset.BestSubset`. It
-    is 1 without features, so that 1 − loss is a reduction.
+    The loss of a subset is the least loss of RankRLS with its features, see `moerank.selectors.best_subset.BestSubset`.
+    Without features it is 1, so that 1 − loss is a reduction.
 
     Attributes
     ----------
     alpha : float
         The regularisation of RankRLS.
     sizes : list of int
-        Number of features of the best subsets.
+        Numbers of features of the best subsets.
     best, bounds : list of float
-        Their losses, and a lower bound of the loss of every subset of their size; equal to the loss where it is proved.
+        The losses of the best subsets, and lower bounds for all subsets of these sizes. The two are equal if the best
+        subset is proved.
     losses : list of float
         The loss of the features of each member of the front.
     least : list of float
-        The losses that members of their size have at least.
+        For each member, a lower bound for all subsets of its size.
     """
 
     alpha: Annotated[float, Field(gt=0)]
@@ -144,13 +144,13 @@ class Certificate(Stored):
 
     @property
     def given_up(self) -> list[float]:
-        """The share of the reduction of the loss by all features that each member may lack of the best of its size."""
+        """How far the loss of each member is above `least` at most, as a share of the largest loss reduction."""
         reduction = 1.0 - min(self.best)
         return [(loss - least) / reduction for loss, least in zip(self.losses, self.least, strict=True)]
 
     @property
     def proved(self) -> list[int]:
-        """The sizes whose best loss is proved."""
+        """The sizes whose best subset is proved."""
         rows = zip(self.sizes, self.best, self.bounds, strict=True)
         return [size for size, loss, bound in rows if bound == loss]
 
@@ -159,9 +159,9 @@ class Certificate(Stored):
         chosen = len(result.best.features)
         sizes = "all sizes" if len(self.proved) == len(self.sizes) else f"{len(self.proved)} of {len(self.sizes)} sizes"
         return (
-            f"By RankRLS on all training pairs the {chosen} chosen features give up at most "
-            f"{self.given_up[result.chosen]:.1%} of the reduction of the loss that all features attain, against the "
-            f"best {chosen} (best subsets are proved for {sizes})"
+            f"The {chosen} chosen features give up at most {self.given_up[result.chosen]:.1%} of the loss reduction "
+            f"that all features attain, compared with the best {chosen} for RankRLS on all training pairs (best "
+            f"subsets are proved for {sizes})"
         )
 
 
@@ -174,14 +174,14 @@ class Convergence(Stored):
 
     @property
     def last_half(self) -> float:
-        """Share of the last hypervolume that the second half of the evaluations added; 1 if the first half had none."""
+        """The share of the final hypervolume that the second half of the evaluations added."""
         n_first = bisect_right(self.evaluations, self.evaluations[-1] / 2)
         last = self.hypervolume[-1]
         return 1.0 - self.hypervolume[n_first - 1] / last if n_first and last else 1.0
 
 
 class Times(Stored):
-    """Seconds of the processor for tuning and training, and of the clock for each generation of each stage."""
+    """Processor seconds of tuning and training, and clock seconds of each generation of each stage."""
 
     tuning: float
     solver: float
@@ -199,15 +199,15 @@ class Result(Stored):
     solver : str
         The label of the solver: its name, with its given parameters in brackets.
     seed : int
-        The number of the run among those that differ in their draws alone.
+        The number of the run among those that differ only in their random draws.
     random_state : int
-        The seed of the draws.
+        The seed of the random draws.
     metrics : list of str
-        The metric of the error, then the second one of the tables.
+        The metric of the error, then the second metric of the tables.
     objectives : list of str
         The names of the objectives.
     configuration : dict
-        All settings that decide the result.
+        All settings that determine the result.
     feature_names : list of str
     scaling : Scaling
         The scaling of the features of all parts.
@@ -220,27 +220,27 @@ class Result(Stored):
     n_instances : int or None
         How many units the training part has; None without instance selection.
     verdict : Verdict or None
-        The chosen member against the same ranker on all features, on the test queries; None for a solver that selects
-        nothing.
+        The chosen member compared with the same ranker on all features, on the test queries; None if the solver selects
+        no features.
     queries : dict of list
         The query ids of each part, in the order of the per-query values.
     front : list of Member
-        The solver's rankers by size: the non-dominated members of a search, the path of another selection, the only
-        ranker of a solver that selects nothing.
+        The solver's rankers by size: the non-dominated members of a search, the path of another selection, or the only
+        ranker of a solver that selects no features.
     chosen : int
-        The position of the chosen member in `front`, from 0.
+        The index of the chosen member in `front`, from 0.
     baselines : list of Member
-        All features, the best single feature, FSMRank, and LambdaMART on all features.
+        All features, the best single feature, LambdaMART on all features, and FSMRank.
     certificate : Certificate or None
-        What ``moerank certify`` has proved about the front.
+        The bounds for the front that ``moerank certify`` has proved.
     convergence : dict of Convergence
         The course of each stage.
     n_evaluations : int
     times : Times
-        Two runs of the same configuration differ in `times` and `versions` alone. Seconds of the processor do not grow
-        when others use the machine.
+        Two runs of the same configuration differ only in `times` and `versions`. Processor seconds do not grow when
+        other programs use the machine.
     versions : dict of str
-        Of the libraries; and the "machine", which explains the times.
+        The versions of the libraries, and the "machine", which explains the times.
     """
 
     format: Format = FORMAT
@@ -281,12 +281,12 @@ class Result(Stored):
 
     @property
     def grid(self) -> tuple[int, int] | None:
-        """Rows and columns of the image if the features are its pixels, and none is left out."""
+        """Rows and columns of the image if the features are all of its pixels; else None."""
         grid = self.configuration["data"].get("grid")
         return None if grid is None or grid[0] * grid[1] != len(self.feature_names) else (grid[0], grid[1])
 
     def names(self, features: Sequence[int]) -> list[str]:
-        """Return the names of columns."""
+        """Return the names of these columns."""
         return [self.feature_names[feature] for feature in features]
 
     def model(self, member: Member) -> Model:
@@ -310,14 +310,14 @@ def unfinished(folder: Path) -> list[Path]:
 
 
 def read_result(folder: Path) -> Result | None:
-    """Return the finished result in a folder, or None where there is none.
+    """Return the finished result in a folder, or None if there is none.
 
     Raises
     ------
     ValueError
-        If there is a result.json that this version cannot read.
+        If this version cannot read the result.json.
     OSError
-        If there is something of this name that is no file.
+        If result.json is not a file.
     """
     try:
         return _read(folder / RESULT)
@@ -341,9 +341,9 @@ def find_result(path: Path) -> Result:
     Raises
     ------
     ValueError
-        If the file is no result that this version can read.
+        If this version cannot read the file as a result.
     OSError
-        If there is none; the message says where one is.
+        If there is no result; the message says where there is one, if the path has several.
     """
     if not path.is_dir():
         return _read(path)
@@ -355,9 +355,9 @@ def find_result(path: Path) -> Result:
 
 
 def write_result(result: Result, folder: Path) -> list[Path]:
-    """Write front.csv, model.json and result.json, and return their paths.
+    """Write result.json, front.csv and model.json, and return their paths.
 
-    result.json comes first: where it stands, the run is finished, and the others can be made from it.
+    result.json comes first: if it exists, the run is finished, and the others can be made from it.
     """
     texts = {RESULT: result.to_json(), FRONT_TABLE: _front_table(result), "model.json": model_json(result)}
     for name in FILES:
@@ -366,9 +366,9 @@ def write_result(result: Result, folder: Path) -> list[Path]:
 
 
 def _front_table(result: Result) -> str:
-    """One row per member: size, further objectives, whether it was chosen, values on each part, and features.
+    """Return one row per member: size, further objectives, whether it was chosen, metrics on each part, features.
 
-    Names that a spreadsheet would take for formulas begin with '.
+    Names that look like formulas to a spreadsheet begin with '.
     """
     rows = [
         {
@@ -386,5 +386,5 @@ def _front_table(result: Result) -> str:
 
 
 def model_json(result: Result) -> str:
-    """Return the text of model.json: the model of the chosen member, and the run that it comes from."""
+    """Return the text of model.json: the model of the chosen member and the run that it comes from."""
     return result.model(result.best).to_json(problem=result.problem, fold=result.fold, solver=result.solver)

@@ -1,4 +1,4 @@
-"""The results of a study, read back: their means, fronts and tests, and the choice of a solver."""
+"""The results of a study: their means, fronts and tests, and the choice of a solver."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ Runs: TypeAlias = dict[int, list[Result]]
 
 
 class NoResultsError(ValueError):
-    """A study has no result of the kind that is asked for."""
+    """A study has no result of the requested kind."""
 
 
 @dataclass(frozen=True)
 class SolverMeans:
-    """What is said of a solver on a problem: means over folds, after seeds, for runs of one fold share their queries.
+    """The means of a solver on a problem, first over seeds and then over folds, because a fold has the same queries.
 
     Attributes
     ----------
     n_runs : int
-        Runs of all folds and seeds.
+        The number of runs on all folds with all seeds.
     folds : DataFrame
-        The numbers of `results_frame` by fold, averaged over the seeds, and their ``seconds``: tuning and training.
+        The numbers of `results_frame` by fold, averaged over the seeds, and their ``seconds`` of tuning and training.
     """
 
     n_runs: int
     folds: pd.DataFrame
 
     def mean(self, column: str) -> tuple[float, float]:
-        """Return the mean of a column over the folds and its standard error, NaN for a single fold."""
+        """Return the mean of a column over the folds and its standard error, which is NaN for a single fold."""
         return mean_and_error(self.folds[column])
 
 
 class Results(tuple[Result, ...]):
-    """Results in the order of a study; the views of them that tables, tests and figures share.
+    """Results in the order of a study, with the views that tables, tests and figures share.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Results(tuple[Result, ...]):
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics of the tables, that of the error first."""
+        """The metrics of the tables, the metric of the error first."""
         return list(dict.fromkeys(metric for result in self for metric in result.metrics))
 
     @property
@@ -100,7 +100,7 @@ class Results(tuple[Result, ...]):
         return list(dict.fromkeys([*self.metrics, *(m for run in self for m in run.best.further.get("test", ()))]))
 
     def named_metric(self, name: str, metrics: Sequence[str]) -> str:
-        """Return the metric of a name, which may leave out the convention: "NDCG@5" for "NDCG@5 (letor)".
+        """Return the full name of a metric; `name` may omit the convention: "NDCG@5" for "NDCG@5 (letor)".
 
         Raises
         ------
@@ -133,7 +133,7 @@ class Results(tuple[Result, ...]):
 
     @property
     def further_objectives(self) -> list[str]:
-        """Those beyond the number of features and the error, which every table has."""
+        """The objectives beyond the number of features and the error, which every table has."""
         return [name for name in self.objectives if name in self[0].further_objectives]
 
     def of(self, problem: str) -> Results:
@@ -142,7 +142,7 @@ class Results(tuple[Result, ...]):
         Raises
         ------
         NoResultsError
-            If there is none.
+            If there are none.
         """
         results = Results(result for result in self if result.problem == problem)
         if not results:
@@ -150,7 +150,7 @@ class Results(tuple[Result, ...]):
         return results
 
     def among(self, solvers: Sequence[str]) -> Results:
-        """Return the results of these solvers, in their order; all for none.
+        """Return the results of these solvers in this order; all results if `solvers` is empty.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class Results(tuple[Result, ...]):
         return Results(result for solver in solvers for result in self if result.solver == solver)
 
     def by_solver(self) -> dict[str, Runs]:
-        """Return the results by label of the solver and fold, one for each seed."""
+        """Return the results by solver label and fold, one for each seed."""
         runs: dict[str, Runs] = {}
         for result in self:
             runs.setdefault(result.solver, {}).setdefault(result.fold, []).append(result)
@@ -176,11 +176,11 @@ class Results(tuple[Result, ...]):
         return pd.Series({(run.fold, run.seed): value(run) for run in self if run.solver == solver}, dtype=float)
 
     def first_runs(self, fold: int) -> dict[str, Result]:
-        """Return the run of each solver on a fold with its first seed, where there is one."""
+        """Return the run of each solver on a fold with its first seed, if there is one."""
         return {solver: folds[fold][0] for solver, folds in self.by_solver().items() if fold in folds}
 
     def with_baselines(self) -> Results:
-        """Return the results, and each baseline as a result of its own, without the times and counts of the solver."""
+        """Return the results, and each baseline as a result of its own without times."""
         results = []
         for result in self:
             times = result.times.model_copy(update={"tuning": np.nan, "solver": np.nan})
@@ -195,7 +195,7 @@ class Results(tuple[Result, ...]):
         return results_frame(self)
 
     def means(self) -> dict[str, SolverMeans]:
-        """Return what is said of each solver; of the results of one problem."""
+        """Return the means of each solver; all results must belong to one problem."""
         means = {}
         for solver, rows in self.frame.groupby("solver", sort=False) if self else ():
             folds = rows.drop(columns="seed").groupby("fold").mean(numeric_only=True)
@@ -204,7 +204,7 @@ class Results(tuple[Result, ...]):
         return means
 
     def query_values(self, metric: str, part: str = "test") -> dict[str, dict[int, Vector]]:
-        """Return the metric of each query by solver and fold, averaged over the seeds; of one problem."""
+        """Return the metric of each query by solver and fold, averaged over seeds; needs results of one problem."""
         return {
             solver: {
                 fold: np.asarray(np.mean([np.asarray(run.best.per_query[part][metric]) for run in runs], axis=0))
@@ -217,17 +217,17 @@ class Results(tuple[Result, ...]):
 def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.DataFrame:
     """Return one row per run, or one per member of the front of each run.
 
-    Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, for members ``member`` (from 1, as in front.csv)
-    and ``chosen``, then ``n_features``, the metrics of the ranker as ``train NDCG@10`` and so on, its objectives beyond
-    features and error by their names, ``instances`` (the share of the units of instance selection that it was trained
-    on), ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a run does not have. Of the
-    metrics those of the tables come first; then NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG.
+    The columns are ``problem``, ``fold``, ``solver`` (its label) and ``seed``; for members ``member`` (from 1, as in
+    front.csv) and ``chosen``; ``n_features``; the metrics in the tables, such as ``train NDCG@10``; objectives beyond
+    features and error, by name; ``instances`` (the share of the units of instance selection that the ranker was trained
+    on); ``tuning seconds`` and ``training seconds`` of the processor; then the other metrics: NDCG and precision at
+    each of the ranks 1 to 10, MAP and MeanNDCG. NaN stands for values that a run does not have.
 
     Parameters
     ----------
     results : iterable of Result
     members : bool, default False
-        A row for each member of the front instead of the chosen one alone.
+        Whether there is a row for each member of the front instead of the chosen one only.
     """
     return pd.DataFrame(
         [
@@ -262,42 +262,42 @@ def offers_sizes(folds: Runs) -> bool:
 
 
 def best_by_size(result: Result, part: str, metric: str, chosen_on: str = "validation") -> Vector:
-    """Return the metric of the best that a solver offers with at most 1, 2, … features, shape (n_features,).
+    """Return the metric of the best member with at most 1, 2, … features, shape (n_features,).
 
-    The best is the one with the highest value of the error's metric on the part `chosen_on`, ties to fewer features:
-    that is how it would be chosen. NaN where nothing so small is offered.
+    The best member has the highest metric of the error on the part `chosen_on`; ties go to fewer features. NaN means
+    that no member is so small.
     """
     sizes = np.array([len(member.features) for member in result.front])
     quality = np.array([member.scores[chosen_on][result.metrics[0]] for member in result.front])
     values = np.array([member.scores[part][metric] for member in result.front])
-    order = np.lexsort((sizes, -quality))  # the best first
+    order = np.lexsort((sizes, -quality))  # the best one first
     small = sizes[order] <= np.arange(1, len(result.feature_names) + 1)[:, None]
     return np.where(small.any(axis=1), values[order][small.argmax(axis=1)], np.nan)
 
 
 def mean_by_size(folds: Runs, part: str, metric: str, chosen_on: str = "validation") -> Vector:
-    """Return `best_by_size` averaged over seeds, then folds; NaN where any run offers nothing so small."""
+    """Return `best_by_size` averaged over seeds, then folds; NaN if some run has no member so small."""
     means = [np.mean([best_by_size(run, part, metric, chosen_on) for run in runs], axis=0) for runs in folds.values()]
     return np.asarray(np.mean(means, axis=0))
 
 
 def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple[float, float]:
-    """Return how much the choices of several runs agree: mean pairwise Jaccard index, and corrected for chance.
+    """Return how well the choices of several runs agree: the mean pairwise Jaccard index, plain and corrected.
 
     Parameters
     ----------
     chosen : sequence of sequences of int
-        The columns that each run chose, at least two runs.
+        The columns that each run chose, for at least two runs.
     n_features : int
-        Number of columns there are.
+        The number of all columns.
 
     Returns
     -------
     jaccard : float, in [0, 1]
         |A ∩ B| / |A ∪ B|, averaged over the pairs of runs; 1 for two empty choices.
     corrected : float, at most 1
-        (jaccard − expected) / (1 − expected), where expected is the mean Jaccard index of random choices of the same
-        sizes; 0 for chance, NaN where chance always agrees.
+        The index corrected for chance: (jaccard − expected) / (1 − expected), where expected is the mean index of
+        random choices of the same sizes. It is 0 for random choices, NaN if random choices always agree.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple
 
 
 def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
-    """Mean Jaccard index of two random subsets: their intersection is hypergeometric."""
+    """Return the mean Jaccard index of two random subsets; the size of their intersection is hypergeometric."""
     from scipy.stats import hypergeom
 
     if size_a + size_b == 0:
@@ -323,13 +323,13 @@ def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
 
 
 def front_points(result: Result, objectives: Sequence[str] | None = None) -> Vector:
-    """Return the objectives of what a solver offers, on the training part, shape (n_members, n_objectives).
+    """Return the training objectives of the members of a front, shape (n_members, n_objectives).
 
     Parameters
     ----------
     result : Result
     objectives : sequence of str, optional
-        Their names; by default all of the result.
+        The names of the objectives; by default all of the result.
     """
     names = result.objectives if objectives is None else objectives
     return np.array([[member.objectives[name] for name in names] for member in result.front])
@@ -338,13 +338,14 @@ def front_points(result: Result, objectives: Sequence[str] | None = None) -> Vec
 def front_box(results: Sequence[Result], objectives: Sequence[str]) -> tuple[Vector, Vector]:
     """Return the least and the largest value of each objective, the box in which fronts are compared.
 
-    The number of features is between 0 and that of all, the error between 0 and 1. Results do not say how large other
-    objectives can be: their box is that of the members of all `results`, and its sides 1 where all have one value.
+    The number of features lies between 0 and all of them, the error between 0 and 1. Results do not say how large other
+    objectives can become: their limits are the extreme values of the members of all `results`, or 1 apart if all
+    members have the same value.
 
     Parameters
     ----------
     results : sequence of Result, length ≥ 1
-        Of one fold: those that are compared.
+        The results on one fold that are compared.
     objectives : sequence of str
 
     Returns
@@ -362,19 +363,18 @@ def front_box(results: Sequence[Result], objectives: Sequence[str]) -> tuple[Vec
 
 
 def front_quality(results: Results) -> pd.DataFrame:
-    """Return the quality of the front of each run, in the objectives that all of them have, on the training part.
+    """Return the quality of the front of each run on the training part, in the objectives that all runs have.
 
     Parameters
     ----------
     results : Results
-        Of one problem.
+        Results of one problem.
 
     Returns
     -------
     DataFrame
-        One row per run: ``solver``, ``fold``, ``seed``, ``hypervolume``, as a share of the box of its fold (see
-        `front_box`), and ``igd_plus`` to the joint front of all runs of the fold, each objective as a share of the
-        box.
+        One row per run: ``solver``, ``fold``, ``seed``, ``hypervolume`` as a share of the box of the fold (see
+        `front_box`), and ``igd_plus`` to the joint front of all runs on the fold, with objectives as shares of the box.
     """
     objectives = results.objectives
     folds = {fold: [result for result in results if result.fold == fold] for fold in results.folds}
@@ -392,13 +392,13 @@ def front_quality(results: Results) -> pd.DataFrame:
 def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
     """Compare two solvers by a value of each run, over the folds and seeds that both have.
 
-    The differences of the seeds are averaged on each fold first, so that the test is over folds: runs of one fold share
-    their queries, and say nothing about others.
+    The differences are first averaged over the seeds of each fold, so that the test is over folds. Runs on one fold
+    share their queries, and tell nothing about other queries.
 
     Parameters
     ----------
     values : Series
-        By ``solver``, ``fold`` and ``seed``.
+        The values, with the index levels ``solver``, ``fold`` and ``seed``.
     solver, reference : str
         Labels of solvers in `values`.
     """
@@ -407,14 +407,14 @@ def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
 
 
 def against_reference(results: Results, reference: str, metric: str, part: str = "test") -> pd.DataFrame:
-    """Compare every solver with one of them, query by query over all folds that both have.
+    """Compare every solver with a reference solver, query by query over all folds that both have.
 
-    Values of several seeds are averaged for each query first.
+    The values of a query are first averaged over the seeds.
 
     Parameters
     ----------
     results : Results
-        Of one problem.
+        Results of one problem.
     reference : str
         The label of a solver.
     metric, part : str
@@ -422,8 +422,9 @@ def against_reference(results: Results, reference: str, metric: str, part: str =
     Returns
     -------
     DataFrame
-        One row per solver: ``solver``, ``difference`` (solver minus reference) and ``error`` of its mean, ``wins``,
-        ``ties`` and ``losses`` in queries, ``p`` of the paired t test and ``holm``, p adjusted for all rows.
+        One row per solver: ``solver``, the mean ``difference`` (solver minus reference) with its standard ``error``,
+        the numbers of queries with ``wins``, ``ties`` and ``losses``, ``p`` of the paired t test, and ``holm``, p
+        adjusted for all rows.
 
     Raises
     ------
@@ -433,29 +434,29 @@ def against_reference(results: Results, reference: str, metric: str, part: str =
     values = results.query_values(metric, part)
     if reference not in values:
         where = ", ".join(results.problems)
-        raise NoResultsError(f"there is no finished run of {reference} on {where}: it cannot be the reference")
+        raise NoResultsError(f"the reference {reference} has no finished run on {where}")
     tests = _query_tests(values, ((solver, reference) for solver in values if solver != reference))
     return tests.drop(columns=["other", "n"])
 
 
 def verdicts(results: Results) -> pd.DataFrame:
-    """Return what the runs of each solver lose against the same ranker on all features, where they have a verdict.
+    """Return a verdict for each solver: its loss compared with the same ranker on all features, over all runs.
 
     Parameters
     ----------
     results : Results
-        Of one problem.
+        Results of one problem; runs without a verdict do not count.
 
     Returns
     -------
     DataFrame
-        One row per solver: ``solver``, ``against`` (the kind of the other ranker; empty for a search's own backend),
-        ``runs``, ``n_features``, the ``verdict`` on the test queries of all folds, and the runs in which a ``loss`` or
-        a ``gain`` was detected or the selection shown ``equivalent``.
+        One row per solver: ``solver``, ``against`` (the ranker on all features; empty for a search's own backend),
+        ``runs``, ``n_features``, the ``verdict`` on the test queries of all folds, and the numbers of runs that
+        detected a ``loss`` or a ``gain`` or found the selection ``equivalent``.
 
     Notes
     -----
-    The differences of a query are averaged over the seeds first.
+    The differences of a query are first averaged over the seeds.
     """
     rows = []
     for solver, runs_of in Results(result for result in results if result.verdict is not None).by_solver().items():
@@ -487,16 +488,16 @@ def verdicts(results: Results) -> pd.DataFrame:
 
 
 def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float = 0.05) -> tuple[list[str], RankTest]:
-    """Rank the solvers on every fold of every problem that all of them have.
+    """Rank the solvers on each fold of each problem on which all of them have a result.
 
-    A solver's value on a fold is its mean over the seeds. Results of problems without the metric do not count.
+    A solver's value on a fold is its mean over the seeds. Results without the metric do not count.
 
     Returns
     -------
     solvers : list of str
-        The best mean rank first.
+        The solver with the best mean rank comes first.
     test : RankTest
-        With the mean ranks over the folds in this order.
+        The test, with the mean ranks over the folds in this order.
 
     Raises
     ------
@@ -524,32 +525,32 @@ PAIR_COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "
 def query_pairs(results: Results, metric: str, part: str = "test") -> pd.DataFrame:
     """Compare all pairs of solvers, query by query over all folds that both have.
 
-    Values of several seeds are averaged for each query first.
+    The values of a query are first averaged over the seeds.
 
     Parameters
     ----------
     results : Results
-        Of one problem.
+        Results of one problem.
     metric, part : str
 
     Returns
     -------
     DataFrame
-        One row per pair, in the order of the study: ``solver``, ``other``, ``n`` queries, ``difference`` (solver minus
-        other) and ``error`` of its mean, ``wins``, ``ties`` and ``losses`` of the solver in queries, ``p`` of the
-        paired t test and ``holm``, p adjusted for all rows.
+        One row per pair, in the order of the study: ``solver``, ``other``, the number ``n`` of queries, the mean
+        ``difference`` (solver minus other) with its standard ``error``, the numbers of queries with ``wins``, ``ties``
+        and ``losses`` of the solver, ``p`` of the paired t test, and ``holm``, p adjusted for all rows.
 
     Notes
     -----
-    The rankers of a fold are trained on the same data: the tests speak of other queries for such rankers, and do not
-    say how they would do with other training data. O(n_solvers² · n_queries).
+    The rankers of a fold are trained on the same data. The tests generalise to other queries for these rankers, but not
+    to other training data. O(n_solvers² · n_queries).
     """
     values = results.query_values(metric, part)
     return _query_tests(values, combinations(values, 2))
 
 
 def _query_tests(values: Mapping[str, Mapping[int, Vector]], pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """Test the pairs of solvers that have folds in common, of which `values` has the queries."""
+    """Test the pairs of solvers that have folds in common; `values` has the metric of each query by fold."""
     rows = []
     for solver, other in pairs:
         if shared := sorted(values[solver].keys() & values[other].keys()):
@@ -562,42 +563,42 @@ def _query_tests(values: Mapping[str, Mapping[int, Vector]], pairs: Iterable[tup
 
 @dataclass(frozen=True)
 class Choice:
-    """What to take from a study of one problem: the solver with the best mean on validation queries.
+    """The choice from a study of one problem: the solver with the best mean on validation queries.
 
-    Everything is of the folds that all solvers have.
+    All values come from the folds that all solvers have.
     """
 
     solver: str  # ties go to fewer features
     others: list[str]  # the other solvers that select features
-    n_features: float  # mean over folds after seeds
-    loss: pd.Series  # its row of `verdicts`: against the same ranker on all features
+    n_features: float  # mean over seeds, then folds
+    loss: pd.Series  # its row of `verdicts`, compared with the same ranker on all features
 
 
 def by_validation(results: Results) -> list[str]:
     """Return the solvers of one problem that select features, the one with the best validation mean first.
 
-    The order is by the mean of the error's metric over folds, after seeds; ties go to fewer features, then by name.
-    Test queries do not count. Solvers without a verdict select nothing.
+    The mean of the error's metric is over seeds, then folds. Ties go to fewer features, then to the first name. Test
+    queries do not count. Solvers without a verdict select no features.
     """
     selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
     means = results.among(list(selecting)).means() if selecting else {}
     column = f"validation {results.metric}"
-    # The last bits of a mean depend on the order of its sum: what agrees to ten places is a tie.
+    # The last bits of a mean depend on the order of its sum, so means that agree to ten places are a tie.
     order = [(-round(mean.mean(column)[0], 10), mean.mean("n_features")[0], name) for name, mean in means.items()]
     return [name for _, _, name in sorted(order)]
 
 
 def chosen_solver(results: Results) -> Choice:
-    """Choose a solver by the validation queries of one problem, and look at its test queries.
+    """Choose a solver by the validation queries of one problem, and judge it by the test queries.
 
-    Since test queries have no say in the choice, its difference from all features needs no adjustment for the number of
+    Test queries do not influence the choice, so the difference from all features needs no adjustment for the number of
     solvers.
     """
     candidates = by_validation(results)
     if not candidates:
-        raise NoResultsError("no finished run selects features and was judged by test queries")
-    mine = results.by_solver()
-    folds = sorted(set.intersection(*(set(mine[solver]) for solver in candidates)))
+        raise NoResultsError("no finished run selects features and has a verdict on test queries")
+    runs_of = results.by_solver()
+    folds = sorted(set.intersection(*(set(runs_of[solver]) for solver in candidates)))
     if not folds:
         raise NoResultsError("the solvers that select features have no fold in common yet")
     shared = Results(result for result in results if result.fold in folds)

@@ -1,4 +1,4 @@
-"""One run: a solver on one fold of a problem, measured on all parts with its baselines."""
+"""One run: train a solver on one fold of a problem, and measure it and the baselines on all parts."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ if TYPE_CHECKING:
     from distributed import Client
 
 ALL_FEATURES = "all features"
-"""The baseline that selections are compared with."""
+"""The name of the baseline with which selections are compared."""
 
 Progress: TypeAlias = Callable[[str, float, str], object]
-"""Called with the name of the stage, the fraction done and a text."""
+"""A function of the name of a stage, the fraction that is done, and a text."""
 
 Parts = Mapping[str, RankingData]
 
 MOST_RANKS = 10
-"""To which ranks NDCG and precision are measured, as LETOR's scripts do."""
+"""Largest rank for NDCG and precision, as in LETOR's scripts."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class Measure:
     """Measures rankers on the parts of a fold."""
 
     parts: Parts
-    metrics: tuple[Metric, Metric]  # that of the objectives, and the second one of the tables
-    objectives: Sequence[Objective]  # measured on the training part, for every ranker
-    backend: FitnessBackend  # for objectives that compare with another ranker of its kind
-    reference: Vector | None = None  # the first metric of all features by test query
+    metrics: tuple[Metric, Metric]  # the metric of the error, and the second metric of the tables
+    objectives: Sequence[Objective]  # measured for every ranker on the training part
+    backend: FitnessBackend  # for objectives that need other rankers of this kind
+    reference: Vector | None = None  # the first metric of the baseline on all features, by test query
 
     def with_reference(self, baselines: Sequence[Member]) -> Measure:
-        """Compare later members with the baseline on all features, if it is among these."""
+        """Compare later members with the baseline on all features, if `baselines` has it."""
         metric = self.metrics[0].name
         values = {baseline.name: baseline.per_query["test"][metric] for baseline in baselines}
         return replace(self, reference=np.array(values[ALL_FEATURES])) if ALL_FEATURES in values else self
@@ -98,7 +98,7 @@ class Measure:
         return self.with_all_metrics(member.model_copy(update=stored), population)
 
     def with_all_metrics(self, ranker: Member, population: Population) -> Member:
-        """Return a ranker with the means of every metric that its tables do not have; it is alone in `population`."""
+        """Return a ranker with the means of all metrics that the tables lack; `population` has this ranker only."""
         in_tables = {metric.name for metric in self.metrics}
         metrics = [metric for metric in every_metric(self.metrics[0]) if metric.name not in in_tables]
         further = {}
@@ -109,7 +109,7 @@ class Measure:
         return ranker.model_copy(update={"further": further})
 
     def path(self, name: str, path: SelectionPath) -> list[Member]:
-        """Measure the rankers of a path, one for each number of features it has."""
+        """Measure the rankers of a path, one for each number of features."""
         sizes, rows = np.unique(path.feature_mask.sum(axis=1), return_index=True)
         rows = rows[sizes > 0]
         members = self.measured(name, path.rankers.take(rows), path.feature_mask[rows])
@@ -141,7 +141,7 @@ class Measure:
         ]
 
     def _paired_error(self, values: Vector) -> float | None:
-        """Return the standard error of the difference from the baseline on all features."""
+        """Return the standard error of the mean difference from the baseline on all features."""
         return None if self.reference is None or len(values) < 2 else mean_and_error(values - self.reference)[1]
 
     def _per_query(self, rows: RankingData, rankers: Population) -> dict[str, Matrix]:
@@ -153,7 +153,7 @@ class Measure:
 
 
 def every_metric(metric: Metric) -> list[Metric]:
-    """Return NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG, by the conventions of `metric`."""
+    """Return NDCG and precision at each of the ranks 1 to 10, MAP and MeanNDCG, with the conventions of `metric`."""
     of_gain = metric if isinstance(metric, NDCG | MeanNDCG) else MeanNDCG()
     conventions: Parameters = {key: getattr(of_gain, key) for key in ("gain", "convention", "discount")}
     short: Parameters = {"short_queries": metric.short_queries} if isinstance(metric, NDCG) else {}
@@ -168,7 +168,7 @@ def every_metric(metric: Metric) -> list[Metric]:
 
 @dataclass(frozen=True)
 class FittedScorer:
-    """A fitted estimator that scores tables which are scaled as its training data are."""
+    """A fitted estimator that scores tables with the same scaling as its training data."""
 
     ranker: Any
 
@@ -178,7 +178,7 @@ class FittedScorer:
 
 
 TREES = "LambdaMART"
-"""The baseline of trees on all features, to which the verdict turns if it is detectably better."""
+"""The baseline of trees on all features; the verdict mentions it if it is detectably better."""
 
 
 def tuned(
@@ -188,14 +188,14 @@ def tuned(
     progress: Callable[[float], object] | None = None,
     metric: Metric | None = None,
 ) -> Any:
-    """Choose what is not given among the published grid by validation, see `tuning_metric`."""
+    """Tune a ranker on its published grid, see `tuning_metric`; parameters in `given` stay fixed."""
     train, validation = parts["train"], parts["validation"]
     chosen_by = tuning_metric(ranker, metric)
     return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress, **chosen_by)
 
 
 def grid_of(ranker: object, train: RankingData, given: Iterable[str] = ()) -> list[Parameters]:
-    """Return the distinct settings of the published grid, without the parameters that are given."""
+    """Return the distinct settings of the published grid without the parameters in `given`."""
     entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else []
     grid = [{name: value for name, value in entry.items() if name not in given} for entry in entries]
     return list({repr(entry): entry for entry in grid}.values())
@@ -204,7 +204,7 @@ def grid_of(ranker: object, train: RankingData, given: Iterable[str] = ()) -> li
 def measured_baselines(
     backend: object, problem: Problem, solver: str, measure: Measure, report: Progress
 ) -> list[Member]:
-    """Return all features, the best single feature and LambdaMART, without the one that is the solver itself."""
+    """Return the baselines all features, best single feature and LambdaMART, except one that is the solver itself."""
     train, validation = measure.parts["train"], measure.parts["validation"]
     members = []
     report("baselines", 0.0, "all features")
@@ -216,16 +216,16 @@ def measured_baselines(
         trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least)
         trees = trees.stopped(train, validation)
         member = measure.fitted(TREES, trees.fit(train))
-        members.append(member.model_copy(update={"trees": None}))  # they would take megabytes
+        members.append(member.model_copy(update={"trees": None}))  # the trees take megabytes
     report("baselines", 1.0, "measured")
     return members
 
 
 def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Progress) -> list[Member]:
-    """Report the verdict, and return FSMRank as the last baseline, if it is not the solver itself: no verdict needs it.
+    """Report the verdict, which does not need FSMRank, and return FSMRank as the last baseline.
 
-    It is left out on more than two million preference pairs, where its grid would take longer than the search, and on
-    data with weights, which it does not take.
+    It is left out if it is the solver itself, on more than two million preference pairs, where its grid takes longer
+    than the search, and on weighted data, which it does not support.
     """
     train = measure.parts["train"]
     if solver == "fsmrank" or train.n_pairs > LONGEST_LIST or train.is_weighted:
@@ -240,7 +240,7 @@ def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Pro
 
 
 def _best_single_feature(measure: Measure) -> Member:
-    """Rank by each feature, upwards and downwards, and take what is best on the training part."""
+    """Rank by each feature, ascending and descending, and return the best such ranker on the training part."""
     values = single_feature_values(measure.parts["train"], measure.metrics[0])
     downwards, feature = divmod(int(values.argmax()), values.shape[1])
     coef = np.zeros((1, values.shape[1]))
@@ -255,7 +255,7 @@ COUNTED = {
     "refit_tuning": "by validation MAP",
     "refit": "{} rankers",
 }
-"""The text after the name of a stage, with the number that it counts."""
+"""The progress text of each stage, with a gap for the number that the stage counts."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
@@ -284,19 +284,19 @@ def run_fold(
     fold : int, default 1
         From 1 to `Problem.n_folds`.
     solver : Solver or str, default "mofsrank"
-        A text is read by `Solver.parse`. The problem's file sets the parameters that the solver leaves open.
+        `Solver.parse` reads a text. The problem file sets the parameters that the solver leaves open.
     seed : int, default 0
-        The number of the run among those that differ in their draws alone.
+        The number of the run among those that differ only in their random draws.
     random_state : int, optional
-        What the draws come from; by default `seed`.
-    workers : int, default 1
-        Threads; the result is the same for any number.
+        The seed of the random draws; by default `seed`.
+    workers : int or distributed.Client, default 1
+        Threads, or the client of a Dask scheduler whose workers evaluate individuals. The result does not depend on it.
     data : path, optional
-        Where files of data are; see `Problem.load_fold`.
+        The folder with the data files; see `Problem.load_fold`.
     memo : path, optional
-        Where a search writes down what it evaluates.
+        The file in which a search stores its evaluations.
     resume : bool, default False
-        Go on from the memo if there is one.
+        Whether to continue from the memo if there is one.
     progress : callable, optional
         Called as ``progress(stage, fraction, text)``.
     baselines : bool, default True
@@ -309,7 +309,7 @@ def run_fold(
     Raises
     ------
     FileNotFoundError, ValueError
-        For data that are missing or malformed, and names or parameters that do not exist.
+        If data are missing or malformed, or a name or parameter does not exist.
     """
     report = progress or (lambda stage, fraction, text: None)
     solver = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
@@ -321,7 +321,7 @@ def run_fold(
         parts: Parts = {"train": train, "validation": vali, "test": test}
         metric = problem.metric.make()
         for remark in [check_differing(metric, part) for part in (train, test)]:
-            if remark and (baselines or fold == 1):  # a study of its first fold
+            if remark and (baselines or fold == 1):  # a study warns about its first fold only
                 warnings.warn(remark, stacklevel=2)
         metrics = (metric, _second_metric(metric, parts))
 
@@ -368,7 +368,7 @@ def run_fold(
 
 
 def _data_fields(parts: Parts) -> Json:
-    """Return features, queries, scaling and the features below 0 as fields of the result."""
+    """Return feature names, query ids, scaling, missing rule and negative features as fields of the result."""
     train = parts["train"]
     names = list(train.feature_names)
     return {
@@ -381,7 +381,7 @@ def _data_fields(parts: Parts) -> Json:
 
 
 def _second_metric(metric: Metric, parts: Parts) -> Metric:
-    """Return MAP, or NDCG@10 beside MAP, with the linear gain if a label is too large for the usual one."""
+    """Return MAP; if the metric is MAP, return NDCG@10, with the linear gain if a label is too large for the usual."""
     large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
     return MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2")
 
@@ -389,7 +389,7 @@ def _second_metric(metric: Metric, parts: Parts) -> Metric:
 def _trained(
     solver: Solver, estimator: Any, parts: Parts, metric: Metric, report: Progress
 ) -> tuple[Any, dict[str, float]]:
-    """Return the estimator of a run, tuned where the solver asks for it, and fitted, with the seconds of both."""
+    """Tune the estimator of a run if the solver asks for it, fit it, and return it with the seconds of both."""
     began = process_time()
     if solver.tuned and callable(getattr(estimator, "tune", None)):
         by = "by validation"
@@ -405,7 +405,7 @@ def _trained(
 
 
 def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
-    """Return the convergence, the times and the versions of a run as fields of its result; rankers have no stages."""
+    """Return convergence, instances, times and versions as fields of the result; only searches have stages."""
     history = getattr(estimator, "history_", {})
     return {
         "convergence": {
@@ -430,15 +430,15 @@ def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
 
 
 def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, baselines: bool = True) -> Json:
-    """Return everything that decides the result of a run, as plain JSON values.
+    """Return everything that determines the result of a run, as plain JSON values.
 
-    Of the problem's settings those count that the solver takes: a ranker does not change with the budget of a search.
-    Baselines count with their backend wherever they are measured. The solver is that of `Problem.spec`.
+    Only the problem settings that the solver takes count: a ranker does not depend on the budget of a search. Settings
+    of the baselines and their backend count if baselines are measured. The solver must come from `Problem.spec`.
     """
     parameters = solver.takes()
     settings = _as_run(problem.configuration(), solver)
     unused = {name for name in (*STAGES, *(() if baselines else ("backend", "comparison"))) if name not in parameters}
-    if not settings["search"].keys() & parameters.keys():  # all that may count is the margin of a verdict
+    if not settings["search"].keys() & parameters.keys():  # then only the margin of a verdict may count
         settings["search"] = {"margin": settings["search"]["margin"]}
     used = {name: values for name, values in settings.items() if values and name not in unused}
     of_table = {} if solver.given is not None else {"name": solver.name, "parameters": solver.settings}
@@ -454,7 +454,7 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
 
 
 def _code(settings: object) -> dict[str, str]:
-    """Return digests of the objects that settings name as ``module:name``; other texts of this form name none."""
+    """Return digests of the objects that settings name as ``module:name``; ignore other texts of this form."""
     digests = {}
     for text in names_of_code(settings) if code_is_allowed() else []:
         with suppress(ValueError):
@@ -463,7 +463,7 @@ def _code(settings: object) -> dict[str, str]:
 
 
 def _as_run(settings: Json, solver: Solver) -> Json:
-    """Return the settings of a problem with those that the name of a solver or the user fixes instead."""
+    """Merge the parameters that the solver fixes into the settings of a problem."""
     entry = solver_entry(solver.name) if solver.given is None else None
     if entry is None:
         return settings
@@ -481,7 +481,7 @@ def _as_run(settings: Json, solver: Solver) -> Json:
 
 
 def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], int]:
-    """Return what the estimator offers at each size, its front or its path, and which of them was chosen."""
+    """Return the members that the estimator offers, from its front or its path, and the index of the chosen one."""
     if not hasattr(estimator, "front_"):
         ranker = measure.fitted(name, estimator)
         if not hasattr(estimator, "path"):
@@ -496,7 +496,7 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
     members = measure.measured(name, rankers, estimator.front_support_)
     members[chosen] = measure.with_all_metrics(members[chosen], rankers.take(np.array([chosen])))
     if coefs is None:
-        # The trees of all members would take megabytes.
+        # Store the trees of the chosen member only: those of all members take megabytes.
         members[chosen] = members[chosen].model_copy(update={"trees": getattr(estimator, "forest_", None)})
     instances = getattr(estimator, "n_instances_", None)
     for i, member in enumerate(members):
@@ -508,7 +508,7 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
 def _verdict(
     estimator: Any, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
 ) -> Verdict | None:
-    """Return how a selection stands on the test part; None of a ranker that selects nothing."""
+    """Return the verdict on a selection by the test part; None for a ranker that selects no features."""
     validation, test = (measure.parts[part] for part in PARTS[1:])
     metric = measure.metrics[0]
     verdict: Verdict | None = None

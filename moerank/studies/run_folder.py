@@ -1,4 +1,4 @@
-"""The folder of a run: running what is missing in it, and its models against others, on its data and on new data."""
+"""The folder of a run: run what is missing, load its models, and compare them with others on new data."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def run_folds(
     progress: Callable[[], AbstractContextManager[Progress | None]] = nullcontext,
     say: Callable[[str], object] = lambda sentence: None,
 ) -> Iterator[Result]:
-    """Yield the result of each fold once it is on disk in its folder, and run what is not finished.
+    """Run the folds that are not finished, and yield the result of each fold once it is on disk in its folder.
 
-    Everything that can be refused is refused before the first fold begins. To resume is to go on from what an
-    interrupted run has left; `again` runs finished folds again. ``progress()`` makes the context in which a fold
-    runs, ``say`` is called with each sentence that the user should read. The other arguments are those of `run_fold`.
+    All checks happen before the first fold begins. `resume` continues from the memo of an interrupted run; `again` runs
+    finished folds again. ``progress()`` makes the context in which a fold runs, and ``say`` is called with each
+    sentence for the user. The other arguments are those of `run_fold`.
     """
     requested = problem.spec(solver)
-    for fold in folders:  # else the run itself begins so
+    for fold in folders:  # raises errors in the data of any fold before the first run
         problem.load_limited_fold(fold, data)
     for folder in folders.values():
         prepare_folder(folder)
@@ -72,27 +72,27 @@ def run_folds(
             written = (folder / RESULT).stat().st_mtime
             changed = any(path.stat().st_mtime > written for path in problem.files(fold, data))
             if changed or stored.versions["moerank"] != VERSION:
-                say(f"{folder} holds a run on older data or by another version of moerank; it is run again")
+                say(f"{folder} holds a run on older data or by another version of moerank; running it again")
                 stored = None
         if stored is not None:
             result = stored
-            say(f"{folder} holds the finished run; it is not run again (--again repeats it)")
+            say(f"{folder} already holds the finished run (--again repeats it)")
         else:
             for memo in () if resume else unfinished(folder):
-                say(f"starting anew; {memo} of an interrupted run is removed (--resume would continue it)")
+                say(f"starting anew and removing {memo} of an interrupted run (to continue a run, use --resume)")
                 memo.unlink(missing_ok=True)
             run: dict[str, Any] = {"workers": workers, "data": data, "memo": folder / MEMO, "resume": resume}
             with progress() as report:
                 result = run_fold(problem, fold, solver, seed, **run, progress=report)
         if stored is None or not all((folder / name).exists() for name in FILES):
             write_result(result, folder)
-        for memo in unfinished(folder):  # only now: whoever is killed before goes on from them
+        for memo in unfinished(folder):  # only now, so that a run that is killed earlier can continue from them
             memo.unlink(missing_ok=True)
         yield result
 
 
 def _finished(folder: Path, settings: Json) -> Result | None:
-    """Return the finished result in a folder; refuse a folder with that of another configuration."""
+    """Return the finished result in a folder; refuse a result of another configuration."""
     result = read_result(folder)
     if result is None:
         return None
@@ -100,16 +100,16 @@ def _finished(folder: Path, settings: Json) -> Result | None:
     for key in [*here, *there]:
         if here.get(key) != there.get(key):
             raise ValueError(
-                f"{folder} holds the result of another configuration ({key} is {there.get(key)} there and "
-                f"{here.get(key)} here); choose another folder with --out, or remove it"
+                f"{folder} holds the result of another configuration ({key} is {there.get(key)} there, but "
+                f"{here.get(key)} now); choose another folder with --out, or remove this one"
             )
     return result
 
 
 def write_trec(result: Result, test: RankingData, folder: Path) -> None:
-    """Write the ranking of the test queries by the chosen member as test.run, and their labels as test.qrels.
+    """Write the ranking of the test queries by the chosen member to test.run, and their labels to test.qrels.
 
-    `test` is scaled as it was for the result; errors as of `write_run`.
+    `test` must have the scaling of the result. Raises the errors of `write_run`.
     """
     model = result.model(result.best).model_copy(update={"scaling": UNSCALED})
     write_run(folder / "test.run", test, model.scores(test.X), tag=result.solver.replace(" ", ""))
@@ -124,13 +124,13 @@ def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Mod
     run : path-like
         The folder of a run, or the file of a cell of a study.
     member : int, optional
-        A row of the front, from 0; by default the chosen one.
+        Index of the member in the front, from 0; by default the chosen one.
 
     Returns
     -------
     Model
-        ``predict(X)`` scores raw values; ``names``, ``columns``, ``weights`` or ``trees``, ``scaling`` and ``missing``
-        are those of training.
+        ``predict(X)`` scores raw values. ``names``, ``columns``, ``weights`` or ``trees``, ``scaling`` and ``missing``
+        come from training.
 
     Raises
     ------
@@ -147,24 +147,24 @@ def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Mod
 def judge_on_new(
     run: Path, new: Path, against: Path | None = None, *, label: str | None = None, query: str | None = None
 ) -> Json:
-    """Compare the chosen model of a run with another one, query by query of new data.
+    """Compare the chosen model of a run with another model on new data, query by query.
 
-    The new data are a LETOR, CSV or Parquet file with the raw values of the features of both models, found by their
-    names; `label` and `query` are columns of a table, by default those of usual names. The other model is that of the
-    run `against`, by default the ranker on all features that the first run has stored; a run of trees stores none. The
-    metric and the margin of the first run count.
+    The new data are a LETOR, CSV or Parquet file with the raw features of both models under their names; `label` and
+    `query` are columns of a table, by default those with usual names. The other model is the chosen one of the run
+    `against`, by default the ranker on all features of the first run; a run of trees does not store one. The metric and
+    the margin come from the first run.
 
-    Returns plain JSON values: ``finding``, ``equivalent``, ``difference``, its ``interval`` with None for an end that
-    nothing bounds, ``metric``, ``margin``, ``n_queries``, ``n_differing``, ``result`` and ``against`` with the numbers
-    of features, ``data``, and a ``sentence`` that begins with the finding.
+    Returns plain JSON values: ``finding``, ``equivalent``, ``difference``, its ``interval`` with None for an infinite
+    end, ``metric``, ``margin``, ``n_queries``, ``n_differing``, ``result`` and ``against`` with their numbers of
+    features, ``data``, and a ``sentence`` that begins with the finding.
     """
     result = find_result(run)
     origin = result if against is None else find_result(against)
     other = origin.best
     if against is None:
         full = [ranker for ranker in result.baselines if ranker.name == ALL_FEATURES and ranker.weights is not None]
-        if not full or result.best.trees is not None:  # trees on all features are not stored
-            raise ValueError(f"{run} has no model on all features; name another run by --against")
+        if not full or result.best.trees is not None:  # runs do not store trees on all features
+            raise ValueError(f"{run} has no model on all features; name another run with --against")
         other = full[0]
     metric = MetricSection(**result.configuration["metric"]).make()
     values: list[Vector] = []
@@ -195,7 +195,7 @@ def judge_on_new(
 
 
 def _read(path: Path, model: Model, result: Result, label: str | None, query: str | None) -> RankingData:
-    """Read new data by the rule for missing values of a model, and scale them if it needs other documents."""
+    """Read new data with the missing rule of a model; scale them here if the scaling needs the whole query."""
     if reader_of(path) is not None:
         data = load_table(path, label=label, query=query, features=model.names, missing=model.missing)
     else:

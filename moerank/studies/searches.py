@@ -1,4 +1,4 @@
-"""A study of searches: pymoo problems × algorithms × seeds, with the table of medians that papers print."""
+"""Studies of searches: pymoo problems × algorithms × seeds, with a table of medians as in papers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SYMBOLS = {1: "+", -1: "−", 0: "="}
 
 
 class SearchRun(Stored):
-    """The outcome of one run of a search: the front of all evaluations."""
+    """The outcome of one run of a search: the front of all evaluated individuals."""
 
     F: list[list[float]]  # objectives, shape (n_members, n_objectives)
     X: list[list[float]]  # variables, shape (n_members, n_var); 0 and 1 for bits
@@ -36,7 +36,7 @@ class SearchRun(Stored):
 
 @dataclass(frozen=True, eq=False)
 class SearchCell(Work):
-    """One run of a study of searches; the algorithm may be a function of the problem that returns one."""
+    """One run of a study of searches; the algorithm may be a function that makes one for the problem."""
 
     problem_name: str
     problem: Problem
@@ -47,21 +47,21 @@ class SearchCell(Work):
 
     @property
     def label(self) -> str:
-        """What messages call the cell."""
+        """The name of the cell in messages."""
         return f"{self.problem_name}, {self.algorithm_name}, seed {self.seed}"
 
     def identity(self) -> object:
-        """Return both names, problem, algorithm, evaluations and seed."""
+        """Return names and descriptions of algorithm and problem, the number of evaluations, and the seed."""
         algorithm = [self.algorithm_name, identity_of(self.algorithm, f"the algorithm {self.algorithm_name}")]
         problem = [self.problem_name, identity_of(self.problem, f"the problem {self.problem_name}")]
         return [algorithm, problem, self.n_evaluations, self.seed]
 
     def read(self, text: str) -> SearchRun:
-        """Return the outcome from the text of its file."""
+        """Parse the text of the cell's file."""
         return SearchRun.from_json(text)
 
     def run(self, data: object = None) -> SearchRun:
-        """Run the search; its data are in the problem."""
+        """Run the search; the problem holds its data."""
         began = perf_counter()
         algorithm = self.algorithm if isinstance(self.algorithm, Algorithm) else self.algorithm(self.problem)
         result = search(deepcopy(self.problem), algorithm, ("n_eval", self.n_evaluations), seed=self.seed)
@@ -71,24 +71,24 @@ class SearchCell(Work):
 
 
 class SearchStudy:
-    """Problems × algorithms × seeds in a folder, as cells that run in any order and are never run twice.
+    """Problems × algorithms × seeds in a folder, as cells that run in any order and never twice.
 
     Parameters
     ----------
     problems : mapping of str to pymoo Problem
-        Two or more objectives, without constraints that pymoo handles by penalties of its own.
+        Problems with two or more objectives, without constraints that pymoo turns into penalties.
     algorithms : mapping of str to pymoo Algorithm, or to a function ``make(problem)`` that returns one
     out : path
         The folder of the study.
     n_evaluations : int, default 10,000
-        Of each run; the last generation is finished.
+        Evaluations of each run; the last generation is always completed.
     seeds : int, default 30
         Runs of each algorithm on each problem. All algorithms draw from the same seeds.
 
     Notes
     -----
-    What names a cell is a digest of problem, algorithm, evaluations and seed (`moerank.studies.solver.identity_of`), so
-    that a study with another problem of the same name runs anew.
+    The name of a cell's file is a digest of problem, algorithm, evaluations and seed
+    (`moerank.studies.solver.identity_of`), so a study with another problem of the same name runs anew.
 
     Examples
     --------
@@ -133,14 +133,14 @@ class SearchStudy:
         dask: str | None = None,
         done: Callable[[SearchCell, bool], object] = lambda cell, succeeded: None,
     ) -> Self:
-        """Run what is not finished, and return the study; see `moerank.studies.study.Study.run`.
+        """Run the cells that are not finished, and return the study; see `moerank.studies.study.Study.run`.
 
-        Cells that failed run again.
+        Failed cells run again.
         """
         cells = self.cells()
         with Store(self.out) as store:
             run_cells(store, cells, workers=workers, dask=dask, retry_failed=True, done=done)
-            warn_of_failures(store.failures(cells), len(cells), f"{self.out / 'failures'} has their tracebacks")
+            warn_of_failures(store.failures(cells), len(cells), f"The tracebacks are in {self.out / 'failures'}")
         return self
 
     def runs(self) -> dict[SearchCell, SearchRun]:
@@ -153,10 +153,10 @@ class SearchStudy:
         Returns
         -------
         DataFrame
-            ``problem``, ``algorithm``, ``seed``, ``members``, ``evaluations``, ``seconds``, and the qualities of the
-            front: ``hypervolume``, the share of the box from the best to 1.1 times the worst of the joint front of all
-            runs on the problem, at best that of the joint front; and ``igd+``, the mean distance by which the front
-            falls short of the joint front, in shares of the box.
+            ``problem``, ``algorithm``, ``seed``, ``members``, ``evaluations``, ``seconds``, and the quality of the
+            front, compared with the joint front of all runs on the problem: ``hypervolume`` as a share of the box from
+            the best values of the joint front to 1.1 times its extent; and ``igd+``, the mean distance by which the
+            front falls short of the joint front, each objective divided by its range there.
         """
         finished, rows = self.runs(), []
         for name in self.problems:
@@ -187,9 +187,9 @@ class SearchStudy:
         Returns
         -------
         DataFrame of str
-            The median of each algorithm, its interquartile range in brackets, and "+" where it is better than the
-            reference, "−" where it is worse, "=" where no difference is shown, by Wilcoxon's signed-rank test over the
-            seeds that both have. The p values are adjusted by Holm over the table. The last row counts the signs.
+            The median of each algorithm, its interquartile range in brackets, and "+" if it is better than the
+            reference, "−" if it is worse, "=" if no difference is detected, by Wilcoxon's signed-rank test over the
+            seeds that both have. Holm's method adjusts the p values over the table. The last row counts the signs.
         """
         names = list(self.algorithms)
         reference = names[-1] if reference is None else reference

@@ -1,4 +1,4 @@
-"""A solver with its parameters, as commands, studies and problem files name it, or given as a Python object."""
+"""Solvers with their parameters, named in commands, studies and problem files, or given as Python objects."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from moerank.rankers import with_features
 from moerank.solvers import find_solver, make_solver, read_solver, solver_entry, solvers, written
 
 SET_BY_RUN = ("memo", "progress", "resume", "workers")
-"""Parameters of an estimator that a run sets in any case; results do not depend on them."""
+"""Parameters of an estimator that every run sets; results do not depend on them."""
 
 IGNORED = (*SET_BY_RUN, "verbose")
-"""Parameters that do not count where two estimators are compared."""
+"""Parameters that do not count when two estimators are compared."""
 
 RUN_ARGUMENTS = (*IGNORED, "random_state")
-"""Arguments of solvers that belong to a run and not to a method; no file may set them."""
+"""Arguments of solvers that belong to a run, not to a method; files must not set them."""
 
 
 def check_parameters(parameters: Parameters) -> Parameters:
-    """Return parameters of a file; refuse `RUN_ARGUMENTS`, and what JSON cannot keep."""
+    """Return the parameters; refuse `RUN_ARGUMENTS` and values that JSON cannot store."""
     for name in parameters:
         if name in RUN_ARGUMENTS:
             raise ValueError(f"{name} belongs to a run, not to a method; options such as --seed and --workers set it")
@@ -40,7 +40,7 @@ def check_parameters(parameters: Parameters) -> Parameters:
             json.dumps(parameters[name], allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(
-                f"{name} must be a text, a switch, a finite number, or a table or list of such ({error})"
+                f"{name} must be a text, true or false, a finite number, or a table or list of these ({error})"
             ) from None
     return parameters
 
@@ -49,26 +49,25 @@ PlainParameters = Annotated[Parameters, AfterValidator(check_parameters)]
 
 
 class Solver(BaseModel):
-    """A solver: a name of the table with parameters, or an estimator or function of the user's.
+    """A solver: a name in the table of solvers with parameters, or an estimator or function of the user.
 
-    A user's solver is run as it is given: a problem's budgets, backend and parameters of solvers are not for it, and
-    nothing is chosen among a published grid unless the estimator does so itself. Defaults, tuning and source are not
-    stored.
+    A user's solver runs as it is given: the problem's budgets, backend and solver parameters do not apply to it, and
+    it is not tuned unless the estimator tunes itself. Defaults, tuning and source are not stored.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: str  # in the table of solvers; for an object its label
-    parameters: PlainParameters = Field(default_factory=dict)  # set by the user: tables tell solvers by them
+    parameters: PlainParameters = Field(default_factory=dict)  # set by the user, and part of the label
     given: Parameters | None = None  # the description of an object, see `identity_of`
-    draws: bool = False  # the seeds of an object differ
+    draws: bool = False  # whether an object gives other results with other seeds
     defaults: PlainParameters = Field(default_factory=dict, exclude=True)  # from the problem file
-    tune: bool = Field(default=True, exclude=True)  # by validation MAP, among the published grid
-    source: Any = Field(default=None, exclude=True, repr=False)  # the object; None for a study of a folder
+    tune: bool = Field(default=True, exclude=True)  # whether validation queries choose from its grid
+    source: Any = Field(default=None, exclude=True, repr=False)  # the object; None if loaded from a folder
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a solver as the command line has it: NAME or NAME[key=value,…]; see `moerank.solvers.read_solver`.
+        """Read a solver in the form of the command line, NAME or NAME[key=value,…]; see `moerank.solvers.read_solver`.
 
         Examples
         --------
@@ -87,8 +86,8 @@ class Solver(BaseModel):
     def of(cls, source: Any, name: str | None = None) -> Self:
         """Return an estimator, or a function ``make(problem, seed)`` that returns one, as a solver.
 
-        Its name is the label in tables, by default that of its class or function. Names of the table, and objects that
-        cannot be described, are refused.
+        `name` is the label in tables, by default the name of the class or function. It must not be a name in the table
+        of solvers, and `identity_of` must be able to describe the object.
 
         Examples
         --------
@@ -110,7 +109,7 @@ class Solver(BaseModel):
         if not _is_estimator(source):
             return cls(name=label, given=given, draws=True, source=source)
         draws = source.get_params(deep=False).get("random_state", 0) is None
-        # A copy, because the user may change or fit the object later.
+        # Clone it, because the user may change or fit the object later.
         return cls(name=label, given=given, draws=draws, source=clone(source))
 
     def __eq__(self, other: object) -> bool:
@@ -128,12 +127,12 @@ class Solver(BaseModel):
 
     @property
     def settings(self) -> Parameters:
-        """All parameters that the user or the problem file sets; of an object its description."""
+        """All parameters that the user or the problem file sets; for an object its description."""
         return {**self.defaults, **self.parameters} if self.given is None else self.given
 
     @property
     def seeded(self) -> bool:
-        """Whether its seeds differ. A solver of the table that is not installed here may draw."""
+        """Whether the result depends on the seed; True for a solver of a plug-in that is not installed here."""
         if self.given is not None:
             return self.draws
         entry = solver_entry(self.name)
@@ -141,33 +140,33 @@ class Solver(BaseModel):
 
     @property
     def is_held(self) -> bool:
-        """Whether it can be run: a study's folder keeps no objects."""
+        """Whether it can run; False for an object that was loaded from a study's folder, which does not store it."""
         return self.given is None or self.source is not None
 
     @property
     def tuned(self) -> bool:
-        """Whether validation MAP chooses among a published grid; an object is run as it is."""
+        """Whether validation queries choose from the published grid; objects run as they are."""
         return self.tune and self.given is None
 
     def takes(self) -> Parameters:
-        """Return the parameters that a problem may set, with their defaults; none of an object."""
+        """Return the parameters that a problem may set, with their defaults; none for an object."""
         return find_solver(self.name, {}).defaults() if self.given is None else {}
 
     def make(self, problem: object, defaults: Mapping[str, Any]) -> Any:
-        """Return the estimator of a run, not fitted.
+        """Return the unfitted estimator of a run.
 
-        `defaults` has the values of a run by the names of parameters; a solver takes those that it has. A user's
-        function gets the problem, and must return an estimator.
+        `defaults` has the values of the run by parameter name; a solver takes those for its own parameters. A user's
+        function gets the problem and the seed, and must return an estimator.
         """
         if self.given is None:
             parameters = self.takes()
             taken = {name: value for name, value in defaults.items() if name in parameters}
             settings = self.settings
-            if isinstance(of_user := settings.get("limits"), Mapping):  # those of the problem hold, too
+            if isinstance(of_user := settings.get("limits"), Mapping):  # the limits of the problem apply as well
                 settings["limits"] = {**taken.get("limits", {}), **of_user}
             return with_features(make_solver(self.name, **taken | settings))
         of_run = {name: defaults[name] for name in SET_BY_RUN if name in defaults}
-        seed = int(defaults["random_state"]) % 2**31  # other libraries have no larger ones
+        seed = int(defaults["random_state"]) % 2**31  # some libraries do not accept larger seeds
         if _is_estimator(self.source):
             made = clone(self.source)
             if self.seeded:
@@ -195,16 +194,17 @@ def identity_of(value: object, where: str, *, without: tuple[str, ...] = ()) -> 
     Raises
     ------
     ValueError
-        For an object without a description that stays the same, such as a lock, and for a function whose source text
-        cannot be read and that has no ``version``.
+        If an object has no stable description, such as a lock, or if a function has no readable source text and no
+        ``version``.
 
     Notes
     -----
-    An estimator is its class and parameters, an array a digest of its bytes, another object its class and attributes.
-    A function or class is its name, its source text, its defaults, the values that it closes over, and its attribute
-    ``version``; one of moerank, or of another language than Python, is its name. The description does not see other
-    functions and modules that the source text names, nor files that it reads: set ``version``, a text of your own, and
-    change it with them. The source text is that of the file: import a module again after an edit.
+    An estimator is described by its class and parameters, an array by a digest of its bytes, another object by its
+    class and attributes. A function or class is described by its name, its source text, its defaults, the values that
+    it closes over, and its attribute ``version``; in moerank, or in a language other than Python, by its name only. The
+    description does not cover other functions and modules that the source text names, or files that it reads: set
+    ``version``, a text of your choice, and change it when they change. The source text comes from the file, so import a
+    module again after an edit.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def identity_of(value: object, where: str, *, without: tuple[str, ...] = ()) -> 
     >>> identity_of(threading.Lock(), "the parameter lock")
     Traceback (most recent call last):
         ...
-    ValueError: the parameter lock is a lock, which has no description that stays the same
+    ValueError: the parameter lock is a lock, which has no stable description
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -236,7 +236,7 @@ def identity_of(value: object, where: str, *, without: tuple[str, ...] = ()) -> 
 
 
 def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
-    """Return the class of an object with its parameters, its attributes, or the hash of joblib."""
+    """Return the class of an object with its parameters, its attributes or joblib's hash."""
     kind = {"class": identity_of(type(value), where), **_version(value)}
     if callable(getattr(value, "get_params", None)):
         state = value.get_params(deep=False)
@@ -248,16 +248,16 @@ def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
     else:
         try:
             return {**kind, "hash": joblib.hash(value)}
-        except Exception:  # whatever pickling raises
+        except Exception:  # pickling may raise anything
             name = type(value).__name__
-            raise ValueError(f"{where} is a {name}, which has no description that stays the same") from None
+            raise ValueError(f"{where} is a {name}, which has no stable description") from None
     state = {name: entry for name, entry in state.items() if name not in without}
     return {**kind, "parameters": {name: identity_of(entry, f"{where}, {name},") for name, entry in state.items()}}
 
 
 def _code(value: Any, where: str) -> Any:
-    """Return the name of a function or class, its source text and its values; of moerank the name alone."""
-    value = getattr(value, "py_func", value)  # numba's
+    """Return the name of a function or class with digests of its source text and values; in moerank only the name."""
+    value = getattr(value, "py_func", value)  # numba's compiled functions have it
     name = f"{value.__module__}.{value.__qualname__}"
     if str(value.__module__).partition(".")[0] == "moerank":
         return name
@@ -268,7 +268,7 @@ def _code(value: Any, where: str) -> Any:
         in_python = isinstance(value, FunctionType) or value.__module__ == "__main__"
         if in_python and "version" not in described:
             raise ValueError(
-                f"{where}: the source text of {name} cannot be read; put it into a file, or set {name}.version"
+                f"{where}: the source text of {name} cannot be read; move it to a file, or set {name}.version"
             ) from None
     if isinstance(value, FunctionType):
         enclosed = [cell.cell_contents for cell in value.__closure__ or () if cell.cell_contents is not value]
@@ -283,12 +283,12 @@ def _version(value: object) -> dict[str, str]:
 
 
 def digest_of(description: object) -> str:
-    """Return the digest of plain JSON values, whatever the order of keys."""
+    """Return a digest of plain JSON values that does not depend on the order of keys."""
     return blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
 def data_digest(data: RankingData) -> str:
-    """Return a digest of everything that can decide a result: values, labels, queries, weights, names, scaling, costs.
+    """Return a digest of all data that can change a result: features, labels, queries, weights, names, scaling, costs.
 
     O(bytes of the data), at about 0.5 GB/s.
     """

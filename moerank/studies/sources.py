@@ -1,4 +1,4 @@
-"""Sources of data: the table [data] of a problem file, and the parts of a fold."""
+"""Sources of data: the table [data] of a problem file, and how the parts of a fold are read."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from moerank.studies.solver import data_digest
 def shipped_folder() -> Path:
     """Return the folder of the problem files that come with the package."""
     package = Path(__file__).parents[1]
-    # The wheel carries the folder inside the package; in a checkout it stands beside it.
+    # A wheel has the folder inside the package, a checkout next to it.
     return next(path for path in (package / "problems", package.parent / "problems") if path.is_dir())
 
 
 Folders: TypeAlias = Sequence[Path]
-"""Where data are looked for: the folder of the problem's file, if it has one, and then folders of data."""
+"""The folders to search for data: that of the problem file, if there is one, then folders of data."""
 
 
 def find_data(name: str, folders: Folders, advice: str) -> Path:
-    """Return the first file or folder of this name; where there is none, the error gives the advice."""
+    """Return the first file or folder with this name in the folders; if there is none, the error gives the advice."""
     for folder in folders:
         if (folder / name).exists():
             return folder / name
@@ -50,21 +50,21 @@ Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
 Precision: TypeAlias = Literal["float32", "float64"]
 
 INDIFFERENT = {"origin", "scaled", "document"}
-"""Settings that decide no result."""
+"""Settings that do not change results."""
 
 
 class DataSection(Section):
-    """What all sources of data share.
+    """The settings that all sources of data share.
 
     Attributes
     ----------
     normalize : {"none", "query", "minmax", "standard"}
-        How features are scaled; see `fit_scaling`.
+        The scaling of the features; see `fit_scaling`.
     scaled : "query", optional
-        The files hold features that were scaled so, as LETOR's QueryLevelNorm files do: nothing is computed, but every
-        model remembers it.
+        The scaling that the features in the files already have, such as those of LETOR's QueryLevelNorm files. It is
+        not applied again, but every model records it.
     grid : (rows, columns), optional
-        The features are the pixels of an image, row by row; figures then show the image.
+        The size of the image, if the features are its pixels row by row; figures then show the image.
     """
 
     normalize: Literal["none", "query", "minmax", "standard"] = "none"
@@ -75,14 +75,14 @@ class DataSection(Section):
     def _is_scaled_once(self) -> Self:
         if self.scaled is not None and self.normalize != "none":
             raise ValueError(
-                f'scaled = "{self.scaled}" says that the features are scaled already, and normalize = '
-                f'"{self.normalize}" would scale them again; leave one of them out'
+                f'scaled = "{self.scaled}" says that the features are already scaled, but normalize = '
+                f'"{self.normalize}" scales them again; remove one of the two'
             )
         return self
 
     @property
     def is_held(self) -> bool:
-        """Whether the data can be read: all but those in memory that a folder knows by their digest alone."""
+        """Whether the data can be read; False for data in memory that come from a study's folder."""
         return True
 
     def n_folds(self, folders: Folders) -> int:
@@ -98,7 +98,7 @@ class DataSection(Section):
         return []
 
     def settings(self) -> dict[str, Any]:
-        """Return all settings that can decide results, as plain JSON values."""
+        """Return all settings that can change results, as plain JSON values."""
         return self.model_dump(mode="json", exclude=INDIFFERENT)
 
 
@@ -108,16 +108,16 @@ Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 
 
 class Split(Section):
-    """How the queries of one file become training, validation and test part; in each they stay in file order.
+    """How to split the queries of one file into training, validation and test part; each part keeps the file order.
 
     Attributes
     ----------
     validation, test : float, default 0.2
-        Shares of the queries, drawn at random: one fold. See `split_queries`.
+        Shares of the queries, drawn at random, for a single fold. See `split_queries`.
     folds : int, optional
-        Instead of shares: deal the queries at random into so many parts, and hold each out once. See `deal_queries`.
+        Instead of shares: the number of random parts, each of which is the test part once. See `deal_queries`.
     seed : int, default 0
-        Of the draw.
+        Seed of the random draw.
     """
 
     validation: Share | None = None
@@ -128,14 +128,14 @@ class Split(Section):
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
         if self.folds is not None and (self.validation is not None or self.test is not None):
-            raise ValueError("folds deals the queries into equal parts, validation and test are shares; give either")
+            raise ValueError("folds deals the queries into equal parts, validation and test are shares; give one kind")
         if sum(self.shares) >= 1:
             raise ValueError("validation and test leave no query for training; give smaller shares")
         return self
 
     @property
     def shares(self) -> tuple[float, float]:
-        """Shares of validation and test queries."""
+        """The shares of validation and test queries."""
         validation, test = (0.2 if share is None else share for share in (self.validation, self.test))
         return validation, test
 
@@ -147,31 +147,31 @@ class Split(Section):
 
 
 LARGEST_FOLD = 2**30
-"""Bytes of the features of a fold that stays in memory for the next cell of a study, at most."""
+"""Largest size, in bytes of its features, of a fold that stays in memory for the next cell of a study."""
 
 _last_fold: dict[tuple[object, ...], Fold] = {}
-"""The fold that was read last, by its settings and the states of its files."""
+"""The fold that was read last, under a key of its settings and the states of its files."""
 
 
 class FileData(DataSection):
-    """Files of the user: folders Fold1, Fold2, … of three files each, one such folder, or one file and a split.
+    """The user's files: folders Fold1, Fold2, … with three files each, one such folder, or one file and a split.
 
     Attributes
     ----------
     folder, file : str
-        One of them; looked for beside the problem's file, then below a place of data.
+        Exactly one of them, a path below the folder of the problem file or below a folder of data.
     split : Split, optional
-        How one file is split; it is needed with `file`. In a LETOR folder without a validation file ``validation`` is
-        the share of the training queries for it.
+        How to split one file; `file` needs it. In a LETOR folder without a validation file, ``validation`` is the share
+        of the training queries that become validation queries.
     origin : str
-        What to download where the data are missing.
+        What to download if the data are missing.
     missing : float, "query-min", "query-mean" or "query-worst", optional
-        What missing values become; without it they are an error.
+        What replaces missing values; without it they are an error.
     dtype : {"float64", "float32"}
-        Of the features.
+        The type of the features.
     """
 
-    readers: ClassVar[tuple[Callable[..., Fold], Callable[..., RankingData]]]  # of a fold and of a file
+    readers: ClassVar[tuple[Callable[..., Fold], Callable[..., RankingData]]]  # for a fold and for one file
 
     folder: str | None = None
     file: str | None = None
@@ -183,14 +183,14 @@ class FileData(DataSection):
     @field_validator("folder", "file")
     @classmethod
     def _is_below(cls, path: str | None, info: Any) -> str | None:
-        """Refuse what leads elsewhere: a file that somebody else wrote must not say where to read."""
+        """Refuse paths that lead outside: a problem file by somebody else must not read any file of yours."""
         if path is None:
             return None
-        parts = PureWindowsPath(path)  # which takes both kinds of slashes, and knows drives
+        parts = PureWindowsPath(path)  # it understands both kinds of slashes, and drives
         if parts.anchor or ".." in parts.parts or "\0" in path:
             raise ValueError(
-                f"{info.field_name} must lie below the place of the data, not {path!r}; name that place by --data or "
-                "by the environment variable MOERANK_DATA"
+                f"{info.field_name} must lie below the folder of the data, not {path!r}; set that folder with --data "
+                "or the environment variable MOERANK_DATA"
             )
         return path
 
@@ -198,16 +198,16 @@ class FileData(DataSection):
     def _says_where(self) -> Self:
         if (self.folder is None) == (self.file is None):
             raise ValueError(
-                "give folder, which holds Fold1, Fold2 and so on or the three files of one fold, or file, one file "
-                "with all queries"
+                "give folder, which holds Fold1, Fold2 and so on or the three files of one fold, or give file, which "
+                "holds all queries"
             )
         split, is_letor = self.split, self.readers[0] is load_fold
         if self.file is not None and split is None:
             raise ValueError("file needs split = {validation = 0.2, test = 0.2} or split = {folds = 5}")
         if self.file is None and split and not (is_letor and split.validation and not split.test and not split.folds):
             raise ValueError(
-                "split is for one file; the files of a folder are split already, and where LETOR files lack a "
-                "validation part, split = {validation = 0.2} draws it"
+                "split is for one file; the files of a folder are already split, but if LETOR files lack a validation "
+                "part, split = {validation = 0.2} draws one"
             )
         return self
 
@@ -218,7 +218,7 @@ class FileData(DataSection):
         return max(count_folds(self._path(folders)), 1)
 
     def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold from the first place that has the data; a study reads the same files once."""
+        """Return the parts of a fold from the first folder with the data; a study reads the same files only once."""
         states = [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in self.files(fold, folders)]
         key = self.model_dump_json(), fold, tuple(states)
         train, vali, test = _last_fold.get(key) or self._read(fold, folders)
@@ -242,9 +242,9 @@ class FileData(DataSection):
         return [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
 
     def _path(self, folders: Folders, fold: int | None = None) -> Path:
-        """Return the file, or the folder of a fold, or of all folds."""
+        """Return the path of the file, or of the folder of one fold or of all folds."""
         name = str(self.file or self.folder)
-        remedy = f"name the folder that holds {name} by --data or by the environment variable MOERANK_DATA"
+        remedy = f"set the folder that holds {name} with --data or the environment variable MOERANK_DATA"
         path = find_data(name, folders, f"download {self.origin}, and {remedy}")
         return path / f"Fold{fold}" if fold is not None and count_folds(path) else path
 
@@ -263,13 +263,13 @@ class TableData(FileData):
     Attributes
     ----------
     label, query : str, optional
-        The names of the columns of relevance labels and query ids; a table of ``moerank data ingest`` tells them.
+        The columns of relevance labels and query ids; a table from ``moerank data ingest`` names its own.
     features : list of str, optional
-        The names of the feature columns; by default those that the table tells, or all others.
+        The feature columns; by default those that the table names, or all others.
     exclude : list of str
-        The names of columns that are no features, such as texts and dates.
+        Columns that are not features, such as texts and dates.
     document, query_weight, document_weight : str, optional
-        The names of the columns of document ids and weights, see `load_table`.
+        The columns of document ids and weights, see `load_table`.
     """
 
     readers = load_table_fold, load_table
@@ -285,19 +285,20 @@ class TableData(FileData):
 
 
 InMemory: TypeAlias = RankingData | Fold | Sequence[Fold]
-"""Training, validation and test part, several folds of them, or a table that is cut into them."""
+"""Training, validation and test part, several such folds, or one table to split."""
 
 
 class MemoryData(DataSection):
-    """Data that were given as objects. A digest of their bytes stands for them: a study knows its data again.
+    """Data that were given as Python objects. A study recognises them by a digest of their bytes.
 
     Attributes
     ----------
     digest : str
-        Of all folds.
+        The digest of all folds.
     folds : int
+        The number of folds.
     split : Split, optional
-        How one table was cut by query.
+        How one table was split by query.
     """
 
     source: Literal["memory"]
@@ -309,7 +310,7 @@ class MemoryData(DataSection):
 
     @property
     def is_held(self) -> bool:
-        """Whether the data are here; files keep their digest alone."""
+        """Whether the data are in memory; files store only their digest."""
         return bool(self._held)
 
     def n_folds(self, folders: Folders) -> int:
@@ -317,24 +318,24 @@ class MemoryData(DataSection):
         return self.folds
 
     def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold; refuse data that are known by their digest alone."""
+        """Return the parts of a fold; raise a ValueError if there is only a digest of the data."""
         if not self.is_held:
-            raise ValueError("the data of this problem were in memory; give them to Study again")
+            raise ValueError("the data of this problem were in memory; pass them to Study again")
         return self._held[fold - 1]
 
 
 def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
     """Return data in memory as the table [data] of a problem, with `settings` as further keys of the table.
 
-    The data are the training, validation and test part of each fold; or one table, which is cut by query as `Split`
-    says. Parts with different features are refused.
+    The data are the training, validation and test part of each fold, or one table, which `Split` splits by query. Parts
+    with different features raise a ValueError.
     """
     split = settings.get("split")
     if isinstance(data, RankingData):
         cut = Split.model_validate(split or {})
         held = tuple(cut.parts(data, fold) for fold in range(1, (cut.folds or 1) + 1))
     elif split is not None:
-        raise ValueError("split is for one RankingData; here the parts are given")
+        raise ValueError("split is for one RankingData, but these data are already split")
     else:
         is_fold = isinstance(data, tuple | list) and any(isinstance(part, RankingData) for part in data)
         held = tuple(map(_fold, data if isinstance(data, tuple | list) and data and not is_fold else [data]))
@@ -348,7 +349,7 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
 
 def _fold(parts: object) -> Fold:
     if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, RankingData) for p in parts):
-        raise ValueError("a fold in memory is a tuple of three RankingData, and several folds are a list of such")
+        raise ValueError("a fold in memory is a tuple of three RankingData; give several folds as a list of tuples")
     train, validation, test = parts
     for part in (validation, test):
         if part.feature_names != train.feature_names:
@@ -365,7 +366,7 @@ class DigitsData(DataSection):
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
 
     def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold; nothing has to be found on disk."""
+        """Return the parts of a fold, made without files."""
         return load_digits_fold(fold, n_queries=self.n_queries, n_documents=self.n_documents, seed=self.seed)
 
 
@@ -383,12 +384,12 @@ class PlantedData(DataSection):
     seed: Annotated[int, at_least(0, MOST_SEED)] = 0
 
     def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold; nothing has to be found on disk."""
+        """Return the parts of a fold, made without files."""
         return load_planted_fold(fold, **self.model_dump(exclude={"source", *DataSection.model_fields}))
 
 
 class WebData(DataSection):
-    """Synthetic data of the shape of MSLR-WEB30K; see `make_web`."""
+    """Synthetic data with the shape of MSLR-WEB30K; see `make_web`."""
 
     source: Literal["web"]
     queries: Annotated[int, at_least(5)] = 300
@@ -396,7 +397,7 @@ class WebData(DataSection):
     dtype: Precision = "float32"
 
     def read(self, fold: int, folders: Folders) -> Fold:
-        """Return the parts of a fold; nothing has to be found on disk."""
+        """Return the parts of a fold, made without files."""
         return load_web_fold(fold, n_queries=self.queries, seed=self.seed, dtype=self.dtype)
 
 

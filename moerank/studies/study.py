@@ -1,4 +1,4 @@
-"""A study: many solvers on many folds with many seeds, in a folder that any number of processes may fill."""
+"""Studies: many solvers on many folds with many seeds, in a folder that any number of processes may fill."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STUDY = "study.json"
 
 @dataclass(frozen=True, eq=False)
 class Cell(Work):
-    """One run of a study; seeds count from 0, and the draws come from `random_state`."""
+    """One run of a study. Seeds count from 0; `random_state` seeds the random draws."""
 
     problem: Problem
     fold: int
@@ -42,36 +42,36 @@ class Cell(Work):
 
     @property
     def label(self) -> str:
-        """What messages call the cell."""
+        """The name of the cell in messages."""
         seed = f", seed {self.seed}" if self.solver.seeded else ""
         return f"{self.problem.name}, fold {self.fold}, {self.solver.label}{seed}"
 
     @property
     def random_state(self) -> int:
-        """The seed of all draws, the same for all solvers: their comparisons share problem, fold and seed."""
+        """The seed of all random draws; it depends on problem, fold and seed, but not on the solver."""
         names = f"{self.problem.name}|{self.fold}|{self.seed}"
         return int.from_bytes(hashlib.blake2b(names.encode(), digest_size=4).digest(), "big")
 
     def identity(self) -> Json:
-        """Return everything that decides the result, as plain JSON values."""
+        """Return everything that determines the result, as plain JSON values."""
         solver = self.problem.spec(self.solver)
         return {"format": FORMAT, **configuration(self.problem, self.fold, solver, self.seed, baselines=False)}
 
     def run(self, data: str | Path | None) -> Result:
-        """Run the solver on the fold, with files of `data`."""
+        """Run the solver on the fold, with the files in the folder `data`."""
         run: dict[str, Any] = {"seed": self.seed, "random_state": self.random_state, "data": data}
         return run_fold(self.problem, self.fold, self.solver, **run, baselines=False)
 
     def read(self, text: str) -> Result:
-        """Return the result from its text; a ValueError for that of another cell, as files may have been exchanged."""
+        """Parse the text of the cell's file; raise a ValueError for a result of another cell, as after a renaming."""
         result = Result.from_json(text)
         if digest_of({"format": FORMAT, **result.configuration}) != self.key:
-            raise ValueError(f"the result of another cell than {self.label}")
+            raise ValueError(f"this is not the result of {self.label}")
         return result
 
 
 MOST_CELLS = 10**6
-"""Of a study."""
+"""Largest number of cells in a study."""
 
 RequestedProblems: TypeAlias = (
     str | Path | Problem | Sequence[str | Path | Problem] | Mapping[str, str | Path | Problem | InMemory]
@@ -96,11 +96,11 @@ class Grid(Section):
         if not n_cells:
             raise ValueError("a study needs at least one problem, one solver and one fold")
         if n_cells > MOST_CELLS:
-            raise ValueError(f"a study has at most {MOST_CELLS:,} cells, not {n_cells:,}; divide it")
+            raise ValueError(f"a study has at most {MOST_CELLS:,} cells, not {n_cells:,}; divide it into several")
         return self
 
     def cells(self) -> list[Cell]:
-        """Return all cells, by seed and fold first, so that an unfinished study has something of everything."""
+        """Return all cells, ordered by seed and fold, so that an unfinished study has results for every solver."""
         drawn = [solver for solver in self.solvers if solver.seeded]
         return [
             Cell(problem, fold, solver, seed)
@@ -112,9 +112,9 @@ class Grid(Section):
 
 
 def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) -> list[Problem]:
-    """Return the problems that are requested, with `settings` in place of their own values; see `load_problem`.
+    """Return the requested problems with `settings` instead of their own values; see `load_problem`.
 
-    A mapping gives names, also to data in memory; see `make_problem`. Two different problems of one name are refused.
+    A mapping gives names, also to data in memory; see `make_problem`. Two different problems must not share a name.
     """
     if isinstance(requested, str | Path | Problem):
         requested = [requested]
@@ -128,21 +128,21 @@ def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) 
 
 
 def read_solvers(requested: RequestedSolvers) -> list[Solver]:
-    """Return the solvers that are requested, see `Study`; two different solvers of one name are refused."""
+    """Return the requested solvers, see `Study`; two different solvers must not share a name."""
     if isinstance(requested, Mapping):
         solvers = [_solver(given, name) for name, given in requested.items()]
     else:
         several = requested if isinstance(requested, Sequence) and not isinstance(requested, str) else [requested]
         every = [solver_table() if isinstance(given, str) and given == "all" else (given,) for given in several]
         solvers = [given if isinstance(given, Solver) else _solver(given) for given in chain.from_iterable(every)]
-    return _distinct(solvers, "two solvers are called {}: solvers={{'a name': …}} tells them apart")
+    return _distinct(solvers, "two solvers are called {}; name one of them with solvers={{'a name': …}}")
 
 
 ProblemOrSolver = TypeVar("ProblemOrSolver", Problem, Solver)
 
 
 def _distinct(things: Iterable[ProblemOrSolver], refusal: str) -> list[ProblemOrSolver]:
-    """Return the first problem or solver of each name; refuse another one of the same name."""
+    """Return the first problem or solver of each name; refuse a different one of the same name."""
     first: dict[str, tuple[ProblemOrSolver, object]] = {}
     for thing in things:
         name, identity = (thing.name, thing.configuration()) if isinstance(thing, Problem) else (thing.label, thing)
@@ -152,11 +152,11 @@ def _distinct(things: Iterable[ProblemOrSolver], refusal: str) -> list[ProblemOr
 
 
 def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Path | None) -> tuple[int, ...]:
-    """Return the folds of a problem that are requested, by default all; refuse those that do not exist."""
+    """Return the requested folds of a problem, by default all; refuse folds that do not exist."""
     try:
         n_folds = problem.n_folds(data)
     except FileNotFoundError:
-        n_folds = N_FOLDS  # to plan a study no data are needed, and without them none runs
+        n_folds = N_FOLDS  # a study can be planned without its data, but it cannot run
     folds = range(1, n_folds + 1) if requested is None else requested
     for fold in folds:
         check_at_least(1, n_folds, fold=fold)
@@ -164,14 +164,14 @@ def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Pa
 
 
 def check_names(folder: Path, grids: list[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
-    """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another."""
+    """Refuse a folder whose study has a different problem or solver with the name of one of these."""
     other = f"{folder} holds another {{}} {{{{}}}}, with other code or settings; choose another folder or another name"
     _distinct([*(problem for grid in grids for problem in grid.problems), *problems], other.format("problem"))
     _distinct([*(solver for grid in grids for solver in grid.solvers), *solvers], other.format("solver"))
 
 
 class Requests(Stored):
-    """The text of study.json: what was asked for in the folder, request by request."""
+    """The content of study.json: the requests that were made in the folder, in order."""
 
     format: Format
     moerank: str
@@ -179,7 +179,7 @@ class Requests(Stored):
 
 
 def read_grids(path: Path) -> list[Grid]:
-    """Return what was requested in a folder, request by request; nothing for a new folder."""
+    """Return the requests of a folder in order; an empty list for a new folder."""
     try:
         text = read_text(path, MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
@@ -207,40 +207,39 @@ def _solver(given: object, name: str | None = None) -> Solver:
 
 
 class Study:
-    """Solvers × problems × folds × seeds, as cells that run in any order and are never run twice.
+    """Solvers × problems × folds × seeds, as cells that run in any order and never twice.
 
     Parameters
     ----------
     problems : str, path, Problem, a sequence of these, or a mapping
-        Names of shipped problems, or problem files. A mapping gives names to what it holds, which may be data in
-        memory, too: (train, validation, test), a list of such folds, or one RankingData, which is cut by query; see
+        Names of shipped problems, or problem files. A mapping gives names to problems, which may also be data in
+        memory: (train, validation, test), a list of such folds, or one RankingData, which is split by query; see
         `moerank.studies.problem.make_problem`.
     solvers : str, estimator, a sequence of these, or a mapping
-        Names in the table of solvers, with parameters as ``fsmrank[lambda1=0.1]``; what is not given is chosen by
-        validation data. "all" stands for the whole table. An estimator, as ``MOFSRank(algorithm=make_my_algorithm)``
-        or a ranker of another library, is run as it is. A mapping gives names to estimators and to functions
-        ``make(problem, seed)`` that return one.
+        Names in the table of solvers, with parameters such as ``fsmrank[lambda1=0.1]``; validation data choose the
+        other parameters. "all" stands for the whole table. An estimator, such as
+        ``MOFSRank(algorithm=make_my_algorithm)`` or a ranker of another library, runs as it is. A mapping gives names
+        to estimators and to functions ``make(problem, seed)`` that return one.
     out : path
-        The folder of the study. Cells that it holds already are not run again; what other studies requested in it
-        stays.
+        The folder of the study. Finished cells in it do not run again, and earlier requests in it stay.
     folds : sequence of int, optional
         By default all folds of each problem.
     seeds : int, default 1
-        Runs of each solver that draws; the others run once. An estimator draws if its ``random_state`` is None, a
-        function always. A study has at most a million cells.
+        Runs of each randomised solver; the others run once. An estimator is randomised if its ``random_state`` is None,
+        a function always. A study has at most a million cells.
     data : path, optional
-        Where files of data are; see `Problem.load_fold`.
+        The folder with the data files; see `Problem.load_fold`.
     settings : mapping, optional
-        Values in place of those of the problems, as ``{"feature_selection.generations": 20}``.
+        Values that replace those of the problems, such as ``{"feature_selection.generations": 20}``.
 
     Notes
     -----
-    What names a cell is a digest of all that decides its result. Estimators count by class and parameters, data in
-    memory by their bytes, functions by their code and what it names (`moerank.studies.solver.identity_of`). So a study
-    that is run again with other data or another function runs anew: under the same name in the same folder it is
-    refused. What a function reads at run time, from files or the environment, is not seen.
+    The name of a cell's file is a digest of everything that determines its result. Estimators count by class and
+    parameters, data in memory by their bytes, functions by their source text and the values in it
+    (`moerank.studies.solver.identity_of`). Other data or another function therefore need another name or another
+    folder. The digest does not cover what a function reads at run time from files or the environment.
 
-    Several processes get data in memory with each of their cells: large data had better be files.
+    If several processes run the cells, each cell gets its own copy of data in memory, so use files for large data.
 
     Examples
     --------
@@ -278,12 +277,12 @@ class Study:
 
     @classmethod
     def load(cls, folder: str | Path, data: str | Path | None = None) -> Self:
-        """Return everything that was requested in a folder, to report it or to go on with it.
+        """Return the study in a folder with all its requests, to report or continue it.
 
         Raises
         ------
         ValueError
-            If the folder holds no study, or one of another version.
+            If the folder has no study, or one of another version.
         """
         study = cls.__new__(cls)
         study.out, study.data = Path(folder), data
@@ -319,21 +318,21 @@ class Study:
         retry_failed: bool = False,
         done: Callable[[Cell, bool], object] = lambda cell, succeeded: None,
     ) -> Self:
-        """Run what is not finished, and return the study.
+        """Run the cells that are not finished, and return the study.
 
-        Killed at any moment, it loses at most the cells under way; run again, it does the rest. Several processes may
-        run studies in one folder and share the work. A cell that fails stops no other.
+        If it is killed, only the running cells are lost; run it again to do the rest. Several processes may run studies
+        in one folder and share the work. A failed cell does not stop the others.
 
         Parameters
         ----------
         workers : int, default 1
-            Processes, one thread each. Results are the same for any number.
+            Processes with one thread each. Their number does not change results.
         dask : str, optional
             Address of a Dask scheduler whose workers run the cells instead.
         retry_failed : bool, default False
-            Run the cells that failed again.
+            Whether to run failed cells again.
         done : callable
-            Called as ``done(cell, succeeded)`` for each cell, first for those that are there already.
+            Called as ``done(cell, succeeded)`` for each cell, first for those that are already done.
 
         Warns
         -----
@@ -343,33 +342,33 @@ class Study:
         Raises
         ------
         OSError
-            If the folder cannot be written, or data are missing.
+            If a file of the study cannot be written, or the Dask scheduler is gone.
         ValueError
-            If the folder holds a problem or a solver of the same name that is another one.
+            If the folder holds a different problem or solver of the same name, or a Python object must be given again.
         """
         with Store(self.out) as store:
             with store.alone(STUDY) as path:
-                there = read_grids(path)
-                check_names(self.out, there, self.problems, self.solvers)
-                grids = {grid.model_dump_json(): grid for grid in (*there, *self._grids)}
-                if len(grids) > len(there):
+                stored = read_grids(path)
+                check_names(self.out, stored, self.problems, self.solvers)
+                grids = {grid.model_dump_json(): grid for grid in (*stored, *self._grids)}
+                if len(grids) > len(stored):
                     requests = Requests(format=FORMAT, moerank=VERSION, grids=list(grids.values()))
                     replace_file(path, requests.to_json().encode())
             cells = self.cells()
             finished, failed = store.done()
-            for cell in cells:  # what was given as an object may be known from the folder alone
+            for cell in cells:  # a folder does not store data and solvers that were given as objects
                 is_open = cell.key not in finished and (retry_failed or cell.key not in failed)
                 for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
                     if is_open and not given.is_held:
-                        raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")
+                        raise ValueError(f"{name} was given as a Python object; pass it to Study again to run it")
             run: dict[str, Any] = {"workers": workers, "dask": dask, "data": self.data, "retry_failed": retry_failed}
             run_cells(store, cells, **run, done=done)
-        remedy = "Study.failures() returns them all with their tracebacks, and run(retry_failed=True) runs them again"
+        remedy = "Study.failures() returns all of them with tracebacks, and run(retry_failed=True) runs them again"
         warn_of_failures(self.failures(), len(cells), remedy)
         return self
 
     def states(self) -> dict[Cell, str]:
-        """Return of each cell whether it is "finished", "failed" or "open"; no result is read."""
+        """Return the state of each cell, "finished", "failed" or "open", without reading results."""
         finished, failed = Store(self.out).done()
         return {
             cell: "finished" if cell.key in finished else "failed" if cell.key in failed else "open"
@@ -377,15 +376,15 @@ class Study:
         }
 
     def results(self) -> Results:
-        """Return the results that are there, in the order of the cells."""
+        """Return the results of the finished cells, in the order of the cells."""
         return Results(Store(self.out).results(self.cells()).values())
 
     def failures(self) -> dict[Cell, Json]:
-        """Return what went wrong with the cells that failed: "error" and "traceback"."""
+        """Return the "error" and "traceback" of each failed cell."""
         return Store(self.out).failures(self.cells())
 
     def frame(self, *, members: bool = False) -> pd.DataFrame:
-        """Return one row a finished cell, or one a member of its front, with every metric; see `results_frame`."""
+        """Return one row per finished cell, or per member of its front, with every metric; see `results_frame`."""
         return results_frame(self.results(), members=members)
 
 
@@ -403,10 +402,10 @@ def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
     Parameters
     ----------
     folder : path
-        Of a study, of a run, or of the runs on several folds.
+        The folder of a study, of a run, or of runs on several folds.
     members : bool, default False
-        A row for each member of a front instead of the chosen one alone. Those that were not chosen have the metrics of
-        the tables only.
+        Whether there is a row for each member of a front instead of the chosen one only. Members that were not chosen
+        have only the metrics of the tables.
 
     Returns
     -------
@@ -416,9 +415,9 @@ def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        For files that are no results of this version.
+        If this version cannot read a file as a result.
     OSError
-        If there is no finished run; the message says where one is.
+        If there is no finished run.
 
     Examples
     --------

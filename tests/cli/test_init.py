@@ -29,7 +29,7 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
     outcome = command("init", "shop.csv")
     assert (outcome.exit_code, outcome.stdout) == (0, "Wrote shop.toml. Next: moerank run shop.toml\n")
     assert outcome.stderr.splitlines() == [
-        "label: 'bought', the only column of few whole numbers",
+        "label: 'bought', the only column with few different whole numbers",
         "query: 'session', the first column whose equal values stand together",
         "document ids: 'sku', by its name",
         *(f"left out: '{name}', line 2 holds no number" for name in ("title", "added", "in_stock")),
@@ -41,15 +41,15 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
     assert run.exit_code == 0, run.stderr
     assert command("export", "run", "--format", "solr", "--out", "model.json").exit_code == 0
     again = ("run", "shop.toml", "--out", "run", "--set", "comparison.trees=0")
-    assert command(*again).stderr == "run holds the finished run; it is not run again (--again repeats it)\n"
+    assert command(*again).stderr == "run already holds the finished run (--again repeats it)\n"
     os.utime(shop)
-    assert "run holds a run on older data or by another version of moerank; it is run again" in command(*again).stderr
+    assert "run holds a run on older data or by another version of moerank; running it again" in command(*again).stderr
 
 
 def test_the_first_cell_of_a_column_that_is_no_number_is_shown(shop, command):
     shop.write_text("session;title;price;bought\n" + "a;Shoe;1.5;1\n" * 3 + "a;Boot;1,5;0\n")
     said = command("init", "shop.csv", "--label", "bought", "--query", "session").stderr
-    assert "no column of numbers is left beside 'bought' and 'session'" in said
+    assert "besides 'bought' and 'session' there is no column of numbers" in said
     assert said.endswith("'title': line 2 holds no number; 'price': line 5 holds no number\n")
 
 
@@ -63,7 +63,7 @@ def test_a_table_is_not_taken_for_a_problem_file_and_a_file_is_not_replaced(shop
     again = command("init", "shop.csv")
     assert (again.exit_code, again.stderr.splitlines()[-1]) == (
         2,
-        "error: shop.toml exists; correct it, or remove it and begin again",
+        "error: shop.toml exists; edit it, or remove it and run the command again",
     )
 
 

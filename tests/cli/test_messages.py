@@ -33,7 +33,7 @@ def test_a_command_ends_while_its_main_thread_is_inside_a_kernel(number):
             process.kill()
         assert process.stdout.read() == "kept"
         *_, said, again = process.stderr.read().splitlines()
-    assert said == "Interrupted. Nothing that was finished is lost; continue with:"
+    assert said == "Interrupted. All finished work is saved; continue with:"
     assert again == "  moerank run digits --resume"
 
 

@@ -98,7 +98,7 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
     monkeypatch.setattr(StageProgress, "__enter__", lambda self: runs.append(1) or enter(self))
     again = command("run", "TINY", "--fold", "all", "--resume")
     assert len(runs) == 1
-    assert again.stderr.count("it is not run again") == 4
+    assert again.stderr.count("already holds the finished run") == 4
     for name in ("mofsrank", "all features", "best single feature", "FSMRank"):
         values = [row["test MAP"] for row in rows if row["solver"] == name]
         value = f"{statistics.fmean(values):.4f} ± {statistics.stdev(values) / 5**0.5:.4f}"
@@ -141,11 +141,11 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     command("run", "TINY", "--out", "here", "--resume")
     before = (tmp_path / "here" / "result.json").read_text()
     outcome = command("run", "TINY", "--out", "here", "--resume", "--json")
-    assert "here holds the finished run; it is not run again" in outcome.stderr
+    assert "here already holds the finished run" in outcome.stderr
     assert before == Result.from_json(before).to_json()
     assert json.loads(outcome.stdout) == json.loads(before) and outcome.stdout.isascii()
     outcome = command("run", "TINY", "--out", "here")
-    assert outcome.stderr == "here holds the finished run; it is not run again (--again repeats it)\n"
+    assert outcome.stderr == "here already holds the finished run (--again repeats it)\n"
     assert outcome.stdout.endswith(f"Next: moerank export here --format solr (or {', '.join([*FORMATS][1:])})\n")
     assert "ensemble: generation" in command("run", "TINY", "--out", "here", "--again").stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")

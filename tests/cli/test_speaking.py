@@ -38,6 +38,6 @@ def test_files_of_others_are_neither_replaced_nor_claimed(command, tmp_path):
         (other / name).write_text("mine")
         outcome = command("run", "TINY", "--out", other)
         assert outcome.exit_code == 2
-        assert f"holds {name}, but not from a run; choose another folder with --out" in outcome.stderr
+        assert f"holds {name}, which no run wrote; choose another folder with --out" in outcome.stderr
         assert [path.name for path in other.iterdir()] == [name]
         assert (other / name).read_text() == "mine"

@@ -43,7 +43,7 @@ def test_a_spreadsheet_runs_no_text_of_a_report():
     [
         (("study", "TINY"), "name solvers with --solvers, or add --ablate"),
         (("study", "TINY", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
-        (("study", "TINY", "--solvers", "fsmrank", "--folds", "one"), "give numbers separated by commas, or all"),
+        (("study", "TINY", "--solvers", "fsmrank", "--folds", "one"), "give numbers separated by commas, or write all"),
         (("report", "nowhere"), "holds no study; moerank study makes one"),
         (("report", "nowhere", "--format", "pdf"), "unknown format 'pdf'"),
         (("plot", "front", "nowhere"), "did you mean 'fronts'"),
@@ -79,7 +79,7 @@ def test_a_report_of_an_unfinished_study_says_so(command, tmp_path):
     one.unlink()
     outcome = command("report", "s", "--format", "latex")
     assert outcome.exit_code == 0
-    assert "missing or failed runs, which the report names: 1" in outcome.stderr
+    assert "missing or failed runs, listed in the report: 1" in outcome.stderr
     assert "3 of 4 runs are finished" in (tmp_path / "s" / "report.tex").read_text()
 
 

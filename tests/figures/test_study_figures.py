@@ -108,7 +108,7 @@ def test_what_was_not_run_or_is_not_taken_is_refused(results, problem):
         ("fronts", dict(problem=problem, fold=3), "fold 3 has no finished cell; choose one of 1, 2"),
         ("fronts", dict(problem=problem, metric="MAP"), "takes no metric"),
         ("cost", dict(problem=problem, fold=1), "takes no fold"),
-        ("cost", dict(), "of one problem"),
+        ("cost", dict(), "shows one problem"),
     ]:
         with pytest.raises(ValueError, match=message):
             FIGURES[name].draw(results, **asked)
@@ -146,7 +146,7 @@ def test_files_are_always_the_same_and_of_the_format_of_their_ending(
 
 @pytest.mark.parametrize("name", ["figure", "figure.jpeg"])
 def test_a_file_that_is_no_figure_is_refused(name, results, problem, tmp_path):
-    with pytest.raises(ValueError, match=r"ends in one of \.png, \.pdf, \.svg"):
+    with pytest.raises(ValueError, match=r"must end in \.png or \.pdf or \.svg"):
         save_figure(draw("cost", results, problem), tmp_path / name)
 
 
@@ -180,11 +180,11 @@ def test_findings_are_worded_by_what_is_shown(results):
     (run, *_) = [result for result in results if result.solver == "fsmrank"]
     size = f"{run.verdict.n_features} of 20 features"
     for difference, n, words in [
-        (-0.05, 400, f"{size}, a loss of 0.050 NDCG@10 is detected on 400 test queries"),
-        (0.05, 400, f"{size}, a gain of 0.050 NDCG@10 is detected on 400 test queries"),
-        (0.0, 1000, f"{size} rank like all of them within 0.005 on 1,000 test queries"),
-        (0.0, 40, f"{size}, no difference from all of them is detected on 40 test queries"),
-        (-0.05, 8, f"{size}, too few queries to tell a difference from all of them"),
+        (-0.05, 400, f"{size}: a loss of 0.050 NDCG@10 is detected on 400 test queries"),
+        (0.05, 400, f"{size}: a gain of 0.050 NDCG@10 is detected on 400 test queries"),
+        (0.0, 1000, f"{size} rank as well as all features, within 0.005, on 1,000 test queries"),
+        (0.0, 40, f"{size}: no difference from all features is detected on 40 test queries"),
+        (-0.05, 8, f"{size}; too few queries to tell a difference from all features"),
     ]:
         spread = 0.05 if n == 40 else 0.01
         differences = tuple(np.tile([difference - spread, difference + spread], n // 2).tolist())
@@ -243,17 +243,17 @@ def test_only_the_chosen_solvers_are_drawn(name, results, problem):
 def test_what_is_asked_for_and_cannot_be_drawn_is_named(results, problem):
     asked = ["mofsrank", "ranksvm-primal"]
     notes = {
-        "fronts": "No front, for they offer one size: ranksvm-primal.",
-        "attainment": "Median and quartiles of 3 seeds. No surface, for they ran with one seed: ranksvm-primal.",
+        "fronts": "Not drawn, because they offer a single size: ranksvm-primal.",
+        "attainment": "Median and quartiles of 3 seeds. Not drawn, because they have a single seed: ranksvm-primal.",
         "hypervolume": "No search: ranksvm-primal.",
-        "frequency": "Left out, for they offer one size: ranksvm-primal.",
+        "frequency": "Not drawn, because they offer a single size: ranksvm-primal.",
     }
     for name, note in notes.items():
         texts = [text.replace("\n", " ") for text, _ in texts_on_the_page(draw(name, results, problem, solvers=asked))]
         assert note in texts, name
     some = Results(run for run in results if (run.solver, run.fold) != ("mofsrank", 2))
     texts = [text.replace("\n", " ") for text, _ in texts_on_the_page(draw("fronts", some, problem, fold=2))]
-    assert any(text.startswith("Not run: mofsrank. No front, for they offer one size: ") for text in texts)
+    assert any(text.startswith("Not run: mofsrank. Not drawn, because they offer a single size: ") for text in texts)
 
 
 @pytest.mark.parametrize("name", ["fronts", "frequency", "cost"])

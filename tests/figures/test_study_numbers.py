@@ -153,8 +153,8 @@ def test_frequency_is_the_share_of_the_runs(results, problem):
     assert list(share.sum(axis=1).round(9)) == sorted(share.sum(axis=1).round(9), reverse=True)
     assert [text.get_text() for text in axes.texts] == [f"{100 * value:.0f}" for value in share.ravel()]
     often = (share[0] > 0.5).sum()
-    said = f"{names[0]} is chosen most: {often} of {share.shape[1]} solvers in more than half of the runs"
-    assert title_of_figure(figure).lower() == said.lower()
+    said = f"Most frequent: {names[0]}, which {often} of {share.shape[1]} solvers chose in more than half of the runs"
+    assert title_of_figure(figure) == said
 
 
 def test_instances_are_the_shares_of_all_members(results, problem):

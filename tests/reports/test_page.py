@@ -189,7 +189,7 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
         assert f"mofsrank, fold 2, seed 1: member {row} of {len(result.front)}" in text
         assert (", chosen" in text) == (member is result.best)
         assert f"test: NDCG@10 {member.scores['test']['NDCG@10']:.4f}, MAP {member.scores['test']['MAP']:.4f}" in text
-        assert f"{', '.join(result.names(member.features))}The ranker itself" in text
+        assert f"{', '.join(result.names(member.features))}To export this ranker" in text
         assert (f"cost {cost(member.features):g}" in text) == (kind == "priced_")
     assert seen["tapped"]
     table, figure, points = seen["files"]

@@ -56,14 +56,14 @@ def test_the_verdict_names_the_solver_that_validation_likes_best(report, tiny_st
     best = means["validation NDCG@10"].idxmax()
     (sentence,) = titled(report)["Verdict"].paragraphs
     size = f"{means.loc[best, 'n_features']:.1f} of 20 features"
-    assert sentence.startswith(f"tiny: {best} with {size}, chosen by validation queries among 4 solvers. Against ")
+    assert sentence.startswith(f"tiny: {best} with {size}, chosen by validation queries from 4 solvers. Compared")
     assert f"on {len(report.results[0].queries['test']) * 2} test queries" in sentence
     assert "(p of no difference " in sentence
 
 
 def test_without_a_selection_there_is_no_verdict(report, report_of):
     sentence = verdict_section(report_of(report.results.among(["ranksvm-primal"]))).paragraphs[0]
-    assert sentence == "tiny: no verdict, because no finished run selects features and was judged by test queries."
+    assert sentence == "tiny: no verdict, because no finished run selects features and has a verdict on test queries."
 
 
 def test_no_best_is_bold_where_solvers_have_other_folds(report, report_of):

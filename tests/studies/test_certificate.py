@@ -76,11 +76,11 @@ def test_ctrl_c_leaves_bounds(result, certificate):
 
 def test_nothing_is_said_where_an_assumption_does_not_hold(problem, result):
     hinge = run_fold(load_problem("planted", SMALL | {"backend.name": "ranksvm-primal"}), solver=ONE_SEARCH)
-    with pytest.raises(ValueError, match=r"best subsets are known for RankRLS with the loss of pairs, .* RankSVM"):
+    with pytest.raises(ValueError, match=r"certify needs RankRLS with the pair loss, but the backend is RankSVM"):
         certify(hinge)
     data = {**result.configuration["data"], "seed": 99}
     other = result.model_copy(update={"configuration": {**result.configuration, "data": data}})
-    with pytest.raises(ValueError, match="is not the data of this run; name their folder with --data"):
+    with pytest.raises(ValueError, match="differs from the data of this run; give the right folder with --data"):
         certify(other)
 
 

@@ -37,7 +37,7 @@ def test_what_selects_nothing_is_compared_and_not_chosen(run):
     ranker = replace(made(run, "ranker", validation=0.9), verdict=None)
     choice = chosen_solver(Results([ranker, made(run, "a")]))
     assert (choice.solver, choice.others) == ("a", [])
-    with pytest.raises(NoResultsError, match="no finished run selects features and was judged by test queries"):
+    with pytest.raises(NoResultsError, match="no finished run selects features and has a verdict on test queries"):
         chosen_solver(Results([ranker]))
 
 

@@ -145,13 +145,13 @@ def test_what_cannot_be_said_is_refused(parts):
     with pytest.raises(ValueError, match="workers must be at least 1, not 0"):
         stability(solver, train, vali, workers=0)
     single = [RankingData(part.X[:, :1], part.y, part.qid) for part in (train, vali)]
-    with pytest.raises(ValueError, match="1 features vary within queries"):
+    with pytest.raises(ValueError, match="1 optional features vary within queries"):
         stability(solver, *single)
     few = train.with_rows(rows_of(train, [0]))
     with pytest.raises(ValueError, match="one training query has no halves"):
         stability(solver, few, vali)
     everything = stability(mr.RankSVM(), train, vali, pairs=1)
-    assert "the solver has no member of at most 3 features" in everything.sentences()[0]
+    assert "the solver has no member with at most 3 features" in everything.sentences()[0]
 
 
 def test_the_sentences_say_what_is_known(found):
@@ -160,12 +160,12 @@ def test_the_sentences_say_what_is_known(found):
     frequency[found.counted[0]], frequency[found.counted[1]] = 0.9, 0.8
     finding, risk = found.model_copy(update={"frequency": frequency}).sentences()
     assert finding == (
-        "In at least 75% of the selections of at most 3 on 12 halves of 37 training queries: 2 of 30 features: "
+        "At least 75% of 12 halves of 37 training queries select 2 of 30 features, each half at most 3: "
         f"{names[found.counted[0]]} (90%), {names[found.counted[1]]} (80%)"
     )
-    assert risk.startswith("At most 0.6 are expected to be false features, which half of the queries select")
+    assert risk.startswith("Expect at most 0.6 of them to be false: half of the queries select a false feature")
     assert found.model_copy(update={"frequency": [0.5, *[0.0] * 29]}).sentences() == [
-        "In at least 75% of the selections of at most 3 on 12 halves of 37 training queries: 0 of 30 features; "
+        "At least 75% of 12 halves of 37 training queries select 0 of 30 features, each half at most 3; "
         f"the most frequent is {names[0]} (50%)"
     ]
 

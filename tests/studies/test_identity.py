@@ -81,7 +81,7 @@ def test_a_function_is_what_it_closes_over_and_what_its_partial_fixes(module):
 def test_a_function_without_a_text_needs_a_version():
     scope = {"__name__": "__main__"}
     exec("def make(problem, seed):\n    return seed\n", scope)
-    with pytest.raises(ValueError, match=r"the source text of __main__\.make cannot be read; put it"):
+    with pytest.raises(ValueError, match=r"the source text of __main__\.make cannot be read; move it"):
         digest(scope["make"])
     scope["make"].version = "1"
     known = digest(scope["make"])
@@ -123,7 +123,7 @@ def test_arrays_are_their_values_types_and_shapes():
 
 @pytest.mark.parametrize("value", [threading.Lock(), MOFSRank(random_state=threading.Lock())])
 def test_what_has_no_lasting_description_is_refused(value):
-    with pytest.raises(ValueError, match="is a lock, which has no description that stays the same"):
+    with pytest.raises(ValueError, match="is a lock, which has no stable description"):
         identity_of(value, "it")
 
 

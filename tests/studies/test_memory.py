@@ -56,7 +56,7 @@ def test_the_key_of_a_cell_holds_the_digest_and_files_hold_nothing_else(table):
     assert problem.configuration()["data"]["digest"] == problem.data.digest
     read = Problem.model_validate_json(problem.model_dump_json())
     assert read.configuration() == problem.configuration()
-    with pytest.raises(ValueError, match="were in memory; give them to Study again"):
+    with pytest.raises(ValueError, match="were in memory; pass them to Study again"):
         read.load_fold(1)
     sent = pickle.loads(pickle.dumps(problem))
     assert np.array_equal(sent.load_fold(1)[0].X, problem.load_fold(1)[0].X)

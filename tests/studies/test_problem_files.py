@@ -139,5 +139,5 @@ def test_configuration_leaves_out_what_does_not_decide(tmp_path):
 )
 def test_a_file_does_not_say_where_to_read_beyond_the_place_of_data(tmp_path, folder):
     path = write(tmp_path, VALID.replace('"MINE"', f'"{folder}"'))
-    with pytest.raises(ValueError, match=rf"^{path}: \[data\] folder must lie below the place of the data, not "):
+    with pytest.raises(ValueError, match=rf"^{path}: \[data\] folder must lie below the folder of the data, not "):
         load_problem(path)

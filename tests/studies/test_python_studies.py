@@ -77,7 +77,7 @@ def test_other_data_of_the_same_name_are_not_taken_for_the_first(fold, tmp_path)
 def test_what_a_folder_knows_by_its_digest_alone_is_asked_for(fold, tmp_path):
     study = Study({"mine": fold}, {"weak": weak}, tmp_path).run()
     next((tmp_path / "cells").iterdir()).unlink()
-    with pytest.raises(ValueError, match="weak was given as a Python object; give it to Study again"):
+    with pytest.raises(ValueError, match="weak was given as a Python object; pass it to Study again"):
         Study.load(tmp_path).run()
     assert len(study.run().results()) == 1
     Study({"mine": fold}, "rankrls", tmp_path / "data").run()
@@ -109,7 +109,7 @@ def test_arguments_of_a_run_make_no_other_solver():
 
 def test_a_lock_in_a_function_is_refused_by_name(fold, tmp_path):
     lock = threading.Lock()
-    with pytest.raises(ValueError, match="the solver made, a value in it is a lock, which has no description"):
+    with pytest.raises(ValueError, match="the solver made, a value in it is a lock, which has no stable description"):
         Study({"mine": fold}, {"made": lambda problem, seed: lock and RankRLS()}, tmp_path)
 
 

@@ -103,7 +103,7 @@ def test_data_without_a_feature_are_refused_by_name(stored, command, tmp_path):
     values = json.loads((tmp_path / "run" / "result.json").read_text())
     (tmp_path / "run" / "result.json").write_text(json.dumps({**values, "baselines": []}))
     outcome = command("judge", "run", "new.csv", "--label", "bought", "--query", "session")
-    assert "run has no model on all features; name another run by --against" in outcome.stderr
+    assert "run has no model on all features; name another run with --against" in outcome.stderr
 
 
 def test_new_data_of_letor_have_numbers_for_names(stored, tmp_path):
@@ -125,7 +125,7 @@ def test_trees_are_compared_with_another_run(stored, tmp_path):
     run, other = stored("run", solver="lambdamart[n_trees=5]"), stored("other")
     frame(2).to_csv(tmp_path / "new.csv", index=False)
     columns = {"label": "bought", "query": "session"}
-    with pytest.raises(ValueError, match="has no model on all features; name another run by --against"):
+    with pytest.raises(ValueError, match="has no model on all features; name another run with --against"):
         judge_on_new(run, tmp_path / "new.csv", **columns)
     found = judge_on_new(other, tmp_path / "new.csv", run, **columns)
     back = judge_on_new(run, tmp_path / "new.csv", other, **columns)

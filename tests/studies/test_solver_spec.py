@@ -27,7 +27,7 @@ def test_what_belongs_to_a_run_is_refused_wherever_a_method_is_described(name, t
 def test_parameters_that_no_result_could_keep_are_refused(tmp_path, text):
     path = tmp_path / "mine.toml"
     path.write_text(f"{VALID}[solver.parameters]\n{text}\n")
-    reason = "x must be a text, a switch, a finite number, or a table or list of such"
+    reason = "x must be a text, true or false, a finite number, or a table or list of these"
     with pytest.raises(ValueError, match=rf"^{path}: \[solver\] parameters: {reason}"):
         load_problem(path)
 

@@ -193,7 +193,7 @@ def test_a_study_that_is_ended_leaves_no_process_and_goes_on(
     if number != signal.SIGKILL:
         *cells, said, asked = err.splitlines()
         assert all(line[0].isdigit() for line in cells), err
-        assert said == "Interrupted. Nothing that was finished is lost; continue with:"
+        assert said == "Interrupted. All finished work is saved; continue with:"
         assert not temporary(study)
         assert not list((study / "failures").iterdir())
         program, *again = asked.removesuffix(f" --workers {workers}").split()
