@@ -129,7 +129,12 @@ class AdditiveRLS(Ranker):
         Those without thresholds are left out, and all others enter unless `n_steps` is given. Ties go to the first
         feature. O(n_steps · B · n_thresholds²) time for up to B thresholds of each feature.
         """
-        return self._remembered_system(train, read_masks(train)).forward_path(self.alpha, n_steps)
+        system = self._remembered_system(train, read_masks(train))
+        n = len(system.b)
+        width = -(-(n + 1) // WIDTH) * WIDTH
+        total = np.zeros((width, width))
+        total[:n, :n], total[:n, n] = system.A + self.alpha * np.eye(n), system.b
+        return forward_blocks(total, system.bins.first_step, train.n_features if n_steps is None else n_steps)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return 16 and 32 bins, smooth from 0.03 to 1, and alpha = tr(A) / n_steps · 10ᵏ, k = 2 … −6.
@@ -233,16 +238,6 @@ class System:
             cells = slice(*bins.first[feature : feature + 2])
             np.cumsum(tables[:, cells], axis=1, out=tables[:, cells])
         return TablePopulation(bins, tables)
-
-    def forward_path(self, alpha: float, n_steps: int | None) -> Integers:
-        """Return the features in the order in which they enter; see `AdditiveRLS.forward_path`."""
-        n, first = len(self.b), self.bins.first_step
-        width = -(-(n + 1) // WIDTH) * WIDTH
-        total = np.zeros((width, width))
-        total[:n, :n] = self.A + alpha * np.eye(n)
-        total[:n, n] = self.b
-        n_able = np.count_nonzero(np.diff(first))
-        return forward_blocks(total, first, n_able if n_steps is None else min(n_steps, n_able))
 
 
 def _increments(train: RankingData, bins: Bins) -> Vector:
