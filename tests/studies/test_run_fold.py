@@ -6,7 +6,9 @@ from helpers.changes import replace
 
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
+from moerank.mofsrank.settings import Settings
 from moerank.rankers import RankRLS
+from moerank.solvers import make_backend
 from moerank.studies.problem import load_problem, make_problem
 from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
@@ -144,3 +146,23 @@ def test_selections_have_a_verdict_and_rankers_have_none(tiny_problem_file, part
     assert (result.verdict.margin, result.verdict.against) == (0.03, repr(everything))
     assert Result.from_json(result.to_json()) == result
     assert run_fold(wider, 2, solver="rankrls").verdict is None
+
+
+@pytest.mark.parametrize(
+    ("solver", "settings", "selects_instances"),
+    [
+        ("mofsrank", {}, False),
+        ("mofsrank", {"instance_selection.generations": 2}, True),
+        ('mofsrank[instance_selection={"generations":2,"population":4}]', {}, True),
+        ("mofsrank[backend=rankrls]", {}, True),
+    ],
+)
+def test_an_additive_backend_selects_instances_where_one_asks(parts, solver, settings, selects_instances):
+    settings = {"backend.name": "additive", "feature_selection.generations": 1, "ensemble.generations": 1, **settings}
+    problem = make_problem("shop", tuple(parts.values()), settings)
+    spec = problem.spec(Solver.parse(solver))
+    assert ("instance_selection" in configuration(problem, 1, spec, 0)) == selects_instances
+    made = spec.make(problem, problem.offers() | {"backend": make_backend(problem.backend.name)})
+    assert (Settings.of(made.get_params(deep=False)).instance_selection is not None) == selects_instances
+    if not selects_instances:
+        assert list(run_fold(problem, solver=solver, baselines=False).convergence) == ["feature_selection", "ensemble"]
