@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
@@ -16,11 +17,15 @@ from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.model import Forest
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
+from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.rankers.table_population import TablePopulation
 from moerank.training.bins import MOST_BINS, Bins
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_moments import PairMoments
 from moerank.training.step_moments import StepMoments
+
+if TYPE_CHECKING:  # matplotlib takes long to load
+    from matplotlib.figure import Figure
 
 SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
 BINS_GRID = (16, 32)
@@ -30,7 +35,7 @@ MOST_TUNED = 2_000
 
 
 @dataclass(eq=False, repr=False)
-class AdditiveRLS(Ranker):
+class AdditiveRLS(ShapesMixin, Ranker):
     """Least squares ranking by a sum of step functions, Σ_f g_f(x_f).
 
     The step function g_f is constant between thresholds t_1 < … < t_B of its feature, and θ are the heights of its
@@ -60,6 +65,9 @@ class AdditiveRLS(Ranker):
         The same as a tree for each feature that has an influence.
     support_ : ndarray of bool, shape (n_features,)
         These features.
+    shapes_ : DataFrame
+        The step functions, one row for each bin: ``feature``, ``from``, ``to``, ``value`` and ``share``, that of the
+        training documents. The mean of each function over these documents is 0.
 
     Notes
     -----
@@ -166,6 +174,12 @@ class AdditiveRLS(Ranker):
         bins = self._population.bins
         self.thresholds_ = bins.thresholds
         self.tables_ = tuple(np.split(self._population.tables[0], bins.first[1:-1]))
+        self._shapes = shapes_of(self.forest_, train)
+
+    def plot(self) -> Figure:
+        """Draw the step functions, those with the largest spread first; see `moerank.figures.shapes_of_run`."""
+        check_is_fitted(self, "support_")
+        return self._shapes_figure()
 
     @property
     def forest_(self) -> Forest:

@@ -18,6 +18,7 @@ from moerank.data.scaling import QueryRule
 from moerank.files import Json, harmless, read_text, replace_file
 from moerank.mofsrank.objectives import FRONT
 from moerank.rankers.model import Forest, Model
+from moerank.rankers.shapes import Shape
 from moerank.verdict import Verdict
 from moerank.version import VERSION
 
@@ -252,6 +253,8 @@ class Result(Stored):
         ranker of a solver that selects nothing.
     chosen : int
         The position of the chosen member in `front`, from 0.
+    shapes : list of Shape
+        What each feature of the chosen member adds to its score, if it adds up functions of one or two features.
     baselines : list of Member
         All features, the best single feature, FSMRank, and LambdaMART on all features.
     n_combined : int or None
@@ -289,6 +292,7 @@ class Result(Stored):
     queries: dict[str, list[int | float | str]]
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
+    shapes: list[Shape] = Field(default_factory=list)
     baselines: list[Member]
     n_combined: Natural | None = None
     n_compared: Natural = 0

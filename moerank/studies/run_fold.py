@@ -39,6 +39,7 @@ from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
 from moerank.rankers.population import batch_of
+from moerank.rankers.shapes import shapes_of
 from moerank.solvers import (
     code_is_allowed,
     load_code,
@@ -367,6 +368,7 @@ def run_fold(
         configuration=settings,
         front=front,
         chosen=chosen,
+        shapes=list(shapes_of(front[chosen].trees, train)),
         baselines=compared,
         n_compared=n_compared,
         **_course(estimator, clock),

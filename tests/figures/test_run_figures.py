@@ -14,6 +14,7 @@ from moerank.figures import RUN_FIGURES, draw_run_figures
 from moerank.figures.features_of_run import MOST_ROWS
 from moerank.figures.panels import judged
 from moerank.figures.style import save_figure
+from moerank.rankers.shapes import Shape
 from moerank.studies.result import Member, Result
 
 FIGURES = ("front", "convergence", "features")
@@ -171,6 +172,37 @@ def test_of_three_objectives_members_are_points_and_a_note_says_what_is_shown(ti
     assert not axes.collections
     texts = [text.get_text() for text in axes.figure.texts]
     assert any("Searched: cost, error, risk. Shown: cost and NDCG@10." in text.replace("\n", " ") for text in texts)
+
+
+def shape_of(name, cuts, values, deciles):
+    return Shape((name,), (tuple(cuts),), (tuple(deciles),), tuple(values), (1 / len(values),) * len(values))
+
+
+SHAPES = [
+    shape_of("price", [2.0, 30.0], [-0.5, 0.9, -0.4], [0.0, *range(1, 10), 5000.0]),
+    shape_of("in_stock", [0.5], [-0.3, 0.3], [0.0] * 5 + [1.0] * 6),
+    shape_of("a feature with a very long name", [-1.0, 0.0], [-0.2, 0.1, 0.1], np.linspace(-3.0, 2.0, 11).tolist()),
+]
+
+
+def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result, tmp_path):
+    assert not RUN_FIGURES["shapes"].shows(tiny_result)
+    result = replace(tiny_result, shapes=SHAPES)
+    assert Result.from_json(result.to_json()).shapes == SHAPES
+    figure = draw("shapes", result)
+    assert_legible(figure)
+    for axes, shape in zip(figure.axes, SHAPES, strict=True):
+        steps = axes.patches[-1].get_data()
+        assert list(steps.values) == list(shape.values)
+        assert list(steps.edges[1:-1]) == list(shape.thresholds[0])
+        assert axes.get_ylim() == figure.axes[0].get_ylim()
+        assert [*axes.lines[-1].get_xdata()] == list(shape.deciles[0])
+    assert [axes.get_xscale() for axes in figure.axes] == ["symlog", "linear", "linear"]
+    assert title_of_figure(figure) == "price moves the score most, then in_stock and a feature with a ve…"
+    many = replace(tiny_result, shapes=[SHAPES[0]] * 40)
+    assert_legible(draw("shapes", many))
+    assert "22 with a smaller spread are left out." in draw("shapes", many)._supxlabel.get_text().replace("\n", " ")
+    assert "shapes.png" in [path.name for path in draw_run_figures(result, tmp_path)]
 
 
 @pytest.mark.parametrize("name", FIGURES)
