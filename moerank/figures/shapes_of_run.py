@@ -80,6 +80,7 @@ def _put_steps(axes: Axes, shape: Shape) -> None:
     if edges[0] >= 0.0 and edges[-1] > LONG_TAIL * deciles[-2]:
         put_log_scale(axes, edges)
         axes.locator_params(axis="x", numticks=3)
+        axes.minorticks_off()  # they look like deciles
     else:
         span = 2.0 * (deciles[-2] - deciles[1]) or edges[-1] - edges[0]
         axes.set_xlim(max(edges[0], deciles[1] - span), min(edges[-1], deciles[-2] + span))
