@@ -61,6 +61,7 @@ from .selectors import NGAS as NGAS
 from .selectors import XGAS as XGAS
 from .selectors import FenchelRank as FenchelRank
 from .selectors import FSMRankSubgradient as FSMRankSubgradient
+from .selectors import GreedyAdditive as GreedyAdditive
 from .selectors import GreedyRankRLS as GreedyRankRLS
 from .selectors import LambdaMARTGain as LambdaMARTGain
 from .selectors import LambdaMARTRFE as LambdaMARTRFE

@@ -449,6 +449,7 @@ _OWN = (
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),
     _mofs_rank("mofsrank-mffs", JIAO_MFFS, algorithm="mffs"),
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
+    _row("greedy-additive", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_additive:GreedyAdditive", linear=False),
     _row("best-subset", "wrapper", FURNIVAL, "selectors.best_subset:BestSubset"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
     _row("lambdamart-rfe", "wrapper", GUYON, "selectors:LambdaMARTRFE", linear=False),

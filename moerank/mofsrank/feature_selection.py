@@ -31,6 +31,7 @@ from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike, errors
 from moerank.mofsrank.settings import FEATURE_DEFAULTS, Limits
 from moerank.mofsrank.stage import Stage
 from moerank.rankers import (
+    AdditiveRLS,
     AnyRanker,
     FitnessBackend,
     Population,
@@ -174,13 +175,16 @@ class FeatureSelection(Stage):
     def starting_strings(self, n: int) -> Mask:
         """Return at most `n` nested strings to start a search from, by ridge regression on all pairs.
 
-        The first half is the beginning of the forward path, from one feature on. The others are spread evenly over the
-        backward path, up to 1,000 features. The pair loss of RankRLS is its own regression; for other backends alpha is
-        a hundredth of tr(G) / n_features. O(n_features³) time; no metric is measured.
+        The first half is the beginning of the forward path, from one feature on; that of `AdditiveRLS` adds its step
+        functions. The others are spread evenly over the backward path, up to 1,000 features. The pair loss of RankRLS
+        is its own regression; for other backends alpha is a hundredth of tr(G) / n_features. O(n_features³) time; no
+        metric is measured.
         """
         A, b = self._ridge_system()
         half = min(n // 2, self.train.n_features, self.most_at_first)
-        forward = self._strings_of(forward_path(A, b, half))[:half]
+        additive = isinstance(self.backend, AdditiveRLS)
+        path = self.backend.forward_path(self.train, half) if additive else forward_path(A, b, half)
+        forward = self._strings_of(path)[:half]
         if self.train.n_features > MOST_BACKWARD or n <= half:
             return forward
         backward = self._strings_of(backward_path(A, b)[: self.most_at_first])

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData
-from moerank.kernels.step_tables import ridge_blocks
+from moerank.kernels.step_tables import WIDTH, forward_blocks, ridge_blocks
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.model import Forest
@@ -131,19 +131,31 @@ class AdditiveRLS(ShapesMixin, Ranker):
         gram = PairMoments.of(train).gram
         return RankRLS(alpha=0.01 * float(np.trace(gram)) / train.n_features or 1.0, target=self.target)
 
+    def forward_path(self, train: RankingData, n_steps: int | None = None) -> Integers:
+        """Return the features in the order in which they enter: each lowers the loss, with the penalty, the most.
+
+        Those without thresholds are left out, and all others enter unless `n_steps` is given. Ties go to the first
+        feature. O(n_steps · B · n_thresholds²) time for up to B thresholds of each feature.
+        """
+        return self._remembered_system(train, read_masks(train)).forward_path(self.alpha, n_steps)
+
     def default_grid(self, train: RankingData) -> Grid:
         """Return 16 and 32 bins, smooth from 0.03 to 1, and alpha = tr(A) / n_steps · 10ᵏ, k = 2 … −6.
 
         More than 2,000 thresholds of all features together, which would take minutes, are not tried unless with 16
         bins there are as many.
         """
-        grid: Grid = []
         fewest, *others = BINS_GRID
-        for n_bins in (fewest, *(n for n in others if Bins.of(train, n).first_step[-1] <= MOST_TUNED)):
-            for smooth in SMOOTH_GRID:
-                system = replace(self, n_bins=n_bins, smooth=smooth)._system(train, read_masks(train))
-                scale = float(np.trace(system.A)) / len(system.b)
-                grid += [{"n_bins": n_bins, "smooth": smooth, "alpha": scale * 10.0**k} for k in range(2, -7, -1)]
+        sizes = (fewest, *(n for n in others if Bins.of(train, n).first_step[-1] <= MOST_TUNED))
+        return [{"n_bins": n, **entry} for n in sizes for entry in replace(self, n_bins=n).grid_of_bins(train)]
+
+    def grid_of_bins(self, train: RankingData) -> Grid:
+        """Return the part of the grid with the own number of bins: smooth, and alpha by its scale."""
+        grid: Grid = []
+        for smooth in SMOOTH_GRID:
+            system = replace(self, smooth=smooth)._system(train, read_masks(train))
+            scale = float(np.trace(system.A)) / len(system.b)
+            grid += [{"smooth": smooth, "alpha": scale * 10.0**k} for k in range(2, -7, -1)]
         return grid
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
@@ -235,6 +247,16 @@ class System:
             cells = slice(*bins.first[feature : feature + 2])
             np.cumsum(tables[:, cells], axis=1, out=tables[:, cells])
         return TablePopulation(bins, tables)
+
+    def forward_path(self, alpha: float, n_steps: int | None) -> Integers:
+        """Return the features in the order in which they enter; see `AdditiveRLS.forward_path`."""
+        n, first = len(self.b), self.bins.first_step
+        width = -(-(n + 1) // WIDTH) * WIDTH
+        total = np.zeros((width, width))
+        total[:n, :n] = self.A + alpha * np.eye(n)
+        total[:n, n] = self.b
+        n_able = np.count_nonzero(np.diff(first))
+        return forward_blocks(total, first, n_able if n_steps is None else min(n_steps, n_able))
 
 
 def _increments(train: RankingData, bins: Bins) -> Vector:

@@ -301,8 +301,12 @@ class Problem(Section):
         return solver
 
     def offers(self) -> Parameters:
-        """Return the arguments that the problem has for a solver, by the names of those who take them."""
-        return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
+        """Return the arguments that the problem has for a solver, by the names of those who take them.
+
+        Without settings of the first stage the backend decides whether it runs.
+        """
+        stages = [stage for stage in STAGES if stage != "instance_selection" or stage in self.model_fields_set]
+        return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in stages}}
 
     def published_value(self, solver: str, metric: str) -> float | None:
         """Return the first published value of a solver; None without one."""
