@@ -11,16 +11,17 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from moerank.figures import View
-from moerank.figures.style import GREY, WIDTH, fit_height, in_style, put_log_scale, put_note, put_ticks, put_title
+from moerank.figures.style import GREY, WIDTH, Style, fit_height, in_style, put_note, put_ticks, put_title
 from moerank.rankers.shapes import Shape
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError
 
 N_COLUMNS = 3
 MOST_PANELS = 18
-NAME_LENGTH = 20
+NAME_LENGTH = 18
 """Characters of the name of a feature."""
 
 PANEL = 0.62
@@ -53,15 +54,22 @@ def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
     with in_style():
         figure = Figure(figsize=(WIDTH, 2.0), layout="constrained")
         panels = figure.subplots(-(-len(shown) // N_COLUMNS), N_COLUMNS, squeeze=False).ravel()
+        image, most = None, max((np.abs(s.values).max() for s in shown if len(s.features) == 2), default=0.0)
         for number, (axes, shape) in enumerate(zip(panels, shown, strict=False)):
-            axes.set_title(" × ".join(_short(name) for name in shape.features), loc="left", fontsize=6, pad=2)
+            axes.set_title(_title(shape), loc="left", fontsize=6, pad=2)
             axes.tick_params(labelsize=5, length=2, pad=1.5)
+            if len(shape.features) == 2:
+                image = _put_map(axes, shape, most)
+                continue
             axes.set_ylim(low - margin, high + margin)
             _put_steps(axes, shape)
             if number % N_COLUMNS:
                 axes.set_yticklabels([])
         for axes in panels[len(shown) :]:
             axes.set_axis_off()
+        if image is not None:
+            bar = figure.colorbar(image, ax=panels.tolist(), location="bottom", aspect=50, shrink=0.6)
+            bar.ax.tick_params(labelsize=5)
         figure.supylabel("Added to the score", fontsize=7)
         put_title(figure, _finding(shapes))
         put_note(figure, _note(len(shapes) - len(shown), note))
@@ -78,7 +86,10 @@ def _put_steps(axes: Axes, shape: Shape) -> None:
     axes.axhline(0.0, color=GREY, linewidth=0.5)
     axes.plot(deciles, np.zeros(len(deciles)), "|", color="black", markersize=4, transform=axes.get_xaxis_transform())
     if edges[0] >= 0.0 and edges[-1] > LONG_TAIL * deciles[-2]:
-        put_log_scale(axes, edges)
+        least = min(edge for edge in edges if edge > 0.0)
+        near_zero: Style = {} if edges[0] else {"linthresh": 10.0 ** np.ceil(np.log10(least))}
+        axes.set_xscale("symlog" if near_zero else "log", **near_zero)
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.locator_params(axis="x", numticks=3)
         axes.minorticks_off()  # they look like deciles
     else:
@@ -88,13 +99,26 @@ def _put_steps(axes: Axes, shape: Shape) -> None:
     put_ticks(axes, "y", 3, integer=False)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+def _put_map(axes: Axes, shape: Shape, most: float) -> AxesImage:
+    """Draw the values of two features in shades of grey, the second one upwards, with their thresholds."""
+    values = np.reshape(shape.values, shape.n_bins).T
+    image = axes.imshow(values, cmap="Greys", vmin=-most, vmax=most, origin="lower", aspect="auto")
+    for axis, cuts in zip((axes.xaxis, axes.yaxis), shape.thresholds, strict=True):
+        shown = np.unique(np.linspace(0, len(cuts) - 1, 3).round().astype(int))
+        digits = 1 - int(np.floor(np.log10(np.ptp(cuts) or abs(cuts[0]) or 1.0)))
+        axis.set_ticks(shown + 0.5, [f"{round(cuts[cut], digits):g}" for cut in shown])
+    return image
+
+
+def _title(shape: Shape) -> str:
+    """Return the names of the features, shortened to fit over a panel."""
+    most = NAME_LENGTH if len(shape.features) == 1 else (NAME_LENGTH - len(" × ")) // 2
+    return " × ".join(name if len(name) <= most else f"{name[: most - 1]}…" for name in shape.features)
 
 
 def _finding(shapes: Sequence[Shape]) -> str:
     """Return the features that move the score most, in words."""
-    first, *others = [_short(" × ".join(shape.features)) for shape in shapes[:3]]
+    first, *others = map(_title, shapes[:3])
     then = f", then {' and '.join(others)}" if others else ""
     return f"{first} moves the score most{then}"
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from pydantic import ConfigDict
 
-from moerank.arrays import Vector
+from moerank.arrays import Matrix, Vector
 from moerank.data import RankingData
 from moerank.rankers.model import Forest, Number, check_entries
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:  # matplotlib takes long to load
     from matplotlib.figure import Figure
 
 DECILES = np.linspace(0.0, 1.0, 11)
+
+PASSES = 50
+"""Times that means are moved from a function of two features; dependent features take several."""
 
 
 @dataclass(frozen=True)
@@ -108,48 +111,83 @@ class ShapesMixin:
 def shapes_of(forest: Forest | None, train: RankingData) -> tuple[Shape, ...]:
     """Return the shapes of a forest, those with the largest spread first, each the sum of all trees of its features.
 
-    Without trees, or if a tree splits by three features, there are none. O(n_documents · log(n_documents)) for each
-    feature.
+    Functions of two features have the mean 0 in each bin of either feature: what depends on one alone is in its own
+    function. Without trees, or if a tree splits by three features, there are none. O(n_documents · log(n_documents))
+    for each feature.
+
+    References
+    ----------
+    B. Lengerich, S. Tan, C.-H. Chang, G. Hooker, R. Caruana: Purifying interaction effects with the functional ANOVA.
+    AISTATS 2020.
     """
-    columns = () if forest is None else [sorted({forest.columns[s] for s in _splits(forest, r)}) for r in forest.roots]
-    if forest is None or max(map(len, columns), default=0) > 2:
+    if forest is None:
         return ()
-    grouped: dict[tuple[int, ...], list[int]] = {}
-    for features, root in zip(columns, forest.roots, strict=True):
-        if features:
-            grouped.setdefault(tuple(features), []).append(root)
-    shapes = [_shape(forest, features, roots, train) for features, roots in grouped.items()]
+    grouped: dict[tuple[int, ...], list[int]] = {(feature,): [] for feature in sorted(set(forest.columns))}
+    for root in forest.roots:
+        split_by = tuple(sorted({forest.columns[split] for split in _splits(forest, root)}))
+        if len(split_by) > 2:
+            return ()
+        if split_by:
+            grouped.setdefault(split_by, []).append(root)
+    tables = {features: _Table.of(forest, features, roots, train) for features, roots in grouped.items()}
+    for features, table in tables.items():
+        if len(features) == 2:
+            table.move_means([tables[(feature,)] for feature in features])
+    shapes = [table.shape(features, train) for features, table in tables.items()]
     return tuple(sorted(shapes, key=lambda shape: -shape.spread))
 
 
-def _shape(forest: Forest, features: tuple[int, ...], roots: list[int], train: RankingData) -> Shape:
-    """Return the sum of some trees, all of which split by these features alone."""
-    splits = [split for root in roots for split in _splits(forest, root)]
-    cuts = [np.unique([forest.thresholds[s] for s in splits if forest.columns[s] == f]) for f in features]
-    values = np.zeros([len(each) + 1 for each in cuts])
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A function of some features by their bins, with the shares of the training documents in these."""
 
-    def add(node: int, low: tuple[int, ...], high: tuple[int, ...]) -> None:
-        """Add the leaves below a node to the bins from `low` to below `high` that they cover."""
-        if node < 0:
-            values[tuple(map(slice, low, high))] += forest.leaves[-1 - node]
-            return
-        axis = features.index(forest.columns[node])
-        after = int(np.searchsorted(cuts[axis], forest.thresholds[node])) + 1
-        add(forest.left[node], low, (*high[:axis], min(high[axis], after), *high[axis + 1 :]))
-        add(forest.right[node], (*low[:axis], max(low[axis], after), *low[axis + 1 :]), high)
+    cuts: list[Vector]
+    values: Matrix
+    shares: Matrix
 
-    for root in roots:
-        add(root, (0,) * len(features), values.shape)
-    table = [train.X[:, feature].astype(np.float64) for feature in features]
-    bins = np.ravel_multi_index([np.searchsorted(c, x) for c, x in zip(cuts, table, strict=True)], values.shape)
-    shares: Vector = np.bincount(bins, minlength=values.size) / len(bins)
-    return Shape(
-        tuple(train.feature_names[feature] for feature in features),
-        tuple(tuple(each.tolist()) for each in cuts),
-        tuple(tuple(np.quantile(x, DECILES, method="inverted_cdf").tolist()) for x in table),
-        tuple((values.ravel() - shares @ values.ravel()).tolist()),
-        tuple(shares.tolist()),
-    )
+    @classmethod
+    def of(cls, forest: Forest, features: tuple[int, ...], roots: list[int], train: RankingData) -> _Table:
+        """Return the sum of some trees; a single feature has the bins of all trees."""
+        splits = range(len(forest.columns)) if len(features) == 1 else [s for r in roots for s in _splits(forest, r)]
+        cuts = [np.unique([forest.thresholds[s] for s in splits if forest.columns[s] == f]) for f in features]
+        values = np.zeros([len(each) + 1 for each in cuts])
+
+        def add(node: int, low: tuple[int, ...], high: tuple[int, ...]) -> None:
+            """Add the leaves below a node to the bins from `low` to below `high` that they cover."""
+            if node < 0:
+                values[tuple(map(slice, low, high))] += forest.leaves[-1 - node]
+                return
+            axis = features.index(forest.columns[node])
+            after = int(np.searchsorted(cuts[axis], forest.thresholds[node])) + 1
+            add(forest.left[node], low, (*high[:axis], min(high[axis], after), *high[axis + 1 :]))
+            add(forest.right[node], (*low[:axis], max(low[axis], after), *low[axis + 1 :]), high)
+
+        for root in roots:
+            add(root, (0,) * len(features), values.shape)
+        bins = [np.searchsorted(each, train.X[:, feature]) for each, feature in zip(cuts, features, strict=True)]
+        counts = np.bincount(np.ravel_multi_index(bins, values.shape), minlength=values.size)
+        return cls(cuts, values, counts.reshape(values.shape) / train.n_documents)
+
+    def move_means(self, singles: list[_Table]) -> None:
+        """Move the means in each bin of either feature to the functions of these features."""
+        for _ in range(PASSES):
+            for axis, single in enumerate(singles):
+                share = self.shares.sum(axis=1 - axis)
+                total = (self.values * self.shares).sum(axis=1 - axis)
+                mean = np.divide(total, share, out=np.zeros(len(share)), where=share > 0)
+                self.values[:] -= np.expand_dims(mean, 1 - axis)
+                single.values[:] += mean[np.searchsorted(self.cuts[axis], np.append(single.cuts[0], np.inf))]
+
+    def shape(self, features: tuple[int, ...], train: RankingData) -> Shape:
+        """Return the table with the mean 0, and deciles of its features."""
+        deciles = np.quantile(train.X[:, features], DECILES, axis=0, method="inverted_cdf").astype(np.float64)
+        return Shape(
+            tuple(train.feature_names[feature] for feature in features),
+            tuple(tuple(each.tolist()) for each in self.cuts),
+            tuple(map(tuple, deciles.T.tolist())),
+            tuple((self.values - (self.values * self.shares).sum()).ravel().tolist()),
+            tuple(self.shares.ravel().tolist()),
+        )
 
 
 def _splits(forest: Forest, node: int) -> Iterator[int]:

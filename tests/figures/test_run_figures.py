@@ -185,6 +185,26 @@ SHAPES = [
 ]
 
 
+PAIR = Shape(
+    ("free_shipping", "price"),
+    ((0.5,), (10.0, 20.0)),
+    ((0.0,) * 5 + (1.0,) * 6, tuple(range(11))),
+    (0.1, -0.2, 0.3, -0.1, 0.2, -0.3),
+    (1 / 6,) * 6,
+)
+
+
+def test_interactions_are_maps_with_a_scale(tiny_result):
+    figure = draw("shapes", replace(tiny_result, shapes=[PAIR, *SHAPES]))
+    assert_legible(figure)
+    maps = [axes for axes in figure.axes if axes.images]
+    assert [axes.get_title(loc="left") for axes in maps] == ["free_s… × price"]
+    (image,) = maps[0].images
+    np.testing.assert_array_equal(image.get_array(), np.reshape(PAIR.values, (2, 3)).T)
+    assert image.get_clim() == (-0.3, 0.3)
+    assert [label.get_text() for label in maps[0].get_yticklabels()] == ["10", "20"]
+
+
 def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result, tmp_path):
     assert not RUN_FIGURES["shapes"].shows(tiny_result)
     result = replace(tiny_result, shapes=SHAPES)
@@ -198,7 +218,7 @@ def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result, tmp_path):
         assert axes.get_ylim() == figure.axes[0].get_ylim()
         assert [*axes.lines[-1].get_xdata()] == list(shape.deciles[0])
     assert [axes.get_xscale() for axes in figure.axes] == ["symlog", "linear", "linear"]
-    assert title_of_figure(figure) == "price moves the score most, then in_stock and a feature with a ve…"
+    assert title_of_figure(figure) == "price moves the score most, then in_stock and a feature with a …"
     many = replace(tiny_result, shapes=[SHAPES[0]] * 40)
     assert_legible(draw("shapes", many))
     assert "22 with a smaller spread are left out." in draw("shapes", many)._supxlabel.get_text().replace("\n", " ")
