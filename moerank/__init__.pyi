@@ -57,6 +57,7 @@ from .selectors import FSED as FSED
 from .selectors import FSMSVM as FSMSVM
 from .selectors import GAS as GAS
 from .selectors import HCAS as HCAS
+from .selectors import ILMART as ILMART
 from .selectors import NGAS as NGAS
 from .selectors import XGAS as XGAS
 from .selectors import FenchelRank as FenchelRank
@@ -64,9 +65,11 @@ from .selectors import FSMRankSubgradient as FSMRankSubgradient
 from .selectors import GreedyAdditive as GreedyAdditive
 from .selectors import GreedyRankRLS as GreedyRankRLS
 from .selectors import LambdaMARTGain as LambdaMARTGain
+from .selectors import LambdaMARTPermutation as LambdaMARTPermutation
 from .selectors import LambdaMARTRFE as LambdaMARTRFE
 from .selectors import LambdaMARTSHAP as LambdaMARTSHAP
 from .selectors import NonconvexRanker as NonconvexRanker
+from .selectors import PermutationImportance as PermutationImportance
 from .selectors import SingleFeatures as SingleFeatures
 from .solvers import make_solver as make_solver
 from .studies.evidence import stability as stability

@@ -367,6 +367,7 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
+BREIMAN = ("Breiman: Random forests. Machine Learning", 2001)
 CAO = ("Cao, Qin, Liu, Tsai, Li: Learning to rank: from pairwise approach to listwise approach. ICML", 2007)
 CHAPELLE = ("Chapelle, Keerthi: Efficient algorithms for ranking with SVMs. Information Retrieval", 2010)
 CHEN = ("Chen, Li, Dou, Liang, Lv: Ranking SVM with kernel approximation. Comput. Intell. Neurosci.", 2017)
@@ -388,6 +389,7 @@ LAI_FENCHEL = ("Lai et al.: Sparse learning-to-rank via an efficient primal-dual
 LAI_FSM = ("Lai, Pan, Tang, Yu: FSMRank. IEEE Trans. Neural Networks and Learning Systems", 2013)
 LAPORTE = ("Laporte et al.: Nonconvex regularizations for feature selection in ranking. IEEE TNNLS", 2014)
 LEE = ("Lee, Lin: Large-scale linear RankSVM. Neural Computation", 2014)
+LUCCHESE = ("Lucchese et al.: ILMART: interpretable ranking with constrained LambdaMART. SIGIR", 2022)
 LUNDBERG = ("Lundberg et al.: From local explanations to global understanding. Nature Machine Intelligence", 2020)
 PAHIKKALA = ("Pahikkala et al.: An efficient algorithm for learning to rank from preference graphs. Mach. Learn.", 2009)
 PAHIKKALA_GREEDY = ("Pahikkala et al.: Greedy RankRLS. SIGIR workshop on feature generation and selection", 2010)
@@ -461,6 +463,7 @@ _OWN = (
     _row("ngas", "filter", GIGLI, "selectors.gas:NGAS"),
     _row("xgas", "filter", GIGLI, "selectors.gas:XGAS"),
     _row("hcas", "filter", GIGLI, "selectors.gas:HCAS"),
+    _row("permutation", "filter", BREIMAN, "selectors.filter:PermutationImportance", needs=("seed",)),
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
     _row("fsmrank-subgradient", "embedded", LAI_FSM, "selectors.fsm:FSMRankSubgradient"),
     _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.sparse_rankers:FenchelRank"),
@@ -469,6 +472,8 @@ _OWN = (
     _row("nonconvex-mcp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", penalty="mcp"),
     _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors:LambdaMARTGain", linear=False),
     _row("lambdamart-shap", "embedded", LUNDBERG, "selectors:LambdaMARTSHAP", linear=False),
+    _row("lambdamart-permutation", "embedded", BREIMAN, "selectors:LambdaMARTPermutation", linear=False, needs=("seed",)),
+    _row("ilmart", "embedded", LUCCHESE, "selectors.ilmart:ILMART", linear=False),
     _row("cegb", "embedded", PETER, "selectors:CEGB", linear=False),
     _ranker("ranksvm-primal", CHAPELLE, "RankSVM", backend=True),
     _ranker("ranksvm-struct", JOACHIMS, "RankSVMStruct"),

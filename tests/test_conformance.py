@@ -29,13 +29,14 @@ SMALL = {
     "mofsrank": SEARCH,
     "best-subset": {"max_nodes": 20_000},
     "cegb": {"n_trees": 15},
+    "ilmart": {"n_trees": 15},
     "bl-mart": {"n_bags": 2, "n_trees": 15},
     "lambdamart": {"n_trees": 15},
     "fs-bfs": {"max_size": 2, "patience": 2, "restarts": 1},
 }
 # Methods that draw rows or pairs, or rank by a share of ties, and so look at the order of the documents of a query. The
 # first tree of LambdaMART finds all documents tied, and BL-MART draws them as well.
-ORDER_MATTERS = ("mofsrank", "lambdamart", "bl-mart", "cegb")
+ORDER_MATTERS = ("mofsrank", "lambdamart", "bl-mart", "cegb", "ilmart", "permutation")
 # Scores of the same features by RankSVM, in steps that end within rounding, may be so far apart for another order.
 APART = {"hcas": 1e-7}
 NAMES = list(solvers())

@@ -188,8 +188,9 @@ def boosted_trees(
     watched: RankingData | None = None,
     patience: int = 100,
     value: Callable[[RankingData, Vector], float] | None = None,
+    start: Booster | None = None,
 ) -> Booster:
-    """Train LightGBM's LambdaMART in one thread and return its Booster.
+    """Train LightGBM's LambdaMART in one thread, on from the trees of `start`, and return its Booster.
 
     With data to watch, the training ends `patience` trees after the best ``value(watched, scores)``, by default MAP;
     the Booster's ``best_iteration`` is the number of trees of this value, and not positive otherwise.
@@ -223,7 +224,7 @@ def boosted_trees(
             "feval": lambda scores, _: ("value", value(watched, scores), True),
             "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
         }
-    return lightgbm.train(fixed | parameters, data, n_trees, **watching)
+    return lightgbm.train(fixed | parameters, data, n_trees, init_model=start, **watching)
 
 
 def scores_by_trees(booster: Booster, X: Matrix) -> Matrix:

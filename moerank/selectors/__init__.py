@@ -1,6 +1,7 @@
 """Comparison solvers: the published feature-selection methods, one file each."""
 
 from moerank.selectors.cegb import CEGB as CEGB
+from moerank.selectors.filter import PermutationImportance as PermutationImportance
 from moerank.selectors.filter import SingleFeatures as SingleFeatures
 from moerank.selectors.fs_bfs import FSBFS as FSBFS
 from moerank.selectors.fs_ed import FSED as FSED
@@ -12,8 +13,10 @@ from moerank.selectors.gas import NGAS as NGAS
 from moerank.selectors.gas import XGAS as XGAS
 from moerank.selectors.greedy_additive import GreedyAdditive as GreedyAdditive
 from moerank.selectors.greedy_rank_rls import GreedyRankRLS as GreedyRankRLS
+from moerank.selectors.ilmart import ILMART as ILMART
 from moerank.selectors.sparse_rankers import FenchelRank as FenchelRank
 from moerank.selectors.sparse_rankers import NonconvexRanker as NonconvexRanker
 from moerank.selectors.tree_filters import LambdaMARTGain as LambdaMARTGain
+from moerank.selectors.tree_filters import LambdaMARTPermutation as LambdaMARTPermutation
 from moerank.selectors.tree_filters import LambdaMARTRFE as LambdaMARTRFE
 from moerank.selectors.tree_filters import LambdaMARTSHAP as LambdaMARTSHAP

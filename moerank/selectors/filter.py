@@ -11,15 +11,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.arrays import Integers, Mask, Matrix
+from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
-from moerank.rankers.adapter import RankerOrNone, train_on_subsets
+from moerank.rankers.adapter import RankerOrNone, train_on, train_on_subsets
 from moerank.rankers.base import Grid
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
 from moerank.rankers.population import Population
+from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
 from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
@@ -217,3 +218,80 @@ class SingleFeatures(Filter):
         values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
         importance = values.max(axis=0) if self.both_directions else values[0]
         return np.argsort(-importance, kind="stable")
+
+
+@dataclass(eq=False, repr=False)
+class PermutationImportance(Filter):
+    """Select the features without whose values a ranker loses most: they are permuted among all documents.
+
+    The importance of a feature is the metric of a ranker of all features, less the mean of the metric over
+    `n_permutations` random permutations of the feature's column, on the validation data; without them on the training
+    data.
+
+    Parameters
+    ----------
+    n_features_to_select, ranker
+        As in `moerank.selectors.filter.Filter`.
+    judge : estimator, optional
+        The ranker of all features. Default: ``RankRLS()``.
+    metric : Metric or its name, default NDCG(10)
+    n_permutations : int, default 5
+    random_state : int, optional
+
+    Attributes
+    ----------
+    order_, support_, population_, coef_
+        As in `moerank.selectors.filter.Filter`.
+
+    Notes
+    -----
+    One training, and n_permutations · n_features predictions and metric values. Ties go to the earlier column. Of two
+    features with the same values each is hardly missed, as the other one stays.
+
+    The grid is ours: every number of features with the grid of the ranker.
+
+    References
+    ----------
+    L. Breiman: Random forests. Machine Learning 45, 2001, section 10.
+    A. Fisher, C. Rudin, F. Dominici: All models are wrong, but many are useful. JMLR 20, 2019, for any model.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]]
+    >>> PermutationImportance(1, random_state=0).fit(X, y=[0, 1, 2]).order_.tolist()
+    [0, 1]
+    """
+
+    judge: RankerOrNone = None
+    metric: MetricOrNone = None
+    n_permutations: Count = 5
+    random_state: int | None = None
+
+    def _order(self, train: RankingData, validation: RankingData | None) -> Order:
+        judge = RankRLS() if self.judge is None else self.judge
+        trained: Any = train_on(judge, train, np.ones(train.n_features, np.bool_), validation)
+        data, metric = train if validation is None else validation, as_metric(self.metric, NDCG(10))
+        rng = np.random.default_rng(self.random_state)
+        losses = losses_by_permutation(trained.predict, data, metric, self.n_permutations, rng)
+        return np.argsort(-losses, kind="stable")
+
+
+def losses_by_permutation(
+    predict: Callable[[Matrix], Vector],
+    data: RankingData,
+    metric: Metric,
+    n_permutations: int,
+    rng: np.random.Generator,
+    used: Mask | None = None,
+) -> Vector:
+    """Return by how much the metric falls, on average, where a column is permuted; 0 for a feature that is not used."""
+    X, losses = np.array(data.X64), np.zeros(data.n_features)
+    value = metric.score(data, predict(X))
+    for feature in np.flatnonzero(np.ones(len(losses)) if used is None else used):
+        scores = np.empty((len(X), n_permutations))
+        for permutation in scores.T:
+            X[:, feature] = rng.permutation(data.X64[:, feature])
+            permutation[:] = predict(X)
+        X[:, feature] = data.X64[:, feature]
+        losses[feature] = value - metric.score(data, scores).mean()
+    return losses

@@ -463,7 +463,7 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
     Baselines count with their backend wherever they are measured. The solver is that of `Problem.spec`.
     """
     parameters = solver.takes()
-    settings = _as_run(problem.configuration(), solver)
+    settings = _as_run(problem, solver)
     unused = {name for name in (*STAGES, *(() if baselines else ("backend", "comparison"))) if name not in parameters}
     if not settings["search"].keys() & parameters.keys():  # all that may count is the margin of a verdict
         settings["search"] = {"margin": settings["search"]["margin"]} if solver.selects else {}
@@ -489,8 +489,9 @@ def _code(settings: object) -> dict[str, str]:
     return digests
 
 
-def _as_run(settings: Json, solver: Solver) -> Json:
+def _as_run(problem: Problem, solver: Solver) -> Json:
     """Return the settings of a problem with those that the name of a solver or the user fixes instead."""
+    settings = problem.configuration()
     entry = solver_entry(solver.name) if solver.given is None else None
     if entry is None:
         return settings
@@ -504,6 +505,10 @@ def _as_run(settings: Json, solver: Solver) -> Json:
     if isinstance(backend := settled.get("backend"), str):
         name, parameters = read_solver(backend)
         settings["backend"] = {"name": name, "parameters": parameters, "tune": settled.get("tune", False)}
+    if "instance_selection" not in {*problem.model_fields_set, *settled}:
+        backend = solver_entry(settings["backend"]["name"])
+        if backend is not None and hasattr(backend.kind, "judge_of_instances"):  # MOFSRank leaves the stage out
+            del settings["instance_selection"]
     return settings
 
 

@@ -8,8 +8,9 @@ from helpers.changes import replace
 
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
+from moerank.mofsrank.settings import Settings
 from moerank.rankers import Ranker, RankRLS, RankSVM
-from moerank.solvers import SolverEntry, solvers
+from moerank.solvers import SolverEntry, make_backend, solvers
 from moerank.studies.problem import load_problem, make_problem
 from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
@@ -198,3 +199,23 @@ def test_members_of_a_front_are_compared_beside_the_settings_of_its_backend(tiny
     assert tiny_result.n_compared == len(tiny_result.front) + len(RankRLS().default_grid(parts["train"]))
     alone = run_fold(make_problem("tiny", tuple(parts.values()), {"comparison.trees": 0}), 1, "ranksvm-primal")
     assert alone.n_compared == len(RankSVM().default_grid(parts["train"]))
+
+
+@pytest.mark.parametrize(
+    ("solver", "settings", "selects_instances"),
+    [
+        ("mofsrank", {}, False),
+        ("mofsrank", {"instance_selection.generations": 2}, True),
+        ('mofsrank[instance_selection={"generations":2,"population":4}]', {}, True),
+        ("mofsrank[backend=rankrls]", {}, True),
+    ],
+)
+def test_an_additive_backend_selects_instances_where_one_asks(parts, solver, settings, selects_instances):
+    settings = {"backend.name": "additive", "feature_selection.generations": 1, "ensemble.generations": 1, **settings}
+    problem = make_problem("shop", tuple(parts.values()), settings)
+    spec = problem.spec(Solver.parse(solver))
+    assert ("instance_selection" in configuration(problem, 1, spec, 0)) == selects_instances
+    made = spec.make(problem, problem.offers() | {"backend": make_backend(problem.backend.name)})
+    assert (Settings.of(made.get_params(deep=False)).instance_selection is not None) == selects_instances
+    if not selects_instances:
+        assert list(run_fold(problem, solver=solver, baselines=False).convergence) == ["feature_selection", "ensemble"]
