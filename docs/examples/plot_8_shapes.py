@@ -36,13 +36,13 @@ train, vali, test = (
 
 for ranker in (mr.RankRLS(), mr.AdditiveRLS()):
     tuned = ranker.tune(train, vali, metric="NDCG@10").fit(train)
-    print(f"{type(tuned).__name__:12} NDCG@10 {mr.NDCG(10).score(test, tuned.predict(test)):.3f}")
+    print(f"{type(tuned).__name__:11} NDCG@10 {mr.NDCG(10).score(test, tuned.predict(test)):.3f}")
 
 # %%
 # A search with this ranker finds few features that suffice, and its chosen member shows what it does with them. Look at
 # the price. The fall of the age ends at 45 days.
 
-solver = mr.MOFSRank(backend="additive", algorithm="staircase", ensemble=False, final="one-se", random_state=0).fit(
+solver = mr.MOFSRank(backend="additive", algorithm="staircase", ensemble=False, random_state=0).fit(
     train, validation=vali
 )
 shapes = solver.plot("shapes")
@@ -51,3 +51,14 @@ shapes = solver.plot("shapes")
 # The same as numbers, with the share of the training documents in each bin.
 
 print(solver.shapes_.query("feature == 'price'").round(2).to_string(index=False))
+
+# %%
+# Stars count where many buyers gave them. No sum of single features says so; the chosen features with interactions do.
+# Their path shows how many help, and the map what stars and reviews add together.
+
+chosen = solver.support_
+ranker = solver.backend_.set_params(interactions=3)
+ranker.fit(train.with_features(chosen), validation=vali.with_features(chosen))
+print(ranker.interactions_.round(4).to_string(index=False))
+print(f"NDCG@10 {mr.NDCG(10).score(test, ranker.predict(test.with_features(chosen))):.3f}")
+interactions = ranker.plot()

@@ -56,7 +56,7 @@ def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
         panels = figure.subplots(-(-len(shown) // N_COLUMNS), N_COLUMNS, squeeze=False).ravel()
         image, most = None, max((np.abs(s.values).max() for s in shown if len(s.features) == 2), default=0.0)
         for number, (axes, shape) in enumerate(zip(panels, shown, strict=False)):
-            axes.set_title(_title(shape), loc="left", fontsize=6, pad=2)
+            axes.set_title(_title(shape), loc="left", fontsize=6.5 - 0.5 * len(shape.features), pad=2)
             axes.tick_params(labelsize=5, length=2, pad=1.5)
             if len(shape.features) == 2:
                 image = _put_map(axes, shape, most)
@@ -72,7 +72,7 @@ def figure_of_shapes(shapes: Sequence[Shape], note: str = "") -> Figure:
             bar.ax.tick_params(labelsize=5)
         figure.supylabel("Added to the score", fontsize=7)
         put_title(figure, _finding(shapes))
-        put_note(figure, _note(len(shapes) - len(shown), note))
+        put_note(figure, _note(len(shapes) - len(shown), note, maps=image is not None))
         fit_height(figure, panels[0], PANEL)
     return figure
 
@@ -123,7 +123,11 @@ def _finding(shapes: Sequence[Shape]) -> str:
     return f"{first} moves the score most{then}"
 
 
-def _note(n_hidden: int, note: str) -> str:
-    smaller = f"{n_hidden} with a smaller spread are left out." if n_hidden else ""
-    lines = ("Minus the mean over the training documents; ticks at the bottom: their deciles.", smaller, note)
+def _note(n_hidden: int, note: str, *, maps: bool) -> str:
+    lines = (
+        "Minus the mean over the training documents; ticks at the bottom: their deciles.",
+        "Maps: what two features add beyond their steps, the second one upwards." if maps else "",
+        f"{n_hidden} with a smaller spread are left out." if n_hidden else "",
+        note,
+    )
     return " ".join(filter(None, lines))

@@ -33,8 +33,8 @@ if TYPE_CHECKING:  # matplotlib takes long to load
 SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
 BINS_GRID = (16, 32)
 
-MOST_PAIRED = 20
-"""Features whose pairs may interact: the system of 190 pairs has about 6,600 steps."""
+MOST_PAIRED = 15
+"""Features whose pairs may interact: the system of 105 pairs has about 3,700 steps."""
 
 MOST_TUNED = 2_000
 """Thresholds of all features up to which a finer grid of bins is tried: a system of them takes a quarter second."""
@@ -63,7 +63,7 @@ class AdditiveRLS(ShapesMixin, Ranker):
     target : {"unit", "difference"}, default "unit"
     interactions : int, default 0
         Largest number of pairs of features with a function of both, which `fit` adds one by one: the pair that lowers
-        the loss the most, among the 20 features with the largest spread. Validation data in `fit` choose the number by
+        the loss the most, among the 15 features with the largest spread. Validation data in `fit` choose the number by
         MAP. Members of a population have none, so a search does not see them; give the ranker to ``refit``.
 
     Attributes

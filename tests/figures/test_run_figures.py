@@ -186,7 +186,7 @@ SHAPES = [
 
 
 PAIR = Shape(
-    ("free_shipping", "price"),
+    ("free_shipping", "number_of_reviews"),
     ((0.5,), (10.0, 20.0)),
     ((0.0,) * 5 + (1.0,) * 6, tuple(range(11))),
     (0.1, -0.2, 0.3, -0.1, 0.2, -0.3),
@@ -195,10 +195,10 @@ PAIR = Shape(
 
 
 def test_interactions_are_maps_with_a_scale(tiny_result):
-    figure = draw("shapes", replace(tiny_result, shapes=[PAIR, *SHAPES]))
+    figure = draw("shapes", replace(tiny_result, shapes=[PAIR, PAIR, PAIR, *SHAPES]))
     assert_legible(figure)
     maps = [axes for axes in figure.axes if axes.images]
-    assert [axes.get_title(loc="left") for axes in maps] == ["free_s… × price"]
+    assert [axes.get_title(loc="left") for axes in maps] == ["free_s… × number…"] * 3
     (image,) = maps[0].images
     np.testing.assert_array_equal(image.get_array(), np.reshape(PAIR.values, (2, 3)).T)
     assert image.get_clim() == (-0.3, 0.3)

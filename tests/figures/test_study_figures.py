@@ -12,6 +12,7 @@ from helpers.drawn import assert_legible, panels_of, texts_on_the_page
 from moerank.figures import FIGURES
 from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families, judged, solver_style
 from moerank.figures.style import encode, save_figure
+from moerank.rankers.shapes import Shape
 from moerank.solvers import FAMILIES, solvers
 from moerank.studies.problem import Published
 from moerank.studies.results import NoResultsError, Results
@@ -85,6 +86,15 @@ def test_every_figure_says_what_it_is():
         assert figure.caption.endswith("."), name
         assert figure.section in ("results", "tests", "features", "ablations"), name
     assert [name for name, figure in FIGURES.items() if not figure.of_problem] == ["ranks"]
+
+
+def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
+    shape = Shape(("price",), ((2.0, 30.0),), (tuple(range(11)),), (-0.5, 0.9, -0.4), (0.2, 0.3, 0.5))
+    additive = Results(replace(run, shapes=[shape] * (run.solver == "mofsrank")) for run in results)
+    assert FIGURES["shapes"].reported(additive) and not FIGURES["shapes"].reported(results)
+    figure = draw("shapes", additive, problem, fold=2)
+    assert_well_laid_out(figure)
+    assert "fold 2: mofsrank." in " ".join(figure._supxlabel.get_text().split())
 
 
 def test_styles_differ():
