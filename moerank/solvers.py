@@ -472,7 +472,9 @@ _OWN = (
     _row("nonconvex-mcp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", penalty="mcp"),
     _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors:LambdaMARTGain", linear=False),
     _row("lambdamart-shap", "embedded", LUNDBERG, "selectors:LambdaMARTSHAP", linear=False),
-    _row("lambdamart-permutation", "embedded", BREIMAN, "selectors:LambdaMARTPermutation", linear=False, needs=("seed",)),
+    _row(
+        "lambdamart-permutation", "embedded", BREIMAN, "selectors:LambdaMARTPermutation", linear=False, needs=("seed",)
+    ),
     _row("ilmart", "embedded", LUCCHESE, "selectors.ilmart:ILMART", linear=False),
     _row("cegb", "embedded", PETER, "selectors:CEGB", linear=False),
     _ranker("ranksvm-primal", CHAPELLE, "RankSVM", backend=True),

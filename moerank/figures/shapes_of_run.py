@@ -21,8 +21,8 @@ from moerank.studies.results import NoResultsError
 
 N_COLUMNS = 3
 MOST_PANELS = 18
-NAME_LENGTH = 18
-"""Characters of the name of a feature."""
+LONGEST_TITLE = 18
+"""Characters over a panel."""
 
 PANEL = 0.62
 """Inches of the height of a panel."""
@@ -112,7 +112,7 @@ def _put_map(axes: Axes, shape: Shape, most: float) -> AxesImage:
 
 def _title(shape: Shape) -> str:
     """Return the names of the features, shortened to fit over a panel."""
-    most = NAME_LENGTH if len(shape.features) == 1 else (NAME_LENGTH - len(" × ")) // 2
+    most = LONGEST_TITLE if len(shape.features) == 1 else (LONGEST_TITLE - len(" × ")) // 2
     return " × ".join(name if len(name) <= most else f"{name[: most - 1]}…" for name in shape.features)
 
 

@@ -75,7 +75,7 @@ class AdditiveRLS(ShapesMixin, Ranker):
         The same as a tree for each feature that has an influence.
     support_ : ndarray of bool, shape (n_features,)
         These features.
-    interactions_ : DataFrame
+    interactions_ : DataFrame or None
         The path of the interactions, of none, one, two, …: ``n_interactions``, ``first`` and ``second``, the features
         of the last one, and ``error`` and ``validation``, 1 − MAP on the training and the validation data.
     shapes_ : DataFrame
@@ -202,6 +202,7 @@ class AdditiveRLS(ShapesMixin, Ranker):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._population = self._trained(train, read_masks(train))
         self.forest_, table, bins = self._population.forest(0), self._population.tables[0], self._population.bins
+        self.interactions_: pd.DataFrame | None = None
         if self.interactions:
             self.forest_, table = self._paired(train, validation)
         self.support_ = np.isin(np.arange(train.n_features), self.forest_.columns)

@@ -368,17 +368,16 @@ def run_fold(
         configuration=settings,
         front=front,
         chosen=chosen,
-        shapes=list(shapes_of(front[chosen].trees, train)),
         baselines=compared,
         n_compared=n_compared,
         **_course(estimator, clock),
-        **_data_fields(parts),
+        **_data_fields(parts, front[chosen]),
         verdict=verdict,
     )
 
 
-def _data_fields(parts: Parts) -> Json:
-    """Return features, queries, scaling and the features below 0 as fields of the result."""
+def _data_fields(parts: Parts, chosen: Member) -> Json:
+    """Return features, queries, scaling, features below 0 and the shapes of a ranker as fields of the result."""
     train = parts["train"]
     names = list(train.feature_names)
     return {
@@ -387,6 +386,7 @@ def _data_fields(parts: Parts) -> Json:
         "scaling": train.scaling,
         "missing": train.missing,
         "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
+        "shapes": list(shapes_of(chosen.trees, train)),
     }
 
 
@@ -424,7 +424,9 @@ def _n_compared(solver: Solver, problem: Problem, backend: Any, made: Any, estim
     n_settings = len(grid_of(made, train, solver.settings)) if solver.tuned else 0
     if "backend" in solver.takes() and problem.backend.tune:
         n_settings += len(grid_of(backend, train))
-    return n_settings + len(getattr(estimator, "front_", ()))
+    path = getattr(estimator, "interactions_", None)
+    n_paths = 0 if path is None else len(path) - 1
+    return n_settings + n_paths + len(getattr(estimator, "front_", ()))
 
 
 def _course(estimator: object, clock: _Clock) -> Json:
