@@ -221,16 +221,16 @@ def _substitute(U: Matrix, flat: Vector, n_panels: int, n_vectors: int) -> None:
 
 @kernel
 def forward_blocks(total: Matrix, first: Integers, n_steps: int) -> Integers:
-    """Return the features in the order in which they enter: each lowers min_w wᵀA w − 2 bᵀw the most.
+    """Return the first features in the order in which they enter: each lowers min_w wᵀA w − 2 bᵀw the most.
 
-    Feature f has the columns ``first[f]`` to ``first[f + 1] - 1`` of A, one at the least where it shall enter, and
-    n = ``first[-1]``. `total` has at least n + 1 columns, a multiple of the width of a vector: the upper triangle of A,
-    positive definite, then b, and zeros; it is overwritten. A block that has entered is eliminated from the others.
+    Feature f has the columns ``first[f]`` to ``first[f + 1] - 1`` of A, n in all, and never enters without any. `total`
+    has at least n + 1 columns, a multiple of the width of a vector: the upper triangle of A, positive definite, then b,
+    and zeros; it is overwritten. A block that has entered is eliminated from the others.
     Ties go to the first feature. O(n_steps · n · (B² + n B)) for B columns of each feature.
     """
     n, left = first[-1], first[1:] > first[:-1]
-    order = np.empty(n_steps, np.int64)
-    for step in range(n_steps):
+    order = np.empty(min(n_steps, left.sum()), np.int64)
+    for step in range(len(order)):
         most = -1.0
         for f in range(len(left)):
             if left[f]:

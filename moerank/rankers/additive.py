@@ -154,7 +154,8 @@ class AdditiveRLS(ShapesMixin, Ranker):
         Those without thresholds are left out, and all others enter unless `n_steps` is given. Ties go to the first
         feature. O(n_steps · B · n_thresholds²) time for up to B thresholds of each feature.
         """
-        return self._remembered_system(train, read_masks(train)).forward_path(self.alpha, n_steps)
+        system = self._remembered_system(train, read_masks(train))
+        return system.forward_path(self.alpha, train.n_features if n_steps is None else n_steps)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return 16 and 32 bins, smooth from 0.03 to 1, and alpha = tr(A) / n_steps · 10ᵏ, k = 2 … −6.
@@ -294,22 +295,19 @@ class System:
             np.cumsum(tables[:, cells], axis=1, out=tables[:, cells])
         return TablePopulation(bins, tables)
 
-    def forward_path(self, alpha: float, n_steps: int | None, given: int = 0) -> Integers:
+    def forward_path(self, alpha: float, n_steps: int, given: int = 0) -> Integers:
         """Return the features in the order in which they enter after the first ones, which are given.
 
         See `AdditiveRLS.forward_path`.
         """
         n_given = int(self.bins.first_step[given])
-        first = self.bins.first_step[given:] - n_given
         n = len(self.b) - n_given
         system = np.column_stack([self.A + alpha * np.eye(len(self.b)), self.b])
         width = -(-(n + 1) // WIDTH) * WIDTH
-        total = np.zeros((width, width))
-        top = system[:n_given, n_given:]
+        total, top = np.zeros((width, width)), system[:n_given, n_given:]
         eliminated = top[:, :n].T @ np.linalg.solve(system[:n_given, :n_given], top)
         total[:n, : n + 1] = system[n_given:, n_given:] - eliminated
-        n_able = int(np.count_nonzero(np.diff(first)))
-        return given + forward_blocks(total, first, n_able if n_steps is None else min(n_steps, n_able))
+        return given + forward_blocks(total, self.bins.first_step[given:] - n_given, n_steps)
 
 
 def _increments(train: RankingData, bins: Bins) -> Vector:

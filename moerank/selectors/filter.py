@@ -221,7 +221,32 @@ class SingleFeatures(Filter):
 
 
 @dataclass(eq=False, repr=False)
-class PermutationImportance(Filter):
+class ByPermutation:
+    """Base of the filters that look at what the metric loses where the values of a feature are permuted."""
+
+    metric: MetricOrNone = None
+    n_permutations: Count = 5
+    random_state: int | None = None
+
+    def _losses(
+        self, predict: Callable[[Matrix], Vector], train: RankingData, validation: RankingData | None, used: Mask
+    ) -> Vector:
+        """Return the mean loss (n_features,) of the metric on the validation data, if there are any; 0 if not used."""
+        data, metric = train if validation is None else validation, as_metric(self.metric, NDCG(10))
+        rng, X, losses = np.random.default_rng(self.random_state), np.array(data.X64), np.zeros(data.n_features)
+        value = metric.score(data, predict(X))
+        for feature in np.flatnonzero(used):
+            scores = np.empty((len(X), self.n_permutations))
+            for permutation in scores.T:
+                X[:, feature] = rng.permutation(data.X64[:, feature])
+                permutation[:] = predict(X)
+            X[:, feature] = data.X64[:, feature]
+            losses[feature] = value - np.mean(metric.score(data, scores))
+        return losses
+
+
+@dataclass(eq=False, repr=False)
+class PermutationImportance(ByPermutation, Filter):
     """Select the features without whose values a ranker loses most: they are permuted among all documents.
 
     The importance of a feature is the metric of a ranker of all features, less the mean of the metric over
@@ -232,11 +257,11 @@ class PermutationImportance(Filter):
     ----------
     n_features_to_select, ranker
         As in `moerank.selectors.filter.Filter`.
-    judge : estimator, optional
-        The ranker of all features. Default: ``RankRLS()``.
     metric : Metric or its name, default NDCG(10)
     n_permutations : int, default 5
     random_state : int, optional
+    judge : estimator, optional
+        The ranker of all features. Default: a RankRLS, whose regularisation the validation data choose.
 
     Attributes
     ----------
@@ -263,35 +288,11 @@ class PermutationImportance(Filter):
     """
 
     judge: RankerOrNone = None
-    metric: MetricOrNone = None
-    n_permutations: Count = 5
-    random_state: int | None = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         judge = RankRLS() if self.judge is None else self.judge
-        trained: Any = train_on(judge, train, np.ones(train.n_features, np.bool_), validation)
-        data, metric = train if validation is None else validation, as_metric(self.metric, NDCG(10))
-        rng = np.random.default_rng(self.random_state)
-        losses = losses_by_permutation(trained.predict, data, metric, self.n_permutations, rng)
-        return np.argsort(-losses, kind="stable")
-
-
-def losses_by_permutation(
-    predict: Callable[[Matrix], Vector],
-    data: RankingData,
-    metric: Metric,
-    n_permutations: int,
-    rng: np.random.Generator,
-    used: Mask | None = None,
-) -> Vector:
-    """Return by how much the metric falls, on average, where a column is permuted; 0 for a feature that is not used."""
-    X, losses = np.array(data.X64), np.zeros(data.n_features)
-    value = metric.score(data, predict(X))
-    for feature in np.flatnonzero(np.ones(len(losses)) if used is None else used):
-        scores = np.empty((len(X), n_permutations))
-        for permutation in scores.T:
-            X[:, feature] = rng.permutation(data.X64[:, feature])
-            permutation[:] = predict(X)
-        X[:, feature] = data.X64[:, feature]
-        losses[feature] = value - metric.score(data, scores).mean()
-    return losses
+        if self.judge is None and validation is not None:
+            judge = RankRLS().tune(train, validation)
+        every = np.ones(train.n_features, np.bool_)
+        trained: Any = train_on(judge, train, every, validation)
+        return np.argsort(-self._losses(trained.predict, train, validation, every), kind="stable")

@@ -43,7 +43,8 @@ class GreedyAdditive(Filter):
     -----
     O(n_features · B · n_thresholds²) beside the system of `AdditiveRLS`, for up to B thresholds of each feature: a
     feature that has entered is eliminated from the system of the others, so that each candidate takes a system of its
-    own thresholds. A feature is never removed again. `MOFSRank(backend="additive")` with Staircase starts from this path.
+    own thresholds. A feature is never removed again. Staircase starts from this path
+    where `AdditiveRLS` is the backend.
 
     The grid is ours: every number of features with the grid of `AdditiveRLS` for `n_bins`, chosen by the metric of the
     problem.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from sklearn.base import clone
 
-from moerank.checks import Count, Parameters, check_at_least
+from moerank.checks import Parameters, check_at_least
 from moerank.data import RankingData
 from moerank.metrics import MAP
 from moerank.rankers.base import quality_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PAIR_TREES = 100
 """Trees of three leaves whose splits say which pairs of features are the best."""
 
-NumberOfPairs = Annotated[int, partial(check_at_least, 0)]
+NotNegativeCount = Annotated[int, partial(check_at_least, 0)]
 
 
 @dataclass(eq=False, repr=False)
@@ -34,25 +34,21 @@ class PairwiseLambdaMART(LambdaMART):
     Scores are sums of functions of one or two features. `moerank.selectors.ilmart.ILMART` has the details.
     """
 
-    n_pairs: NumberOfPairs = 10
-    n_pair_trees: Count = 1000
+    n_pairs: NotNegativeCount = 10
+    n_pair_trees: NotNegativeCount = 1000
 
     def stopped(self, train: RankingData, validation: RankingData) -> PairwiseLambdaMART:
         """Return a clone with the numbers of both kinds of trees with the best MAP on the validation data."""
-        single = clone(self).set_params(n_pairs=0)
-        n_trees = LambdaMART.stopped(single, train, validation).n_trees
+        n_trees = LambdaMART.stopped(clone(self).set_params(n_pair_trees=0), train, validation).n_trees
         chosen = clone(self).set_params(n_trees=n_trees)
-        if self.n_pairs:
-            quality = quality_of(chosen._validation_scores(train, validation)[:, n_trees - 1 :], validation, MAP())
-            n_pair_trees = int(np.argmax(self._steadied(quality)))
-            chosen.set_params(**({"n_pair_trees": n_pair_trees} if n_pair_trees else {"n_pairs": 0}))
-        return chosen
+        quality = quality_of(chosen._validation_scores(train, validation)[:, n_trees - 1 :], validation, MAP())
+        return chosen.set_params(n_pair_trees=int(np.argmax(self._steadied(quality))))
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
         return {**super()._tree_parameters(train), "interaction_constraints": [[f] for f in range(train.n_features)]}
 
     def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Booster:
-        if not self.n_pairs:
+        if not self.n_pair_trees:
             return super()._boosted(train, watched)
         single, part = super()._boosted(train), train.with_features(self.varying_)
         pairs = self._best_pairs(part, np.flatnonzero(features_of_trees(single)))
@@ -123,7 +119,7 @@ class ILMART(LambdaMARTFilter):
     [1, 0]
     """
 
-    n_pairs: NumberOfPairs = 10
+    n_pairs: NotNegativeCount = 10
 
     def without_selection(self) -> LambdaMART:
         """Return LambdaMART, with all features in every tree."""
@@ -134,7 +130,7 @@ class ILMART(LambdaMARTFilter):
         return PairwiseLambdaMART(**arguments, n_pairs=self.n_pairs, n_pair_trees=self.n_trees)
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        booster = self._trees().set_params(n_pairs=0)._learn(train).booster_
+        booster = self._trees().set_params(n_pair_trees=0)._learn(train).booster_
         entered = dict.fromkeys(feature for tree in split_features(booster) for feature in tree)
         return np.array(list(entered | dict.fromkeys(range(train.n_features))))
 

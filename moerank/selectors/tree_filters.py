@@ -12,10 +12,9 @@ from sklearn.base import clone
 from moerank.arrays import Mask, Matrix
 from moerank.checks import AtLeastTwo, Count, Positive, check_share
 from moerank.data import RankingData
-from moerank.metrics import NDCG, as_metric
 from moerank.rankers.base import Grid
 from moerank.rankers.lambda_mart import FEW_LEAVES, LambdaMART, leaf_sizes
-from moerank.selectors.filter import Filter, MetricOrNone, Order, losses_by_permutation
+from moerank.selectors.filter import ByPermutation, Filter, Order
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -213,7 +212,7 @@ class LambdaMARTRFE(LambdaMARTFilter):
 
 
 @dataclass(eq=False, repr=False)
-class LambdaMARTPermutation(LambdaMARTFilter):
+class LambdaMARTPermutation(ByPermutation, LambdaMARTFilter):
     """Order the features by what a LambdaMART loses where their values are permuted, and train it on the first.
 
     The importance is that of `moerank.selectors.filter.PermutationImportance`, judged by a LambdaMART on all features.
@@ -249,15 +248,9 @@ class LambdaMARTPermutation(LambdaMARTFilter):
     [1, 0]
     """
 
-    metric: MetricOrNone = None
-    n_permutations: Count = 5
-    random_state: int | None = None
-
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         trees = self._stopped(train, validation)._learn(train)
-        data, metric = train if validation is None else validation, as_metric(self.metric, NDCG(10))
-        rng = np.random.default_rng(self.random_state)
-        losses = losses_by_permutation(trees._scores, data, metric, self.n_permutations, rng, trees.support_)
+        losses = self._losses(trees._scores, train, validation, trees.support_)
         return np.lexsort((-trees.booster_.feature_importance("gain"), -losses))
 
 

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from moerank.kernels.step_tables import WIDTH, add_counts, add_to_groups, ridge_blocks, subtract_squares, table_scores
+from moerank.kernels.step_tables import (
+    WIDTH,
+    add_counts,
+    add_to_groups,
+    forward_blocks,
+    ridge_blocks,
+    subtract_squares,
+    table_scores,
+)
 
 
 def blocks(sizes):
@@ -26,6 +34,36 @@ def test_ridge_blocks_solves_each_subset(sizes):
         np.testing.assert_allclose(w[chosen], np.linalg.solve(system, b[chosen]), rtol=1e-10, atol=1e-12)
         assert not w[~chosen].any()
         np.testing.assert_array_equal(ridge_blocks(A, b, first, 0.5, mask[None])[0], w)
+
+
+@pytest.mark.parametrize("sizes", [[1], [8], [3, 0, 5], [16, 1, 16, 7, 16, 0], [1, 2, 3] * 5])
+def test_forward_blocks_enters_what_lowers_the_minimum_most(sizes):
+    """Against a system for each candidate beside those that have entered."""
+    rng = np.random.default_rng(len(sizes))
+    first = blocks(sizes)
+    n = first[-1]
+    Z = rng.normal(size=(n + 5, n)) + rng.normal(size=(n + 5, 1))
+    A, b = Z.T @ Z + 0.1 * np.eye(n), rng.normal(size=n)
+    total = np.zeros((-(-(n + 1) // WIDTH) * WIDTH,) * 2)
+    total[:n, :n], total[:n, n] = np.triu(A), b
+
+    def fall(features):
+        chosen = np.repeat(np.isin(np.arange(len(sizes)), features), sizes)
+        return b[chosen] @ np.linalg.solve(A[np.ix_(chosen, chosen)], b[chosen])
+
+    order = []
+    for _ in range(np.count_nonzero(sizes)):
+        left = [f for f in np.flatnonzero(sizes) if f not in order]
+        order.append(max(left, key=lambda f: fall([*order, f])))
+    assert forward_blocks(total.copy(), first, len(sizes)).tolist() == order
+    assert forward_blocks(total.copy(), first, 1).tolist() == order[:1]
+
+
+def test_equal_features_enter_in_order_of_their_columns():
+    total = np.zeros((WIDTH, WIDTH))
+    total[:6, :6] = np.ones((6, 6)) + 1e-3 * np.eye(6)
+    total[:6, 6] = 1.0
+    assert forward_blocks(total, blocks([2, 2, 2]), 3).tolist()[0] == 0
 
 
 def test_equal_columns_share_the_weight():

@@ -14,7 +14,7 @@ from moerank.mofsrank.ensemble import Ensemble
 from moerank.mofsrank.estimator import MOFSRank
 from moerank.mofsrank.feature_selection import FeatureSelection
 from moerank.mofsrank.settings import Limits
-from moerank.rankers import AdditiveRLS, RankRLS, side_by_side, train_population
+from moerank.rankers import AdditiveRLS, RankRLS, nested_masks, side_by_side, train_population
 from moerank.rankers.model import Model
 
 BUDGET = {"population": 12, "generations": 4}
@@ -90,6 +90,35 @@ def test_subsets_equal_one_system_on_the_explicit_table(noisy_data, prepare, par
         tables = tables_of(population, individual)
         assert_equal_tables(tables, plain_tables(data, ranker, mask))
         assert not any(tables[f].any() for f in np.flatnonzero(~mask))
+
+
+@pytest.mark.filterwarnings("ignore::moerank.rankers.ConstantFeatureWarning")
+@pytest.mark.parametrize("prepare", [lambda data: data, unequal, weighted])
+def test_the_forward_path_fits_every_candidate_and_takes_the_least_loss(noisy_data, prepare):
+    data = prepare(noisy_data)
+    ranker = AdditiveRLS(5, smooth=0.5, alpha=0.05).fit(data)
+    i, j = data.pairs.better, data.pairs.worse
+    query = np.searchsorted(data.offsets, i, side="right") - 1
+    u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
+    v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
+    weights = v[query] * u[i] * u[j]
+    columns, feature, prior = steps_of(data, ranker)
+
+    def least_loss(features):
+        mask = np.isin(np.arange(data.n_features), features)
+        tables = plain_tables(data, ranker, mask)
+        theta = np.concatenate([np.diff(table) for table in tables])[mask[feature]]
+        chosen = columns[:, mask[feature]]
+        P = prior[np.ix_(mask[feature], mask[feature])]
+        margins = (chosen[i] - chosen[j]) @ theta
+        return weights @ (1 - margins) ** 2 / weights.sum() + 0.05 * theta @ np.linalg.solve(P, theta)
+
+    order = []
+    while left := [f for f in np.unique(feature).tolist() if f not in order and np.ptp(columns[i] - columns[j]) > 0]:
+        order.append(min(left, key=lambda f: least_loss([*order, f])))
+    n_sure = len(order) - (prepare is unequal)  # the last one is constant in queries, and changes nothing
+    assert ranker.forward_path(data)[:n_sure].tolist() == order[:n_sure]
+    assert ranker.forward_path(data, 3).tolist() == order[:3]
 
 
 @pytest.mark.parametrize("unit", ["pair", "document", "query"])
@@ -252,7 +281,10 @@ def test_a_search_starts_from_few_of_many_features():
     assert FeatureSelection(wide, RankRLS(), NDCG(5)).most_ones == 120
     stage = FeatureSelection(wide, AdditiveRLS(), NDCG(5))
     assert stage.most_ones == 40
-    assert stage.starting_strings(60).sum(axis=1).max() == 40
+    strings = stage.starting_strings(60)
+    assert strings.sum(axis=1).max() == 40
+    path = AdditiveRLS().forward_path(wide, 30)
+    np.testing.assert_array_equal(strings[:30], nested_masks(path, 120, np.arange(1, 31)))
 
 
 def test_all_stages_run_by_name_and_the_front_serves_trees(noisy_data):
