@@ -14,7 +14,6 @@ from .data import make_planted as make_planted
 from .data import make_web as make_web
 from .data import query_level_norm as query_level_norm
 from .data.ingest import ingest as ingest
-from .data.trec import read_qrels as read_qrels
 from .data.trec import read_run as read_run
 from .data.trec import write_qrels as write_qrels
 from .data.trec import write_run as write_run
@@ -78,7 +77,6 @@ from .studies.problem import make_problem as make_problem
 from .studies.run_folder import load_model as load_model
 from .studies.searches import SearchStudy as SearchStudy
 from .studies.study import Study as Study
-from .studies.study import merge_studies as merge_studies
 from .studies.study import read_results as read_results
 
 __version__: str

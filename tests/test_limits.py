@@ -7,10 +7,8 @@ from pydantic import ValidationError
 from sklearn.base import clone
 
 from moerank.data import FeatureCosts, load_planted_fold
-from moerank.data.inputs import column_mask
 from moerank.metrics import NDCG
 from moerank.mofsrank import FeatureSelection, Limits, MOFSRank
-from moerank.rankers import RankerAdapter, RankRLS
 
 BUDGET = {"population": 16, "generations": 6}
 SMALL = dict(
@@ -40,16 +38,6 @@ def test_excluded_columns_leave_the_data_tuning_and_reference_included(fold):
     assert "of 6 features" in solver.verdict(test).sentence
     path, plain = solver.path(train), without.path(train.with_features(allowed))
     np.testing.assert_array_equal(path.feature_mask[:6, allowed], plain.feature_mask)
-
-
-def test_rankers_without_weights_know_excluded_columns_too(fold):
-    train, vali, test = fold
-    few = {**SMALL, "ensemble": False, "feature_selection": {"population": 6, "generations": 2}}
-    allowed = np.arange(8) != 2
-    slow = RankerAdapter(RankRLS())
-    solver = MOFSRank(slow, **few, limits={"exclude": [2]}).fit(train, validation=vali)
-    without = MOFSRank(slow, **few).fit(train.with_features(allowed), validation=vali.with_features(allowed))
-    np.testing.assert_array_equal(solver.predict(test.X), without.predict(test.X[:, allowed]))
 
 
 PRICES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
@@ -148,11 +136,3 @@ def test_every_way_to_give_limits_is_one_front(fold):
     two.fit(train.with_costs(FeatureCosts.of(PRICES)), validation=vali)
     assert one.front_.equals(two.front_)
     assert one.verdict_ == two.verdict_
-
-
-@pytest.mark.parametrize(
-    ("features", "columns"),
-    [(2, [2]), ("b", [1]), (np.int64(2), [2]), (["b", 0], [0, 1]), (np.array([2, 2]), [2]), ({1}, [1]), (None, [])],
-)
-def test_features_may_be_named_as_one_likes(features, columns):
-    assert np.flatnonzero(column_mask(features, ["a", "b", "c"], "include")).tolist() == columns

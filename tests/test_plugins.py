@@ -3,12 +3,10 @@
 import json
 import re
 
-import numpy as np
 import pytest
 
 from moerank.data import load_planted_fold
 from moerank.solvers import plugins, solvers
-from moerank.testing import check_backend, check_solver
 
 PACKAGE = '''
 """Plain classes: none inherits from moerank, except the metric."""
@@ -35,13 +33,6 @@ class Centroids:
 
     def predict(self, X):
         return np.asarray(X) @ self.coef_
-
-
-class Crowd(Centroids):
-    """A faulty backend: it gives a weight to every feature."""
-
-    def fit_population(self, train, *, pair_mask=None, feature_mask=None, start=None):
-        return np.ones((1 if feature_mask is None else len(feature_mask), train.n_features))
 
 
 class Largest:
@@ -224,61 +215,3 @@ def test_a_plain_class_is_a_solver_in_commands_and_studies(installed, moerank, u
     assert "largest" in moerank("solvers")
     shown = moerank("study", "lines.toml", "--solvers", "largest,centroids", "--out", "study")
     assert re.search(r"2 of 2|2 cells", shown), shown
-
-
-class Silent:
-    """A solver that scores nothing."""
-
-    def fit(self, X, y, qid=None):
-        return self
-
-    def predict(self, X):
-        return np.zeros(len(X))
-
-
-class Deaf(Silent):
-    """A solver that takes no queries."""
-
-    def fit(self, X, y):
-        return self
-
-
-class Forgetful(Silent):
-    """A solver that fits nothing and says nothing."""
-
-    def fit(self, X, y, qid=None):
-        pass
-
-
-def test_the_checks_pass_solvers_and_name_faults(installed, monkeypatch):
-    monkeypatch.syspath_prepend(installed)
-    import theirs
-
-    check_solver(theirs.Largest)
-    check_solver(theirs.Largest(5))
-    check_backend(theirs.Centroids())
-    for faulty, sentence in (
-        (Silent, r"puts 0% of the training pairs in order"),
-        (Deaf, r"Deaf\.fit must take qid"),
-        (Forgetful, r"Forgetful\.fit must return self"),
-        (object, r"object has no method fit"),
-    ):
-        with pytest.raises(AssertionError, match=sentence):
-            check_solver(faulty)
-
-    class Wide(theirs.Largest):
-        def get_support(self):
-            return ~self.support_
-
-    class Restless(theirs.Largest):
-        def fit(self, X, y, qid=None):
-            super().fit(X, y)
-            self.coef_ = self.coef_ * np.random.default_rng().random(len(self.coef_))
-            return self
-
-    with pytest.raises(AssertionError, match=r"changes with features that get_support\(\) leaves out"):
-        check_solver(Wide)
-    with pytest.raises(AssertionError, match=r"training twice gives other scores"):
-        check_solver(Restless)
-    with pytest.raises(AssertionError, match=r"gives weights to features outside feature_mask"):
-        check_backend(theirs.Crowd)

@@ -1,7 +1,6 @@
 """Rankers and solvers in scikit-learn's own tools, as a user puts them together."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -16,11 +15,10 @@ from sklearn.model_selection import (
     cross_val_score,
     cross_validate,
 )
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 import moerank as mr
-from moerank.rankers import ScaleWarning
 
 BUDGET = {"population": 8, "generations": 3}
 TINY = dict(instance_selection=False, feature_selection=BUDGET, ensemble=BUDGET, random_state=0)
@@ -123,50 +121,3 @@ def test_a_scorer_can_be_sent_to_another_process(fold):
     again = pickle.loads(pickle.dumps(mr.NDCG(3).scorer()))
     with config_context(enable_metadata_routing=True):
         assert again(ranker, X, y, qid=qid) == mr.NDCG(3).score(mr.RankingData(X, y, qid), ranker.predict(X))
-
-
-@pytest.mark.usefixtures("routing")
-def test_a_pipeline_scales_validation_data_that_come_one_by_one(fold):
-    (X, y, qid), (X_val, y_val, qid_val), (X_test, _, _) = fold
-    solver = mr.MOFSRank(**TINY)
-    pipeline = make_pipeline(StandardScaler(), solver, transform_input=["X_val"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ScaleWarning)
-        pipeline.fit(X, y, qid=qid, X_val=X_val, y_val=y_val, qid_val=qid_val)
-    scaler = StandardScaler().fit(X)
-    direct = clone(solver).fit(scaler.transform(X), y, qid=qid, validation=(scaler.transform(X_val), y_val, qid_val))
-    assert direct.front_["validation"].tolist() == pipeline[-1].front_["validation"].tolist()
-    np.testing.assert_array_equal(pipeline.predict(X_test), direct.predict(scaler.transform(X_test)))
-
-
-def test_validation_data_behind_a_scaler_are_warned_of(fold):
-    (X, y, qid), vali, _ = fold
-    pipeline = make_pipeline(StandardScaler(), mr.RankRLS())
-    with pytest.warns(
-        ScaleWarning, match=r"validation data seem to be scaled otherwise .* give X_val, y_val and qid_v"
-    ):
-        pipeline.fit(X, y, rankrls__qid=qid, rankrls__validation=vali)
-    with pytest.warns(ScaleWarning, match="test seem to be scaled otherwise"):
-        data = mr.RankingData(*vali, name="test")
-        pipeline.fit(X, y, rankrls__qid=qid, rankrls__validation=data)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ScaleWarning)
-        mr.RankRLS().fit(X, y, qid=qid, validation=vali)
-        few = slice(0, 12)
-        mr.RankRLS().fit(X, y, qid=qid, validation=(9 * vali[0][few], vali[1][few], vali[2][few]))
-
-
-def test_validation_data_come_in_one_piece_or_in_three(fold):
-    (X, y, qid), vali, _ = fold
-    fitted = [
-        mr.MOFSRank(**TINY).fit(X, y, qid=qid, **given)
-        for given in (dict(validation=vali), dict(zip(("X_val", "y_val", "qid_val"), vali, strict=True)))
-    ]
-    assert fitted[0].front_["validation"].tolist() == fitted[1].front_["validation"].tolist()
-    with pytest.raises(ValueError, match="give either validation, or X_val and y_val"):
-        mr.RankRLS().fit(X, y, qid=qid, validation=vali, X_val=vali[0], y_val=vali[1])
-    for lone in (dict(X_val=vali[0]), dict(y_val=vali[1]), dict(qid_val=vali[2])):
-        with pytest.raises(ValueError, match="give either validation, or X_val and y_val"):
-            mr.RankRLS().fit(X, y, qid=qid, **lone)
-    with pytest.raises(ValueError, match=r"validation has no qid, .* give \(X, y, qid\)"):
-        mr.RankRLS().fit(X, y, qid=qid, X_val=vali[0], y_val=vali[1])

@@ -36,8 +36,7 @@ MODULES = {
     "moerank.studies.problem": "Problem files in Python",
     "moerank.studies.run_fold": "Runs in Python",
     "moerank.studies.result": "Their results",
-    "moerank.studies.results": "Results read back, their fronts, and how stable a choice is",
-    "moerank.studies.comparison": "Solvers against each other",
+    "moerank.studies.results": "Results read back, their fronts, and solvers against each other",
     "moerank.figures": "Figures of a run and of a study",
     "moerank.reports.study_report": "Reports",
 }

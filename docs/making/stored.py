@@ -1,7 +1,7 @@
 """The reference of result.json: every key, from the model that reads it."""
 
 from making.schema import rows, table
-from moerank.studies.result import FORMAT, Convergence, Member, Result, Seconds, Times
+from moerank.studies.result import FORMAT, Convergence, Member, Result, Times
 from moerank.verdict import Verdict
 
 INTRODUCTION = f"""\
@@ -24,7 +24,7 @@ def pages():
         "[The page of the file](result_json.md) lists the keys that hold them.",
         "",
     ]
-    for model in (Member, Verdict, Convergence, Times, Seconds):
+    for model in (Member, Verdict, Convergence, Times):
         lines += [f"## table {model.__name__}", "", (model.__doc__ or "").splitlines()[0], ""]
         lines += table(rows(model, definitions[model.__name__], definitions))
     return {

@@ -18,7 +18,7 @@ from moerank.cli.data import convert_command, describe_command, ingest_command, 
 from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
 from moerank.cli.report import export_command, plot_command, report_command
 from moerank.cli.run import run_command
-from moerank.cli.study_commands import merge_command, study_command
+from moerank.cli.study_commands import study_command
 from moerank.version import VERSION
 
 
@@ -39,12 +39,10 @@ def solvers_command(as_json: options.AsJson = False) -> None:
     output().print(solver_table(table().values()))
 
 
-def compile_command(
-    every: Annotated[bool, typer.Option("--all", help="Also the kernels of all other solvers.")] = False,
-) -> None:
+def compile_command() -> None:
     """Compile the kernels now, so that the first run starts at once.
 
-    It takes some twenty seconds on two processors. The code is kept in
+    It takes about a minute on two processors. The code is kept in
     the installed package if it can be written to there, else in the user's
     cache. Code that root has put into an image, or on a shared disk, serves
     all users and all workers of a cluster with the same processor.
@@ -52,7 +50,7 @@ def compile_command(
     from moerank.cli.progress import compiled
     from moerank.kernels.compiled import GROUPS
 
-    with compiled(GROUPS if every else GROUPS[:2]):
+    with compiled(GROUPS):
         typer.echo("The kernels are compiled.")
 
 
@@ -81,7 +79,7 @@ def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
         )(sentences()(command))
 
 
-_add(app, init_command, run_command, study_command, merge_command, report_command, plot_command, export_command)
+_add(app, init_command, run_command, study_command, report_command, plot_command, export_command)
 _add(app, judge_command, certify_command, stability_command, solvers_command, compile_command)
 _add(data_app, describe_command, ingest_command, convert_command)
 app.add_typer(data_app, name="data")

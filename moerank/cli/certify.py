@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, notice, say
+from moerank.cli.messages import notice, say
 
 if TYPE_CHECKING:
     from moerank.studies.result import Certificate, Result
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
 def certify_command(
     result: options.Ran,
     data: options.Data = None,
-    enumerate_: Annotated[
-        int, typer.Option("--enumerate", min=0, help="Rank by all subsets of up to so many features; 0 for none.")
-    ] = 3,
-    workers: options.Workers = options.N_PROCESSORS,
     allow_code: options.AllowCode = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -30,16 +25,13 @@ def certify_command(
 
     The backend must be RankRLS. For each member the command prints how much of
     the reduction of the training loss it gives up against the proved optimum,
-    or against its bound. It also trains all subsets of up to three features,
-    which proves the metric itself for small members. A certificate says
-    nothing about other queries. It is added to result.json, and figures and
-    reports show it. Ctrl-C keeps what is proved, first of the losses, then
-    of the metric.
+    or against its bound. A certificate says nothing about the metric or other
+    queries. It is added to result.json, and figures and reports show it.
+    Ctrl-C keeps what is proved.
 
     Examples
     --------
     moerank certify results/digits-fold1-seed0
-    moerank certify results/mq2008-fold1-seed0 --enumerate 4
     moerank certify results/study/cells/0123456789abcdef01234567.json
     """
     from moerank.cli.progress import StageProgress
@@ -50,7 +42,7 @@ def certify_command(
 
     stored = find_result(result)
     with StageProgress() as progress:
-        certificate = prove(stored, data, enumerate_to=enumerate_, workers=workers, progress=progress)
+        certificate = prove(stored, data, progress=progress)
     stored = stored.model_copy(update={"certificate": certificate})
     if result.is_dir():
         write_result(stored, result)
@@ -66,21 +58,18 @@ def certify_command(
 
 def _table(result: Result, certificate: Certificate) -> str:
     """Return a row for each member, and an asterisk for the chosen one."""
-    import numpy as np
     import pandas as pd
 
-    sizes, metric = [len(member.features) for member in result.front], result.metrics[0]
-    largest = dict(enumerate(1.0 - np.array(certificate.errors), start=1))  # by number of features
+    metric = result.metrics[0]
     columns = {
         "loss": certificate.losses,
         "least loss": certificate.least,
         "given up": certificate.given_up,
         metric: [member.scores["train"][metric] for member in result.front],
-        f"largest {metric}": [largest.get(size, np.nan) for size in sizes],
     }
-    names = [f"{size}{' *' * (number == result.chosen)}" for number, size in enumerate(sizes)]
+    names = [f"{len(member.features)}{' *' * (member is result.best)}" for member in result.front]
     frame = pd.DataFrame(columns, pd.Index(names, name="features"))
-    return frame.to_string(na_rep="", float_format="{:.4f}".format, formatters={"given up": "{:.1%}".format})
+    return frame.to_string(float_format="{:.4f}".format, formatters={"given up": "{:.1%}".format})
 
 
 def judge_command(
@@ -121,8 +110,8 @@ def judge_command(
         option: Parameters = {"--fail-on": finding}
         check_choice(get_args(Finding), **option)
     judged = judge_on_new(result, new, against, label=label, query=query)
-    say(json.dumps(judged.model_dump()) if as_json else judged.sentence)
-    if judged.finding in (fail_on or ()):
+    say(json.dumps(judged) if as_json else judged["sentence"])
+    if judged["finding"] in (fail_on or ()):
         raise typer.Exit(options.FAILED_BOUND)
 
 
@@ -146,8 +135,7 @@ def stability_command(
     The solver selects features on random halves of the training queries. The
     command prints the features that most halves select, with a bound on the
     expected number of false ones. The folder gets stability.json and
-    stability.png. Finished halves stay there: run the same command again after
-    an interruption, or with more pairs.
+    stability.png.
 
     Examples
     --------
@@ -155,35 +143,34 @@ def stability_command(
     moerank stability mq2008 --data ~/letor --size 6 --threshold 0.9 --pairs 50
     moerank stability my_problem.toml --solver best-subset
     """
-    with interruptible(["moerank", *sys.argv[1:]]):
-        from moerank.cli.progress import StageProgress, compiled
-        from moerank.figures.stability_figure import stability_figure
-        from moerank.figures.style import save_figure
-        from moerank.files import replace_file
-        from moerank.studies.evidence import stability as measure
-        from moerank.studies.problem import load_problem
+    from moerank.cli.progress import StageProgress, compiled
+    from moerank.figures.stability_figure import stability_figure
+    from moerank.figures.style import save_figure
+    from moerank.files import prepare_folder, replace_file
+    from moerank.studies.evidence import stability as measure
+    from moerank.studies.problem import load_problem
 
-        chosen = load_problem(problem, options.read_settings(set_ or []))
-        out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
-        with compiled(("front",)), StageProgress() as progress:
-            measured = measure(
-                solver or chosen.solver.name,
-                chosen,
-                fold=fold,
-                data=data,
-                size=size,
-                threshold=threshold,
-                pairs=pairs,
-                seed=seed,
-                workers=workers,
-                out=out,
-                progress=progress,
-            )
-        replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
-        save_figure(stability_figure(measured), out / "stability.png")
-        if as_json:
-            options.print_json(measured.model_dump(mode="json"))
-            return
-        for sentence in measured.sentences():
-            say(f"{sentence}.")
-        notice(f"wrote {out / 'stability.json'} and {out / 'stability.png'}")
+    chosen = load_problem(problem, options.read_settings(set_ or []))
+    out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
+    prepare_folder(out)
+    with compiled(("front",)), StageProgress() as progress:
+        measured = measure(
+            solver or chosen.solver.name,
+            chosen,
+            fold=fold,
+            data=data,
+            size=size,
+            threshold=threshold,
+            pairs=pairs,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
+    replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
+    save_figure(stability_figure(measured), out / "stability.png")
+    if as_json:
+        options.print_json(measured.model_dump(mode="json"))
+        return
+    for sentence in measured.sentences():
+        say(f"{sentence}.")
+    notice(f"wrote {out / 'stability.json'} and {out / 'stability.png'}")

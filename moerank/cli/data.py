@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import notice, say
+from moerank.cli.messages import notice, reading, say
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
-    from moerank.data.scaling import MissingRule
-    from moerank.metrics import Metric
-    from moerank.studies.problem import Problem
 
 
 def init_command(
@@ -24,8 +21,7 @@ def init_command(
     ],
     label: options.Label = None,
     query: options.Query = None,
-    exclude: options.Exclude = "",
-    missing: options.Missing = None,
+    exclude: Annotated[str, typer.Option(metavar="NAME,NAME", help="Columns that are no features.")] = "",
 ) -> None:
     """Write a problem file for a table, and print what it assumes about each column.
 
@@ -36,12 +32,12 @@ def init_command(
     --------
     moerank init shop.csv
     moerank init shop.csv --label bought --query session --exclude title,added
-    moerank init logs/ --missing query-worst
+    moerank init logs/
     """
+    from moerank.solvers import split
     from moerank.studies.draft import draft_problem
 
-    excluded, rule = options.names_of(exclude), options.as_rule(missing)
-    draft = draft_problem(table, label=label, query=query, exclude=excluded, missing=rule)
+    draft = draft_problem(table, label=label, query=query, exclude=split(exclude))
     for reason in draft.reasons:
         notice(reason)
     if draft.path.exists():
@@ -54,10 +50,6 @@ def describe_command(
     what: Annotated[
         str, typer.Argument(help="A LETOR, CSV or Parquet file, the folder of a fold, or a problem.", metavar="WHAT")
     ],
-    label: options.Label = None,
-    query: options.Query = None,
-    missing: options.Missing = None,
-    exclude: options.Exclude = "",
     fold: Annotated[int, typer.Option(min=1, help="Fold of a problem, or of a folder of folds.")] = 1,
     data: options.Data = None,
     allow_code: options.AllowCode = False,
@@ -65,27 +57,24 @@ def describe_command(
 ) -> None:
     """Count documents, queries, labels and preference pairs, and point out oddities of the data.
 
+    Columns of a table are guessed as moerank init guesses them. If a guess is
+    wrong, correct it in the problem file, and describe that. Without a
+    problem, missing values become 0.
+
     Examples
     --------
     moerank data describe MQ2008/Fold1
     moerank data describe MQ2008/Fold1/train.txt --json
-    moerank data describe shop.csv --label clicks --query session --missing query-worst --exclude title,added
+    moerank data describe shop.csv
     moerank data describe my_problem.toml --fold 2
     """
-    from moerank.cli.progress import StageProgress
     from moerank.data import describe as describe_data
     from moerank.exports.deployable import obstacles_of_data
-    from moerank.metrics import NDCG
+    from moerank.studies.problem import load_problem
 
-    metric: Metric = NDCG(10)
-    of_file = {"label": label, "query": query, "missing": missing, "exclude": exclude}
-    with StageProgress():
-        if what.endswith(".toml") or not Path(what).exists():
-            problem = _problem(what, of_file)
-            metric = problem.metric.make()
-            parts: Sequence[RankingData] = problem.load_fold(fold, data)
-        else:
-            parts = _read(Path(what), of_file, fold)
+    named = what.endswith(".toml") or not Path(what).exists()
+    with reading(what):
+        parts = load_problem(what).load_fold(fold, data) if named else _read(Path(what), fold)
         descriptions = [describe_data(part) for part in parts]
     if as_json:
         options.print_json([entry.as_dict() for entry in descriptions])
@@ -94,30 +83,18 @@ def describe_command(
 
     output().print(description_table(what, descriptions))
     remarks = [remark for entry in descriptions for remark in entry.remarks()]
-    remarks += [f"{remark}." for part in parts if (remark := _differing(metric, part))]
     rule = next((part.missing for part in parts if part.n_missing.any()), None)
     remarks += [f"No export: {reason}." for reason in obstacles_of_data(parts[0].scaling, rule)]
     say("\n".join(dict.fromkeys(remarks)))
 
 
-def _differing(metric: Metric, data: RankingData) -> str:
-    """Describe the queries whose metric cannot change."""
-    from moerank.metrics import check_differing
-
-    try:
-        return check_differing(metric, data)
-    except ValueError as error:
-        return str(error)
-
-
-def _read(path: Path, of_file: dict[str, str | None], fold: int) -> Sequence[RankingData]:
+def _read(path: Path, fold: int) -> Sequence[RankingData]:
     """Return the data of a file, or the parts of a fold."""
     from moerank.data import load_fold, load_letor, load_table, load_table_fold
     from moerank.data.folds import count_folds, part_paths
     from moerank.data.read.table import find_part, reader_of
     from moerank.studies.draft import draft_problem
 
-    rule = cast("MissingRule | None", options.as_rule(of_file["missing"]))  # the readers check its name
     if path.is_dir() and (n_folds := count_folds(path)):
         if fold > n_folds:
             raise ValueError(f"--fold {fold}: {path} has folds 1 to {n_folds}")
@@ -127,34 +104,16 @@ def _read(path: Path, of_file: dict[str, str | None], fold: int) -> Sequence[Ran
     first = find_part(path) if path.is_dir() else path
     if first is None or reader_of(first) is None:
         if not path.is_dir():
-            return [load_letor(path, missing=rule)]
+            return [load_letor(path, missing=0.0)]
         if len(part_paths(path, drawn=True)) == 2:
             notice("no validation part: a fifth of the training queries is drawn, as by split = {validation = 0.2}")
-        return load_fold(path, missing=rule, validation=0.2)
-    exclude = options.names_of(of_file["exclude"] or "")
-    draft = draft_problem(path, label=of_file["label"], query=of_file["query"], exclude=exclude, missing=rule)
+        return load_fold(path, missing=0.0, validation=0.2)
+    draft = draft_problem(path)
     for reason in draft.reasons:
         notice(reason)
-    load = load_table_fold if path.is_dir() else load_table
-    table = load(
-        path,
-        label=draft.label,
-        query=draft.query,
-        exclude=draft.left_out,
-        document=draft.document,
-        missing=cast("MissingRule", draft.missing),
-    )
-    return table if isinstance(table, tuple) else [table]
-
-
-def _problem(name: str, of_file: dict[str, str | None]) -> Problem:
-    """Return a problem; options of data files are a ValueError."""
-    from moerank.studies.problem import load_problem
-
-    for option, value in of_file.items():
-        if value:
-            raise ValueError(f"--{option} is for data files; in a problem, set it in the problem file")
-    return load_problem(name)
+    columns: dict[str, Any] = {"label": draft.label, "query": draft.query, "document": draft.document}
+    columns |= {"exclude": draft.left_out, "missing": 0.0}
+    return load_table_fold(path, **columns) if path.is_dir() else [load_table(path, **columns)]
 
 
 def ingest_command(
@@ -175,7 +134,6 @@ def ingest_command(
     unjudged: Annotated[
         int | None, typer.Option(min=0, help="Label of documents without a judgment; by default they are left out.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the table if it is there.")] = False,
 ) -> None:
     """Make a table of the feature logs of a search engine and of relevance judgments.
 
@@ -189,10 +147,9 @@ def ingest_command(
     moerank data ingest monday.jsonl.gz tuesday.jsonl.gz --judgments qrels.txt --out shop.parquet
     moerank data ingest log.jsonl --judgments ratings.csv --columns keywords,sku,stars --out shop.parquet
     """
-    from moerank.cli.progress import StageProgress
     from moerank.data.ingest import ingest as make_table
 
-    with StageProgress():
+    with reading(*logs):
         report = make_table(
             logs,
             out,
@@ -202,7 +159,6 @@ def ingest_command(
             document=document,
             exclude=exclude or (),
             unjudged=unjudged,
-            force=force,
         )
     for line in report.lines:
         say(line)
@@ -227,7 +183,8 @@ def convert_command(
 
     if reader_of(file) is not None:
         raise ValueError(f"{file} is a table already; data convert reads LETOR text")
-    documents = read_letor(file, nulls=True)
+    with reading(file):
+        documents = read_letor(file, nulls=True)
     write_documents(out, documents)
     n_documents, n_features = documents.X.shape
     say(f"{n_documents:,} documents with {n_features:,} features in {out}")

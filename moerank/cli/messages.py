@@ -14,6 +14,8 @@ from time import monotonic
 from unicodedata import category
 
 import typer
+from rich.console import Console
+from rich.status import Status
 
 from moerank.files import FULL, cannot_write
 
@@ -66,6 +68,12 @@ def remark(text: str) -> None:
     """Print a line on standard error, but not with --quiet."""
     if not is_quiet():
         notice(text)
+
+
+def reading(*names: object) -> Status:
+    """Say on a terminal which files are read, which takes a while if they are large; not with --quiet."""
+    console = Console(stderr=True, markup=False, quiet=is_quiet())
+    return console.status(printable(f"Reading {', '.join(map(str, names))}"))
 
 
 def printable(text: str) -> str:

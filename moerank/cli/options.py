@@ -49,13 +49,6 @@ Label = Annotated[str | None, typer.Option(help="Column of labels; by default it
 
 Query = Annotated[str | None, typer.Option(help="Column of query ids; by default it is guessed.")]
 
-Exclude = Annotated[str, typer.Option(metavar="NAME,NAME", help="Columns that are no features.")]
-
-Missing = Annotated[
-    str | None,
-    typer.Option(help="Replace missing values by a number, query-min, query-mean or query-worst."),
-]
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON.")]
 
 Data = Annotated[
@@ -93,17 +86,14 @@ def print_json(values: object) -> None:
     typer.echo(json.dumps(values, indent=1))
 
 
-def names_of(listed: str) -> list[str]:
-    """Return the names of a list with commas."""
-    return [name for part in listed.split(",") if (name := part.strip())]
-
-
-def as_rule(missing: str | None) -> float | str | None:
-    """Return --missing as a number, or as the name of a rule."""
+def fold_numbers(folds: str) -> list[int] | None:
+    """Return the numbers of folds separated by commas, None for all."""
+    if folds == "all":
+        return None
     try:
-        return None if missing is None else float(missing)
+        return [int(fold) for fold in folds.split(",")]
     except ValueError:
-        return missing
+        raise ValueError(f"folds {folds}: give numbers separated by commas, or all") from None
 
 
 def read_settings(changes: Sequence[str]) -> dict[str, object]:

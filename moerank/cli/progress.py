@@ -58,7 +58,7 @@ class CellProgress(_Bars):
         columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), _text("description")
         super().__init__(*columns)
         self._open = {cell for cell, state in states.items() if state == "open"}
-        self._n_cells, self._n_failed = len(states), list(states.values()).count("failed")
+        self._n_cells = len(states)
         self._begin = monotonic()
         self._task = self._bars.add_task("", total=self._n_cells, completed=self._n_cells - len(self._open))
 
@@ -73,8 +73,7 @@ class CellProgress(_Bars):
 
     def __enter__(self) -> Self:
         if n_done := self._n_cells - len(self._open):
-            failed = f", {self._n_failed} of them failed" * bool(self._n_failed)
-            self._line(f"{n_done} of {self._n_cells} cells are done already{failed}")
+            self._line(f"{n_done} of {self._n_cells} cells are done already")
         return super().__enter__()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from moerank.exports.formats import find_format
 from moerank.figures import FIGURES
 
 if TYPE_CHECKING:
-    from moerank.exports.deployable import Phase
     from moerank.reports.study_report import Report
 
 
@@ -26,13 +25,7 @@ def report_command(
     folder: options.Folder,
     format_: Annotated[str, typer.Option("--format", help=f"One of {', '.join(REPORT_FILES)}.")] = "html",
     reference: Annotated[str | None, typer.Option(help="Solver to compare all others with.")] = None,
-    metrics: Annotated[
-        str,
-        typer.Option(
-            help="Metrics for the tables of results, separated by commas, such as NDCG@1,NDCG@5,P@10,MAP,MeanNDCG.",
-            show_default="those of the study",
-        ),
-    ] = "",
+    metrics: Annotated[str, typer.Option(help="Metrics of the tables, such as NDCG@1,P@10,MAP,MeanNDCG.")] = "",
     out: Annotated[Path | None, typer.Option(help="File, by default report.* or pairs.csv in the folder.")] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
@@ -62,28 +55,18 @@ def report_command(
     content = Report(Study.load(folder), reference, split(metrics))
     prepare_folder(path.parent)
     replace_file(path, _written(content, format_).encode())
-    if missing := content.n_missing:
-        runs = "1 run is" if missing == 1 else f"{missing} runs are"
-        notice(f"{runs} missing or failed; the report names {'it' if missing == 1 else 'them'}")
+    if content.n_missing:
+        notice(f"missing or failed runs, which the report names: {content.n_missing}")
     notice(f"wrote {path}")
 
 
 def plot_command(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     folder: options.Folder,
-    problem: Annotated[
-        str | None, typer.Option(help="Name of a problem; by default the first, or all for figures of several.")
-    ] = None,
-    solvers: Annotated[
-        str,
-        typer.Option(help="Solvers separated by commas, named as in moerank study.", show_default="all of the study"),
-    ] = "",
-    fold: Annotated[
-        int | None, typer.Option(help="Number of the fold, for figures of a single one; by default the first.")
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="Metric, for figures that take one; by default that of the error.")
-    ] = None,
+    problem: Annotated[str | None, typer.Option(help="Problem; by default the first, or all for ranks.")] = None,
+    solvers: Annotated[str, typer.Option(help="Solvers separated by commas; by default all.")] = "",
+    fold: Annotated[int | None, typer.Option(help="Fold of a figure of one fold; by default the first.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Metric; by default that of the error.")] = None,
     out: Annotated[Path | None, typer.Option(help="File; its ending is the format: png, pdf, svg.")] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
@@ -159,12 +142,6 @@ def export_command(
         Path | None, typer.Option(help="TOML file with the names and definitions of features in the search engine.")
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the model in the other system.")] = "moerank",
-    phase: Annotated[
-        str | None, typer.Option(help="Phase of Vespa that scores by the ranker: first or second (default).")
-    ] = None,
-    inherits: Annotated[
-        str | None, typer.Option(help="Profile of Vespa with the other phase; by default default.", metavar="PROFILE")
-    ] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
     """Write the chosen ranker, or another member of the front, for a search engine or as a function.
@@ -194,7 +171,6 @@ def export_command(
     moerank export results/shop-fold1-seed0 --format solr
     moerank export results/shop-fold1-seed0 --format elasticsearch --member 3 --name shop_v2
     moerank export results/shop-fold1-seed0 --format vespa --features features.toml --out moerank.profile
-    moerank export results/shop-fold1-seed0 --format vespa --member 1 --name shop_first --phase first
     moerank export results/study/cells/0123456789abcdef01234567.json --format onnx --out ranker.onnx
     """
     from moerank.studies.result import find_result
@@ -206,17 +182,7 @@ def export_command(
         raise ValueError(f"--member {member}: the last member of the front is {len(stored.front)}, see front.csv")
     exported = stored.front[index]
     path = out or (result if result.is_dir() else Path()) / file
-    deployment = write(
-        stored.model(exported),
-        format_,
-        path,
-        name=name,
-        features=features,
-        phase=cast("Phase | None", phase),  # the writer checks its name
-        inherits=inherits,
-    )
-    size = f"{len(exported.features)} feature{'s' * (len(exported.features) != 1)}"
-    which = f"member {index + 1} of {len(stored.front)}{', the chosen one' * (index == stored.chosen)}, with {size}"
-    run = f"{stored.solver} on fold {stored.fold} of {stored.problem}"
-    notice(f"wrote {' and '.join(map(str, deployment.files))}: {which}, of {run}")
+    deployment = write(stored.model(exported), format_, path, name=name, features=features)
+    which = f"member {index + 1} of {len(stored.front)}{', the chosen one' * (index == stored.chosen)}"
+    notice(f"wrote {' and '.join(map(str, deployment.files))}: {which}, of {stored.solver} on {stored.problem}")
     say(deployment.next_step)

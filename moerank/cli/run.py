@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, is_quiet, notice, quietly, remark, say
+from moerank.cli.messages import interruptible, is_quiet, notice, quietly, reading, remark, say
 
 if TYPE_CHECKING:
     from moerank.studies.problem import Problem
@@ -27,7 +27,7 @@ TREC = ("test.qrels", "test.run")
 def run_command(
     problem: options.ProblemName,
     data: options.Data = None,
-    fold: Annotated[str, typer.Option(help="A number from 1, or all.")] = "1",
+    fold: Annotated[str, typer.Option(help="A number from 1, some with commas, or all.")] = "1",
     solver: options.SolverName = None,
     backend: Annotated[
         str | None, typer.Option(help="Ranker that evaluates individuals, instead of that of the problem.")
@@ -46,10 +46,6 @@ def run_command(
     trec: Annotated[
         bool, typer.Option("--trec", help="Write the ranking of the test queries as test.run, and test.qrels.")
     ] = False,
-    against: Annotated[
-        Path | None,
-        typer.Option(help="TREC run of another tool to compare with the chosen member on the test queries."),
-    ] = None,
     allow_code: options.AllowCode = False,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
@@ -78,16 +74,15 @@ def run_command(
     moerank run my_problem.toml --backend ranksvm-primal --json
     moerank run web --dask tcp://scheduler:8786
     moerank run digits --resume
-    moerank run mq2008 --trec --against bm25.run
+    moerank run mq2008 --trec
     """
     command = ["moerank", *sys.argv[1:]]
     with quietly(quiet), interruptible(command if resume else [*command, "--resume"]):
-        from moerank.data.trec import document_keys, read_run
+        from moerank.data.trec import document_keys
         from moerank.mofsrank.dask_slices import connect
         from moerank.solvers import find_backend
         from moerank.studies.problem import load_problem
-        from moerank.studies.result import RESULT
-        from moerank.studies.run_folder import compare_with_run, run_folds, write_trec
+        from moerank.studies.run_folder import run_folds, write_trec
         from moerank.studies.solver import Solver
 
         settings = options.read_settings(set_ or [])
@@ -96,20 +91,15 @@ def run_command(
         chosen = load_problem(problem, settings)
         find_backend(chosen.backend.name, chosen.backend.parameters)
         method = Solver.parse(solver or chosen.solver.name)
-        folds = _folds(fold, chosen.n_folds(data))
+        folds = options.fold_numbers(fold) or list(range(1, chosen.n_folds(data) + 1))
         several = len(folds) > 1
-        if against and (several or as_json):
-            raise ValueError("--against needs one fold, and prints text: omit --fold all and --json")
-        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec or against}
-        for test in tests.values() if trec else ():
+        tests = {number: chosen.load_limited_fold(number, data)[0][2] for number in folds if trec}
+        for test in tests.values():
             document_keys(test)  # or an error before the work
-        if against is not None:
-            read_run(against, tests[folds[0]])
         label = chosen.name if method.label == chosen.solver.name else f"{chosen.name}-{solver}"
         out = out or Path("results") / (f"{label}-seed{seed}" if several else f"{label}-fold{folds[0]}-seed{seed}")
         folders = {number: out / f"fold{number}" if several else out for number in folds}
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
-        resume = resume or (against is not None and (out / RESULT).exists())
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
             results, written, undrawn = _run_and_draw(partial(runs, resume=resume, again=again), folders)
@@ -119,11 +109,8 @@ def run_command(
             _show_folds(chosen, results, out, as_json=as_json)
         elif as_json:
             options.print_json(results[0].model_dump(mode="json"))
-        elif not (against and is_quiet()):
+        else:
             _show(results[0], out, sorted([*written, *(TREC if trec else ())]))
-        if against is not None:
-            metric, margin = chosen.metric.make(), chosen.search.margin
-            say(f"{compare_with_run(results[0], against, tests[folds[0]], metric, margin=margin)}.")
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)
@@ -155,8 +142,13 @@ def _run_and_draw(
     results: list[Result] = []
     drawn: list[str] = []
     undrawn = ""
-    with compiled(("front",), ("baselines",)):
-        for result in runs(progress=StageProgress):
+    with compiled(("front",), ("baselines",)), reading("data") as status:
+
+        def begin() -> StageProgress:
+            status.stop()  # a terminal shows one bar at a time
+            return StageProgress()
+
+        for result in runs(progress=begin):
             results.append(result)
             try:
                 drawn = [path.name for path in draw_run_figures(result, folders[result.fold])]
@@ -193,8 +185,6 @@ def _show(result: Result, out: Path, written: list[str]) -> None:
         say(f"Verdict: {verdict}")
     say(chosen_features(result))
     output().print(front_table(result))
-    if result.instances in ("document", "query"):
-        say(f"Instance selection chose among {result.instances.replace('query', 'querie')}s.")
     if search := result.convergence.get("feature_selection"):
         say(
             f"The second half of the {search.evaluations[-1]:,} evaluations of feature selection added "
@@ -212,13 +202,3 @@ def _next(result: Result, out: Path) -> str:
     if reasons := obstacles(result.model(result.best)):
         return "\n".join(f"No export: {reason}." for reason in reasons)
     return f"Next: {shlex.join(['moerank', 'export', str(out), '--format', first])} (or {', '.join(others)})"
-
-
-def _folds(fold: str, n_folds: int) -> list[int]:
-    folds = list(range(1, n_folds + 1))
-    if fold == "all":
-        return folds
-    if fold not in map(str, folds):
-        there = f"are folds 1 to {n_folds}, or all" if n_folds > 1 else "is only fold 1"
-        raise ValueError(f"--fold {fold}: there {there}")
-    return [int(fold)]

@@ -1,4 +1,4 @@
-"""The commands moerank study and moerank merge."""
+"""The command moerank study."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ def study_command(
     problems: Annotated[list[str], typer.Argument(help="Problem files, or shipped problems.")],
     solvers: Annotated[
         str,
-        typer.Option(
-            help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value].",
-        ),
+        typer.Option(help="Solvers separated by commas, or all; give parameters in brackets: NAME\\[key=value]."),
     ] = "",
     ablate: Annotated[
         str | None,
@@ -51,8 +49,7 @@ def study_command(
     after an interruption, with more solvers or more seeds, or in two
     terminals at once: no finished cell runs twice. A failed cell does not
     stop the others; its message is printed at the end, below the means over
-    folds and seeds. moerank report and moerank plot show a study, and moerank
-    merge joins several.
+    folds and seeds. moerank report and moerank plot show a study.
 
     The exit code is 0 if all cells are finished, 1 if some failed, 2 after an
     error that stops the study (such as a full disk), 130 after Ctrl-C.
@@ -66,16 +63,18 @@ def study_command(
     moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
     with quietly(quiet), interruptible(["moerank", *sys.argv[1:]]):
-        from moerank.solvers import split
+        from moerank.checks import check_choice
+        from moerank.solvers import BASES, ablations, split
         from moerank.studies.study import Study
 
         names = split(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
-        settings = options.read_settings(set_ or [])
-        planned = Study(
-            problems, names, out, folds=_folds(folds), seeds=seeds, ablate=ablate, data=data, settings=settings
-        )
+        settings, numbers = options.read_settings(set_ or []), options.fold_numbers(folds)
+        if ablate is not None:
+            check_choice(BASES, ablate=ablate)
+            names += [ablate, *ablations(ablate)]
+        planned = Study(problems, names, out, folds=numbers, seeds=seeds, data=data, settings=settings)
         _run(planned, workers, dask, retry_failed=retry_failed)
         _show_results(planned, as_json=as_json)
         if planned.failures():
@@ -119,36 +118,3 @@ def _show_results(study: Study, *, as_json: bool) -> None:
     if results and not is_quiet():
         report = shlex.join(["moerank", "report", str(study.out)])
         say(f"{report} writes a page with tests, figures and chosen features")
-
-
-def _folds(folds: str) -> list[int] | None:
-    """Return the numbers of folds, None for all."""
-    if folds == "all":
-        return None
-    try:
-        return [int(fold) for fold in folds.split(",")]
-    except ValueError:
-        raise ValueError(f"--folds {folds}: give numbers separated by commas, or all") from None
-
-
-def merge_command(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of two or more studies.")],
-    out: Annotated[Path, typer.Option(help="Folder of the merged study: a new one, or that of a study to extend.")],
-    allow_code: options.AllowCode = False,
-) -> None:
-    """Merge several studies, such as those of different machines or solvers, into one.
-
-    No cell is run, and no existing result is replaced. Studies that
-    contradict each other (in the settings of a problem, or in the result of a
-    cell) are refused before anything is written.
-
-    Examples
-    --------
-    moerank merge results/office results/cluster --out results/both
-    """
-    from moerank.studies.study import merge_studies
-
-    merged = merge_studies(folders, out)
-    states = list(merged.states().values())
-    failed = f", {states.count('failed')} failed" * ("failed" in states)
-    say(f"{states.count('finished')} of {len(states)} cells are finished{failed}, in {out}")

@@ -78,9 +78,7 @@ def _count(value: object) -> str:
         value = [f"{label}: {count:,}" for label, count in value.items()]
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return value if isinstance(value, str) else f"{value:,}" if type(value) is int else f"{value:g}"
 
 
 MOST_NAMES = 25
@@ -151,14 +149,10 @@ def study_table(problem: Problem, results: Results) -> Table:
         for metric in results.metrics:
             row[metric] = _with_error(*means.mean(f"test {metric}"), 4)
             if published:
-                row[f"{metric}\npublished"] = _number(problem.published_value(solver, metric), 4)
+                row[f"{metric}\npublished"] = _with_error(problem.published_value(solver, metric) or np.nan, np.nan, 4)
         rows.append(row | {"seconds": _with_error(*means.mean("seconds"), 1)})
     theirs_too = "; published values are means over all folds" * published
     return text_table(f"{problem.name}: test means over folds and seeds ± standard error over folds{theirs_too}", rows)
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _with_error(mean: float, error: float, digits: int) -> str:

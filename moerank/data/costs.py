@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from moerank.checks import unknown
@@ -126,50 +127,36 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
     r"""Read a table of costs: CSV with the columns name, cost and, if there are groups, group and group_cost.
 
     `name` is the name of the table in messages. Every feature of the data has a row, in any order. A ValueError names
-    the line of other columns, of a cost that is no number from 0 on, of a feature that is unknown or there twice, and
-    of a group with two costs.
+    other columns, and a feature that is unknown, there twice or without a row, whose cost is no number from 0 on, or
+    whose group has two costs.
     """
-    reader = csv.DictReader(io.StringIO(text), strict=True, skipinitialspace=True)
-    heads = list(reader.fieldnames or [])
-    if heads[:2] != list(COLUMNS[:2]) or not set(heads) <= set(COLUMNS) or len(set(heads)) < len(heads):
-        raise ValueError(f"{name}: line 1: the columns must be {', '.join(COLUMNS)}, of which the last two may be left")
-    rows: dict[str, tuple[float, str | None]] = {}
-    shared: dict[str, float] = {}
     try:
-        for row in reader:
-            where = f"{name}: line {reader.line_num}"
-            if None in row or None in row.values():
-                raise ValueError(f"{where}: {len(heads)} values are needed, as many as there are columns")
-            feature, group = row["name"].strip(), (row.get("group") or "").strip() or None
-            if feature not in feature_names:
-                raise ValueError(f"{where}: {unknown('feature', feature, feature_names)}")
-            if feature in rows:
-                raise ValueError(f"{where}: feature {feature} has a row already")
-            rows[feature] = not_negative(row["cost"], f"{where}: cost"), group
-            if price := (row.get("group_cost") or "").strip():
-                if group is None:
-                    raise ValueError(f"{where}: group_cost is {price}, but the feature is in no group")
-                if shared.setdefault(group, not_negative(price, f"{where}: group_cost")) != float(price):
-                    raise ValueError(f"{where}: group {group} costs {price} here, and {shared[group]:g} before")
+        head, *rows = [*filter(None, csv.reader(io.StringIO(text), strict=True, skipinitialspace=True))] or [[""]]
     except csv.Error as error:
-        raise ValueError(f"{name}: line {reader.line_num}: {error}") from None
-    lacking = [feature for feature in feature_names if feature not in rows]
-    if lacking:
-        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-        raise ValueError(f"{name}: no row for feature {', '.join(lacking[:5])}{more}; every feature needs a cost")
-    listed = [rows[feature] for feature in feature_names]
-    return FeatureCosts.of([price for price, _ in listed], [group for _, group in listed], shared)
-
-
-def not_negative(text: str, where: str) -> float:
-    """Return a cell of a table as a number from 0 on; a ValueError begins with `where`."""
-    try:
-        price = float(text)
-    except ValueError:
-        price = np.nan
-    if not 0 <= price < np.inf:
-        raise ValueError(f"{where} must be a number from 0 on, not {text!r}")
-    return price
+        raise ValueError(f"{name}: not a CSV file: {error}") from None
+    if tuple(head) not in (COLUMNS[:2], COLUMNS[:3], COLUMNS):
+        raise ValueError(f"{name}: the columns must be {', '.join(COLUMNS)}, of which the last two may be left")
+    for row in rows:
+        if len(row) != len(head):
+            raise ValueError(f"{name}: the row of {row[0]!r} has {len(row)} values, but there are {len(head)} columns")
+    table = pd.DataFrame(rows, columns=head).reindex(columns=COLUMNS, fill_value="")
+    table = table.apply(lambda column: column.astype(str).str.strip()).set_index("name")
+    costs, prices = (pd.to_numeric(table[column], errors="coerce") for column in ("cost", "group_cost"))
+    priced, group = table["group_cost"] != "", table["group"]
+    wrong = {
+        "is no feature of the data": ~table.index.isin(feature_names),
+        "has two rows": table.index.duplicated(),
+        "costs no number from 0 on": ~costs.between(0, np.inf, inclusive="left"),
+        "has a group_cost without a group": priced & (group == ""),
+        "has a group_cost that is no number from 0 on": priced & ~prices.between(0, np.inf, inclusive="left"),
+        "is in a group with two costs": prices.groupby(group).transform("nunique") > 1,
+    }
+    lacking = pd.Index(feature_names).difference(table.index, sort=False)
+    for fault, features in {**{what: table.index[mask] for what, mask in wrong.items()}, "has no row": lacking}.items():
+        if len(features):
+            raise ValueError(f"{name}: {features[0]!r} {fault}; give each feature one row with its cost")
+    shared = prices[priced].groupby(group).first().to_dict()
+    return FeatureCosts.of(costs[[*feature_names]], [group[name] or None for name in feature_names], shared)
 
 
 def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:

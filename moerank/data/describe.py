@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Matrix, Vector
 from moerank.checks import check_square
 from moerank.data.ranking_data import RankingData
 from moerank.files import Json
@@ -52,8 +52,6 @@ class DataDescription:
         The same as a share of all values.
     missing_by_feature : dict of str to int
         The same for each feature that has any.
-    queries_without_values : dict of str to int
-        For each feature, the queries that know no value of it, where there are any: it orders nothing in them.
     scaling : str
         How the features are scaled as far as the data know: "none", "query", "minmax" or "standard".
     comes_scaled : bool
@@ -78,7 +76,6 @@ class DataDescription:
     missing_values: int
     missing_share: float
     missing_by_feature: dict[str, int]
-    queries_without_values: dict[str, int]
     scaling: str
     comes_scaled: bool
 
@@ -133,9 +130,6 @@ def describe(data: RankingData) -> DataDescription:
     labels, counts = np.unique(data.y, return_counts=True)
     greatest, least = np.maximum.reduceat(data.X, starts), np.minimum.reduceat(data.X, starts)
     varies, constant = least != greatest, least.min(axis=0) == greatest.max(axis=0)
-    without_values = np.zeros(data.n_features, np.int64)
-    if data.n_missing.any():
-        without_values = np.logical_and.reduceat(data.is_missing, starts).sum(axis=0)
     copies = list(_sizes_of_copies(data))
     return DataDescription(
         name=data.name,
@@ -155,16 +149,10 @@ def describe(data: RankingData) -> DataDescription:
         identical_documents=sum(copies),
         missing_values=int(data.n_missing.sum()),
         missing_share=float(data.n_missing.sum() / (data.n_documents * data.n_features)),
-        missing_by_feature=_where_any(data, data.n_missing),
-        queries_without_values=_where_any(data, without_values),
+        missing_by_feature={data.feature_names[f]: int(data.n_missing[f]) for f in np.flatnonzero(data.n_missing)},
         scaling=data.scaling.kind,
         comes_scaled=bool(varies.any() and (least[varies] == 0).all() and (greatest[varies] == 1).all()),
     )
-
-
-def _where_any(data: RankingData, counts: Integers) -> dict[str, int]:
-    """Return the counts (n_features,) that are not 0, by the names of the features."""
-    return {data.feature_names[f]: int(counts[f]) for f in np.flatnonzero(counts)}
 
 
 def _sizes_of_copies(data: RankingData) -> Iterator[int]:
@@ -177,7 +165,7 @@ def _sizes_of_copies(data: RankingData) -> Iterator[int]:
 SMALLEST_SQUARED = 1e-140
 """Features with smaller values are scaled up first, as their squares would lose digits or vanish."""
 
-BLOCK = 2048
+ROWS_AT_A_TIME = 2048
 """Documents that are centred at a time, so that no copy of all is needed."""
 
 
@@ -229,7 +217,7 @@ def _centre(X: Matrix) -> tuple[Vector, Vector]:
 
 
 def _row_blocks(n_documents: int) -> list[tuple[int, int]]:
-    return [(begin, min(begin + BLOCK, n_documents)) for begin in range(0, n_documents, BLOCK)]
+    return [(begin, min(begin + ROWS_AT_A_TIME, n_documents)) for begin in range(0, n_documents, ROWS_AT_A_TIME)]
 
 
 def _or_one(values: Vector) -> Vector:

@@ -22,7 +22,7 @@ from moerank.checks import check_at_least, check_not_negative, check_room, check
 from moerank.data.ranking_data import RankingData
 from moerank.data.read import as_precision, check_folder, names_in
 from moerank.data.read.letor import read_letor
-from moerank.data.scaling import MissingRule, check_missing_rule
+from moerank.data.scaling import MissingRule
 
 
 class Draws:
@@ -95,8 +95,6 @@ def load_fold(
     2 documents, 2 features
     """
     paths = part_paths(Path(directory), drawn=validation is not None)
-    if missing is not None:
-        check_missing_rule(missing)
     documents = [read_letor(path, nulls=missing is not None, dtype=dtype) for path in paths]
     width = max(part.X.shape[1] for part in documents)
     parts = [
@@ -463,7 +461,7 @@ MEAN, SPREAD, LONGEST = 115, 0.6, 1251
 DECAY, NOISE = np.float32(0.85), np.float32(1.5)
 LIMITS = np.array([5.244, 6.081, 6.829, 7.181], np.float32)
 
-BLOCK = 64
+QUERIES_OF_A_BLOCK = 64
 """Queries that are drawn together, from a counter of their own, so that no block depends on another."""
 
 MOST_SEED = 2**64 - 1
@@ -506,9 +504,9 @@ def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32)
     order, names = Draws(_generator(seed, 1)).order(N_FEATURES), _names()
     X = np.empty((offsets[-1], N_FEATURES), dtype, order="F")  # the order in which populations are scored
     y = np.empty(len(X), np.int64)
-    for first in range(0, n_queries, BLOCK):
-        part = offsets[first : first + BLOCK + 1]
-        values, y[part[0] : part[-1]] = _block(np.diff(part), seed, first // BLOCK)
+    for first in range(0, n_queries, QUERIES_OF_A_BLOCK):
+        part = offsets[first : first + QUERIES_OF_A_BLOCK + 1]
+        values, y[part[0] : part[-1]] = _block(np.diff(part), seed, first // QUERIES_OF_A_BLOCK)
         for feature, column in enumerate(order):
             X[part[0] : part[-1], feature] = values[:, column]
     X.setflags(write=False)  # so that it is not copied

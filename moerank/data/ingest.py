@@ -24,7 +24,7 @@ from moerank.arrays import Floats
 from moerank.checks import check_at_least, unknown
 from moerank.data.read import text_lines
 from moerank.data.read.table import MOST_LABEL, NUMBER, csv_rows, header_of, write_table
-from moerank.data.trec import qrels_lines
+from moerank.data.trec import trec_lines
 from moerank.files import Json, read_json
 
 OWN = ("qid", "label", "query", "doc", "position")
@@ -67,7 +67,6 @@ def ingest(
     document: str | None = None,
     exclude: Sequence[str] = (),
     unjudged: int | None = None,
-    force: bool = False,
 ) -> Ingested:
     r"""Make a table for training of the feature logs of a search engine and of relevance judgments.
 
@@ -78,7 +77,7 @@ def ingest(
         beside it: ``{"query": "trail shoes", "response": {…}}``, or ``query_id``, or both. For a response of Solr alone
         the query is its parameter ``q``.
     table : path-like
-        The Parquet file to write.
+        The Parquet file to write, which must not be there yet.
     judgments : path-like
         A table with a header (CSV or TSV), or qrels of TREC, plain or ``.gz``. Grades are integers from 0.
     columns : sequence of str, optional
@@ -93,8 +92,6 @@ def ingest(
         Features that are left out.
     unjudged : int, optional
         The label of documents without a judgment; by default they are left out.
-    force : bool, default False
-        Replace the table if it is there.
 
     Returns
     -------
@@ -128,7 +125,10 @@ def ingest(
     """
     paths = [Path(logs)] if isinstance(logs, str | Path) else list(map(Path, logs))
     path, judged = Path(table), Path(judgments)
-    _check_output(path, [*paths, judged], force)
+    if path.suffix != ".parquet":
+        raise ValueError(f"{path}: the table is a Parquet file; write --out NAME.parquet")
+    if path.exists():
+        raise FileExistsError(f"{path} exists; remove it, or choose another file")
     check_at_least(0, MOST_LABEL, or_none=True, unjudged=unjudged)
     grades = read_judgments(judged, columns)
     result = _Log(paths, log, document, set(exclude))
@@ -136,29 +136,19 @@ def ingest(
     hits, X = result.hits(grades, judged)
     title, n_features = ENGINES[result.engine].title, len(result.names)
     lines = [f"read {result.n_responses:,} responses of {title}: {len(hits):,} documents, {n_features} features"]
-    if repeats := len(result.rows) - len(hits):
-        lines.append(f"hits that were logged before with the same values: {repeats:,}")
     label, joined = _labels(hits, grades, judged, unjudged)
     rows = pd.DataFrame({**hits, "label": label, "order": pd.factorize(hits["qid"])[0]})
     rows = rows[label >= 0].sort_values(["order", "position", "doc"], kind="stable")
     X = X[rows.index]
     _write(path, rows, X, result)
-    lines += [*joined, *_remarks(result, X)]
+    n_missing = int(np.isnan(X).sum())
+    lines += [*joined, f"missing values: {n_missing:,}"]
+    if (X == 0).any() and (result.engine != "elasticsearch" or not n_missing):
+        lines.append("a 0 may stand for a missing value: this log does not tell them apart")
     n_queries, n = rows["qid"].nunique(), len(rows)
     lines.append(f"wrote {path}: {n_queries:,} queries, {n:,} documents, labels {min(rows.label)} to {max(rows.label)}")
-    lines.append(f"next: moerank data describe {path}{' --missing query-min' * bool(np.isnan(X).any())}")
+    lines.append(f"next: moerank data describe {path}")
     return Ingested(path, result.engine, result.names, n_queries, n, tuple(lines))
-
-
-def _check_output(path: Path, inputs: Sequence[Path], force: bool) -> None:
-    """Refuse a table that is no Parquet file, is one of the inputs, or is there already."""
-    if path.suffix != ".parquet":
-        raise ValueError(f"{path}: the table is a Parquet file; write --out NAME.parquet")
-    if path.exists():
-        if any(source.exists() and path.samefile(source) for source in inputs):
-            raise ValueError(f"{path} is an input, too; choose another file with --out")
-        if not force:
-            raise FileExistsError(f"{path} exists; choose another file, or replace it with --force")
 
 
 # Reading
@@ -248,8 +238,6 @@ class _Log:
         """Return each document of a query once, and its values; refuse one that is there twice with other values."""
         hits = pd.DataFrame(self.rows, columns=["id", "query", "doc", "position", "file", "line"], dtype=object)
         check_texts(hits, self.where)
-        names = hits[["id", "query"]].dropna().drop_duplicates("id").set_index("id")["query"]
-        hits["query"] = hits["query"].fillna(hits["id"].map(names))
         kind = next((kind for kind in ("id", "query") if hits[kind].notna().all()), None)
         if kind is None:
             row = int(hits["query"].isna().argmax())
@@ -425,9 +413,8 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
     lines = chain([(number, first)], lines)
     rows: Iterator[dict[str, str | int]]
     if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first):
-        rows = (
-            {"id": words[0], "doc": words[2], "grade": words[3], "line": n} for n, words in qrels_lines(path, lines)
-        )
+        judged = trec_lines(path, lines, "q1 0 p7 3")
+        rows = ({"id": words[0], "doc": words[2], "grade": words[3], "line": number} for number, words in judged)
     else:
         rows = _table_rows(path, csv_rows(path, lines, header_of(first, columns or ())[1], number - 1), columns)
     judgments = pd.DataFrame(list(rows))
@@ -524,7 +511,7 @@ def _labels(
         sentences.append(f"documents without a judgment: {left:,}, {became}")
     absent = judgments[kind][~judgments[kind].isin(hits[ours])].unique()
     if len(absent):
-        sentences.append(f"judged queries that are not in the log: {len(absent):,} ({_some(map(repr, absent))})")
+        sentences.append(f"judged queries that are not in the log: {len(absent):,}, such as {absent[0]!r}")
     labels = np.where(judged, grades["max"].to_numpy()[at], -1 if unjudged is None else unjudged)
     return pd.Series(labels), sentences
 
@@ -539,18 +526,3 @@ def _write(path: Path, rows: pd.DataFrame, X: Floats, result: _Log) -> None:
     columns = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}
     columns |= {name: pa.array(column, from_pandas=True) for name, column in zip(result.names, X.T, strict=True)}
     write_table(path, columns, {"roles": roles, "engine": result.engine})
-
-
-def _remarks(result: _Log, X: Floats) -> Iterator[str]:
-    """Yield sentences on missing values and on zeros."""
-    counts = zip(result.names, np.isnan(X).sum(axis=0).tolist(), strict=True)
-    listed = _some(f"{name} {count:,}" for name, count in counts if count)
-    yield f"missing: {listed} of {len(X):,}" if listed else "no value is missing"
-    if (X == 0).any() and (result.engine != "elasticsearch" or not listed):
-        yield "a 0 may stand for a missing value: this log does not tell them apart"
-
-
-def _some(texts: Iterator[str]) -> str:
-    """Return the first five of some texts, for a message."""
-    listed = list(texts)
-    return ", ".join(listed[:5]) + ", …" * (len(listed) > 5)

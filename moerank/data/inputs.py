@@ -132,9 +132,7 @@ def _numbers(column: Any, name: str) -> Array:
     if is_a.is_decimal(kind) or is_a.is_null(kind):
         column = column.cast(pa.float64())
     elif not (is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_boolean(kind)):
-        texts = is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind)
-        what = "categories" if is_a.is_dictionary(kind) else "texts" if texts else f"values of {kind}"
-        raise ValueError(f"column {name!r} of X holds {what}, {remedy}")
+        raise ValueError(f"column {name!r} of X holds values of {kind}, {remedy}")
     return arrow_numbers(column)
 
 
@@ -338,9 +336,11 @@ def listed(features: Any) -> tuple[Any, ...]:
     return (features,) if isinstance(features, str) or not isinstance(features, Iterable) else tuple(features)
 
 
-def column_mask(features: Sequence[int | str] | int | str, names: Sequence[str], where: str) -> Mask:
+def column_mask(features: Sequence[int | str] | int | str | None, names: Sequence[str], where: str) -> Mask:
     """Return the mask of features given by column (from 0) or name; an error for another begins with `where`."""
     mask = np.zeros(len(names), np.bool_)
+    if isinstance(features, Mapping):
+        raise ValueError(f"{where} names no columns: {features!r}; give a list of columns or names")
     for feature in listed(features):
         mask[_column(feature, names, where)] = True
     return mask

@@ -6,7 +6,6 @@ A run has lines ``query Q0 document rank score tag``, and qrels have lines ``que
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -20,7 +19,7 @@ from moerank.arrays import Vector
 from moerank.data.inputs import checked_scores
 from moerank.data.ranking_data import RankingData
 from moerank.data.read import text_lines
-from moerank.data.read.table import MOST_LABEL, NUMBER
+from moerank.data.read.table import NUMBER
 from moerank.files import replace_file
 
 
@@ -109,7 +108,7 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
     """
     path, keys = Path(path), document_keys(data)
     ranked: dict[tuple[str, str], float] = {}
-    for number, words in _words(path, text_lines(path), "q1 Q0 p7 1 12.5 bm25"):
+    for number, words in trec_lines(path, text_lines(path), "q1 Q0 p7 1 12.5 bm25"):
         query, _, document, _, score, _ = words
         if not NUMBER.fullmatch(score) or not isfinite(float(score)):
             raise ValueError(f"{path}, line {number}: the score {score[:40]!r} is not a finite number")
@@ -127,49 +126,7 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
     return scores
 
 
-def read_qrels(path: str | os.PathLike[str]) -> RankingData:
-    r"""Return the documents of TREC qrels with their labels, and with a feature that is 0: enough for a metric.
-
-    Parameters
-    ----------
-    path : path-like
-        A file, plain or ``.gz``. A negative label, as of spam, becomes 0.
-
-    Raises
-    ------
-    ValueError
-        For a line that is none of qrels, a label that is no integer, two labels of a document, and no label at all.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "test.qrels").write_text("7 0 a 0\n7 0 b 2\n")
-    ...     judged = read_qrels(Path(folder, "test.qrels"))
-    >>> judged.documents.tolist(), judged.y.tolist()
-    (['a', 'b'], [0, 2])
-    """
-    path = Path(path)
-    labels: dict[str, dict[str, int]] = {}
-    for number, (query, _, document, grade) in qrels_lines(path, text_lines(path)):
-        if re.fullmatch(r"-?[0-9]+(\.0*)?", grade) is None or float(grade) > MOST_LABEL:
-            raise ValueError(f"{path}, line {number}: the label {grade} is not an integer up to {MOST_LABEL:,}")
-        label = max(int(float(grade)), 0)
-        if labels.setdefault(query, {}).setdefault(document, label) != label:
-            raise ValueError(f"{path}, line {number}: a second label of document {document} in query {query}")
-    if not labels:
-        raise ValueError(f"{path}: there is no label in the file")
-    rows = [(query, document, label) for query, of_query in labels.items() for document, label in of_query.items()]
-    qid, documents, y = zip(*rows, strict=True)
-    return RankingData(np.zeros((len(y), 1)), y, qid, name=str(path), documents=documents)
-
-
-def qrels_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line of qrels, and query, iteration, document and grade."""
-    return _words(path, lines, "q1 0 p7 3")
-
-
-def _words(path: Path, lines: Iterable[tuple[int, str]], like: str) -> Iterator[tuple[int, list[str]]]:
+def trec_lines(path: Path, lines: Iterable[tuple[int, str]], like: str) -> Iterator[tuple[int, list[str]]]:
     """Yield number and words of each line, as many as the example has; remarks may stand before the first."""
     began = False
     for number, line in lines:

@@ -30,7 +30,7 @@ from moerank.evolution.operators import row_digests
 from moerank.files import cannot_write, open_regular
 from moerank.version import VERSION
 
-FORMAT = "moerank memo 1"
+MEMO_FORMAT = "moerank memo 1"
 """Name and version of the file format."""
 
 
@@ -182,7 +182,7 @@ class Memo(ArrayEvaluator):
         about: dict[str, object] = {"variables": problem.n_var, "objectives, inequalities, equalities": _sizes(problem)}
         if algorithm is not None:
             about |= {"algorithm class": type(algorithm).__name__, "seed of the search": algorithm.seed}
-        content = {"format": FORMAT, "versions": _versions(), "configuration": about | self.configuration}
+        content = {"format": MEMO_FORMAT, "versions": _versions(), "configuration": about | self.configuration}
         header = json.dumps(content, sort_keys=True).encode() + b"\n"
         self._key = blake2b(header).digest()
         values: dict[bytes, tuple[float, Vector]] = {}
@@ -224,7 +224,7 @@ class Memo(ArrayEvaluator):
             return
         try:
             here, there = json.loads(header), json.loads(line)
-            if there["format"] != FORMAT:
+            if there["format"] != MEMO_FORMAT:
                 raise ValueError
             versions, settings = (_differences(there[key], here[key]) for key in ("versions", "configuration"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -8,19 +8,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, TypeAdapter, ValidationError
 
 from moerank.arrays import Floats, Integers, Mask
-from moerank.checks import PLAIN_NAME, check_choice, first_mistake, plain_name, toml_value
+from moerank.checks import PLAIN_NAME, first_mistake, plain_name, toml_value
 from moerank.data.scaling import FittedScaling, Scaling
 from moerank.files import read_toml
 from moerank.rankers.model import Forest, Model
 
 SearchEngine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
-Phase: TypeAlias = Literal["first", "second"]
 Node: TypeAlias = dict[str, object]
 """An object of JSON."""
 
@@ -70,10 +69,6 @@ class Deployable:
         Descriptions of the features in the target.
     negative : tuple of str
         Names of features with raw values below 0 in the training data.
-    phase : {"first", "second"}
-        Phase of Vespa that scores by the model.
-    inherits : str
-        The profile of Vespa with the other phase.
     """
 
     name: str
@@ -84,8 +79,6 @@ class Deployable:
     missing: float | None
     features: tuple[TargetFeature, ...]
     negative: tuple[str, ...] = ()
-    phase: Phase = "second"
-    inherits: str = "default"
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -149,25 +142,16 @@ class Deployment:
     next_step: str
 
 
-def deployable(
-    model: Model,
-    name: str,
-    features: Mapping[str, TargetFeature],
-    phase: Phase = "second",
-    inherits: str = "default",
-) -> Deployable:
+def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -> Deployable:
     """Prepare a model for another system, where it has a name; descriptions of other features are ignored.
 
-    An unknown phase, a profile's name that is not plain or is its own, and a model that is neither linear nor of trees,
-    uses no feature, or depends on other documents of a query are a ValueError.
+    A model that is neither linear nor of trees, uses no feature, or depends on other documents of a query is a
+    ValueError.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(f"name must consist of small letters, digits and _, and begin with a letter, not {name!r}")
     if reasons := obstacles(model):
         raise ValueError("; ".join(reasons))
-    check_choice(get_args(Phase), phase=phase)
-    if not re.fullmatch(PLAIN_NAME, inherits) or inherits == name:
-        raise ValueError(f"inherits must be the name of another profile, not {inherits!r}")
     assert not isinstance(model.missing, str)
     scaling = model.scaling if isinstance(model.scaling, FittedScaling) else None
     return Deployable(
@@ -179,8 +163,6 @@ def deployable(
         missing=model.missing,
         features=tuple(features.get(own, TargetFeature()) for own in model.names),
         negative=model.negative,
-        phase=phase,
-        inherits=inherits,
     )
 
 

@@ -14,7 +14,7 @@ from moerank.files import open_regular, prepare_folder, replace_file
 from moerank.solvers import plugins
 
 if TYPE_CHECKING:
-    from moerank.exports.deployable import Deployable, Deployment, Phase
+    from moerank.exports.deployable import Deployable, Deployment
     from moerank.rankers.model import Model
 
 
@@ -29,13 +29,10 @@ class Format:
     writer : callable or str
         ``writer(deployable, path)`` returns a `Deployment` whose model is the file `path`. A string
         "package.module:function" is imported at first use.
-    takes : tuple of str
-        The options of `export` that only some formats have.
     """
 
     file: str
     writer: Callable[[Deployable, Path], Deployment] | str
-    takes: tuple[str, ...] = ()
 
     def write(self, model: Deployable, path: Path) -> Deployment:
         """Return the files of a model."""
@@ -48,7 +45,7 @@ FORMATS: Mapping[str, Format] = {
     "solr": Format("solr.json", "moerank.exports.solr:solr"),
     "elasticsearch": Format("elasticsearch.json", "moerank.exports.elasticsearch:elasticsearch"),
     "opensearch": Format("opensearch.json", "moerank.exports.elasticsearch:opensearch"),
-    "vespa": Format("{}.profile", "moerank.exports.vespa:vespa", ("phase", "inherits")),
+    "vespa": Format("{}.profile", "moerank.exports.vespa:vespa"),
     "onnx": Format("ranker.onnx", "moerank.exports.onnx:onnx_graph"),
     "python": Format("score.py", "moerank.exports.python:python"),
     "json": Format("ranker.json", "moerank.exports.json:plain_json"),
@@ -73,8 +70,6 @@ def export(
     member: int | None = None,
     name: str = "moerank",
     features: str | Path | Mapping[str, object] | None = None,
-    phase: Phase | None = None,
-    inherits: str | None = None,
 ) -> Deployment:
     """Write a ranker in the format of another system, which then computes the same scores.
 
@@ -97,11 +92,6 @@ def export(
         and its definition for ``solr`` (class and params), ``elasticsearch`` (params and template, for
         "opensearch", too) or ``vespa`` (an expression). A feature without a description is a field of the same name,
         with _ in place of all characters but ASCII letters and digits.
-    phase : {"first", "second"}, optional
-        The phase of a profile of Vespa that scores by the ranker; by default the second, which re-ranks the best
-        documents of the first.
-    inherits : str, optional
-        The profile of Vespa that this one inherits its other phase from; by default "default".
 
     Returns
     -------
@@ -132,13 +122,8 @@ def export(
     from moerank.exports.deployable import deployable, read_features
 
     chosen = find_format(format)
-    options: dict[str, Any] = {"phase": phase, "inherits": inherits}
-    given = {option: value for option, value in options.items() if value is not None}
-    for option in given.keys() - chosen.takes:
-        takers = " and ".join(other for other, entry in FORMATS.items() if option in entry.takes)
-        raise ValueError(f"{option} is for {takers}, not for {format}")
     path = Path(chosen.file.format(name) if out is None else out)
-    deployment = chosen.write(deployable(_model_of(ranker, member), name, read_features(features), **given), path)
+    deployment = chosen.write(deployable(_model_of(ranker, member), name, read_features(features)), path)
     _write(deployment)
     return deployment
 

@@ -1,4 +1,4 @@
-"""Export to Vespa: a rank profile whose first or second phase is a linear expression, or trees in LightGBM's format.
+"""Export to Vespa: a rank profile whose second phase is a linear expression, or trees in LightGBM's format.
 
 Vespa computes expressions in double precision. A value goes left if it is less than the threshold, so the next number
 of single precision above the threshold is written; values of float fields then take the same branches.
@@ -13,9 +13,9 @@ from moerank.exports.deployable import Deployable, Deployment, Node, compact_jso
 from moerank.rankers.model import Forest
 
 PROFILE = """\
-rank-profile {name} inherits {inherits} {{
+rank-profile {name} inherits default {{
 {functions}
-    {phase}-phase {{
+    second-phase {{
         expression: score_{name}
     }}
     match-features {{
@@ -24,13 +24,6 @@ rank-profile {name} inherits {inherits} {{
     }}
 }}
 """
-
-FIRST = """\
-It scores all documents that match. A profile of a larger model can inherit it (--inherits) and re-rank the best of \
-them."""
-SECOND = """\
-It scores the best 100 documents of each node by the first phase of the profile {}; rerank-count in its second phase \
-sets another number."""
 
 FUNCTION = """\
     function {name}() {{
@@ -68,8 +61,6 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
     matched = "\n        ".join(functions)
     text = PROFILE.format(
         name=ranker.name,
-        inherits=ranker.inherits,
-        phase=ranker.phase,
         functions="".join(profile).rstrip(),
         features=matched,
     )
@@ -131,7 +122,8 @@ def _next_step(ranker: Deployable, path: Path) -> str:
             f"{''.join(copies)}. Deploy and query it:",
             "  vespa deploy APPLICATION",
             f"  vespa query 'yql=select * from SCHEMA where userQuery()' query=TEXT ranking.profile={ranker.name}",
-            FIRST if ranker.phase == "first" else SECOND.format(ranker.inherits),
+            "It scores the best 100 documents of each node by the first phase of the profile default; rerank-count in "
+            "its second phase sets another number. Write first-phase in the file to score all documents that match.",
             "Check that matchfeatures in the answer are the values of the same documents in the training data, and "
             "that fields are of the type float.",
             *ranker.remarks("vespa"),

@@ -13,14 +13,11 @@ from moerank.figures import View
 from moerank.figures.panels import Look, errors_noted, panels_figure, two_of
 from moerank.solvers import BASES, ablations
 from moerank.statistics import LEVEL
-from moerank.studies.comparison import against_reference
-from moerank.studies.results import NoResultsError, Results, mean_by_size
+from moerank.studies.results import NoResultsError, Results, against_reference, mean_by_size
 
-FRONTS, TRAINING, TEST = (
-    "Fronts of fold {}, first seed",
-    "Training, mean of all folds and seeds",
-    "Test, the same members",
-)
+FRONTS = "Fronts of fold {}, first seed"
+TRAINING = "Training, mean of all folds and seeds"
+TEST = "Test, the same members"
 
 
 def ablation_figure(view: View) -> Figure:

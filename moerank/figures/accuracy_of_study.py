@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from moerank.figures import View
 from moerank.figures.panels import Look, best_of_families, errors_noted, judged, named, panels_figure
 from moerank.figures.style import GREY, Style, beyond, limits_of
-from moerank.studies.comparison import by_validation, verdicts
-from moerank.studies.results import Results, mean_by_size, offers_sizes
+from moerank.studies.results import Results, by_validation, mean_by_size, offers_sizes, verdicts
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
 """Markers of published results, different from those of solvers."""

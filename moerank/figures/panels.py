@@ -22,9 +22,8 @@ from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
 from moerank.statistics import FEWEST_QUERIES, LEVEL, holm, signed_rank_p
-from moerank.studies.comparison import by_validation
 from moerank.studies.result import Result
-from moerank.studies.results import NoResultsError, Results
+from moerank.studies.results import NoResultsError, Results, by_validation
 from moerank.verdict import Verdict
 
 MOST_LINES = 6

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from moerank.figures import View
 from moerank.figures.panels import named, rows_figure
 from moerank.figures.style import GREY, finished
-from moerank.studies.comparison import solver_ranks
+from moerank.studies.results import solver_ranks
 
 BAR = 0.055
 """Width of a bar as a share of the axes."""

@@ -190,24 +190,16 @@ def put_log_scale(axes: Axes, amounts: Sequence[float]) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-FAR = 3.0
-"""Interquartile ranges below the lower quartile beyond which a solver is an outlier."""
-
-
 def limits_of(values: Mapping[str, Vector], always: Sequence[float] = ()) -> tuple[float, float]:
     """Return limits of the axis for the values of each solver, of which larger ones are better, and for some others.
 
-    The poorest twentieth of the values, such as those of single features, gets at most half of the axis, and lower
-    values lie beyond it. The best value of every solver is inside unless it is an outlier among those of the others.
+    The best value of every solver is inside. The poorest twentieth of all values, such as those of single features,
+    lies beyond the axis if it takes more than half of it.
     """
-    best = {solver: float(np.nanmax(value)) for solver, value in values.items() if np.isfinite(value).any()}
-    lower, upper = np.quantile(list(best.values()), (0.25, 0.75))
-    shown = [solver for solver, value in best.items() if value >= lower - FAR * max(upper - lower, MARGIN)]
-    drawn = np.concatenate([*(value for solver, value in values.items() if solver in shown), np.asarray(always, float)])
+    best = [np.nanmax(value) for value in values.values() if np.isfinite(value).any()]
+    drawn = np.concatenate([*values.values(), np.asarray(always, float)])
     drawn = drawn[np.isfinite(drawn)]
-    poorest = np.quantile(drawn, 0.05)
-    low = max(drawn.min(), poorest - (drawn.max() - poorest))
-    low = min([low, *always, *(best[solver] for solver in shown)])
+    low = min(max(drawn.min(), 2.0 * np.quantile(drawn, 0.05) - drawn.max()), *best, *always)
     margin = 0.05 * (drawn.max() - low) or 0.01
     return float(low - margin), float(drawn.max() + margin)
 

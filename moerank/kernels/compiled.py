@@ -73,10 +73,6 @@ os.register_at_fork(after_in_child=_number_functions_anew)
 
 def kernel(function: F) -> F:
     """Compile `function` with numba when it is called, without the interpreter lock, and keep the code on disk."""
-    if numba.config.DISABLE_JIT:
-        raise ImportError(
-            "the kernels of moerank need numba's compiler, which NUMBA_DISABLE_JIT switches off: unset that variable"
-        )
     dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)  # wrappers for C would take a tenth longer
     dispatcher.__class__ = Kernel
     dispatcher._cache = KernelCache(function)

@@ -95,22 +95,13 @@ class MarginPairs:
         return _sums_over_pairs(values, pairs.level, pairs.n_levels, pairs.offsets, self._order, self._reach)
 
 
-@kernel
 def _levels(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:
     """Return the rank of each label in its query, 0, 1, … in increasing order, and the number of labels there."""
-    level = np.empty(len(y), np.int64)
-    n_levels = np.empty(len(offsets) - 1, np.int64)
-    for q in range(len(offsets) - 1):
-        begin, end = offsets[q], offsets[q + 1]
-        order = np.argsort(y[begin:end])
-        current = 0
-        for k in range(end - begin):
-            i = begin + order[k]
-            if k > 0 and y[i] > y[begin + order[k - 1]]:
-                current += 1
-            level[i] = current
-        n_levels[q] = current + 1
-    return level, n_levels
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    labels, label = np.unique(y, return_inverse=True)
+    runs, run = np.unique(query * len(labels) + label, return_inverse=True)
+    first = np.searchsorted(runs, np.arange(len(offsets)) * len(labels))
+    return run - first[query], np.diff(first)
 
 
 @kernel

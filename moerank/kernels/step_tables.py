@@ -20,10 +20,10 @@ COUNTED_FEATURES = 16
 GROUPS_ABREAST = 128
 """Rows of two vectors that stay in the first level of the cache."""
 
-WIDTH = lanes(np.float64)
+VECTOR_WIDTH = lanes(np.float64)
 """Columns of a vector, and rows of a panel."""
 
-INDIVIDUALS = 2 * WIDTH
+INDIVIDUALS = 2 * VECTOR_WIDTH
 """Individuals whose scores are summed side by side."""
 
 Codes = NDArray[np.uint8]
@@ -71,21 +71,21 @@ def subtract_squares(sums: Matrix, factor: Vector, total: Matrix) -> None:
     for k in range(n_groups):
         for i in range(n):
             left[k * n + i] = sums[k, i] * factor[k]
-    right, target, n_vectors = sums.reshape(-1, WIDTH), total.reshape(-1, WIDTH), n // WIDTH
+    right, target, n_vectors = sums.reshape(-1, VECTOR_WIDTH), total.reshape(-1, VECTOR_WIDTH), n // VECTOR_WIDTH
     for begin in range(0, n_groups, GROUPS_ABREAST):
         size = min(GROUPS_ABREAST, n_groups - begin)
         for panel in range(n_vectors):
             for v in range(panel, n_vectors):
                 _subtract_products(
                     left,
-                    begin * n + panel * WIDTH,
+                    begin * n + panel * VECTOR_WIDTH,
                     n,
                     right,
                     begin * n_vectors + v,
                     n_vectors,
                     size,
                     target,
-                    panel * WIDTH * n_vectors + v,
+                    panel * VECTOR_WIDTH * n_vectors + v,
                 )
 
 
@@ -102,8 +102,8 @@ def ridge_blocks(A: Matrix, b: Vector, first: Integers, alpha: float, feature_ma
     most = 0
     for row in range(len(feature_mask)):
         most = max(most, sizes[feature_mask[row]].sum())
-    n_panels = (most + WIDTH - 1) // WIDTH
-    U = np.empty((n_panels * WIDTH * (n_panels + 1), WIDTH))
+    n_panels = (most + VECTOR_WIDTH - 1) // VECTOR_WIDTH
+    U = np.empty((n_panels * VECTOR_WIDTH * (n_panels + 1), VECTOR_WIDTH))
     for row in range(len(feature_mask)):
         chosen = np.flatnonzero(feature_mask[row])
         _solve_one(A, b, first, alpha, chosen, U, W[row])
@@ -116,9 +116,9 @@ def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Inte
     n = 0
     for f in chosen:
         n += first[f + 1] - first[f]
-    n_panels = (n + WIDTH - 1) // WIDTH
+    n_panels = (n + VECTOR_WIDTH - 1) // VECTOR_WIDTH
     n_vectors = n_panels + 1  # of a row; the last one begins with the entry of b
-    stride = n_vectors * WIDTH
+    stride = n_vectors * VECTOR_WIDTH
     flat = U.reshape(-1)
     i = 0
     for c in range(len(chosen)):
@@ -132,9 +132,9 @@ def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Inte
                     flat[target] = A[p, q]
                     target += 1
             flat[row + i] += alpha
-            flat[row + n_panels * WIDTH] = b[p]
+            flat[row + n_panels * VECTOR_WIDTH] = b[p]
             i += 1
-    for row in range(n, n_panels * WIDTH):  # rows that fill up the last panel
+    for row in range(n, n_panels * VECTOR_WIDTH):  # rows that fill up the last panel
         flat[row * stride : (row + 1) * stride] = 0.0
         flat[row * stride + row] = 1.0
     for panel in range(n_panels):
@@ -143,18 +143,18 @@ def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Inte
     i = 0
     for f in chosen:
         for p in range(first[f], first[f + 1]):
-            w[p] = flat[i * stride + n_panels * WIDTH]
+            w[p] = flat[i * stride + n_panels * VECTOR_WIDTH]
             i += 1
 
 
 @kernel
 def _factor_panel(U: Matrix, flat: Vector, n_vectors: int, panel: int) -> None:
     """Turn eight rows of A into rows of U, given the rows before them; to the left of their diagonal is no matter."""
-    top = panel * WIDTH
-    stride = n_vectors * WIDTH
+    top = panel * VECTOR_WIDTH
+    stride = n_vectors * VECTOR_WIDTH
     for v in range(panel, n_vectors):
         _subtract_products(flat, top, stride, U, v, n_vectors, top, U, top * n_vectors + v)
-    for r in range(top, top + WIDTH):
+    for r in range(top, top + VECTOR_WIDTH):
         given = flat[r * stride + r]
         for k in range(top, r):
             factor = spread(-flat[k * stride + r])
@@ -203,20 +203,20 @@ def _subtract_products(
 @kernel
 def _substitute(U: Matrix, flat: Vector, n_panels: int, n_vectors: int) -> None:
     """Solve U w = y backwards; w takes the place of y, the column after the last panel."""
-    stride = n_vectors * WIDTH
-    w = np.zeros((max(n_panels, 1), WIDTH))
-    lane = np.empty((1, WIDTH))
-    for r in range(n_panels * WIDTH - 1, -1, -1):
+    stride = n_vectors * VECTOR_WIDTH
+    w = np.zeros((max(n_panels, 1), VECTOR_WIDTH))
+    lane = np.empty((1, VECTOR_WIDTH))
+    for r in range(n_panels * VECTOR_WIDTH - 1, -1, -1):
         total = spread(0.0)
-        for v in range(r // WIDTH, n_panels):
+        for v in range(r // VECTOR_WIDTH, n_panels):
             total = fused(load(U, r * n_vectors + v), load(w, v), total)
         store(lane, 0, total)
-        y = flat[r * stride + n_panels * WIDTH]
-        for c in range(WIDTH):
+        y = flat[r * stride + n_panels * VECTOR_WIDTH]
+        for c in range(VECTOR_WIDTH):
             y -= lane[0, c]
         y /= flat[r * stride + r]
-        w[r // WIDTH, r % WIDTH] = y
-        flat[r * stride + n_panels * WIDTH] = y
+        w[r // VECTOR_WIDTH, r % VECTOR_WIDTH] = y
+        flat[r * stride + n_panels * VECTOR_WIDTH] = y
 
 
 @kernel
@@ -273,10 +273,10 @@ def table_scores(codes: Codes, first: Integers, tables: Matrix) -> Matrix:
     n_features, n_documents = codes.shape
     n_individuals = len(tables)
     scores = np.empty((n_documents, n_individuals))
-    block = np.empty((2 * n_documents, WIDTH))
+    block = np.empty((2 * n_documents, VECTOR_WIDTH))
     for start in range(0, n_individuals, INDIVIDUALS):
         n = min(INDIVIDUALS, n_individuals - start)
-        lookup = np.zeros((2 * tables.shape[1], WIDTH))
+        lookup = np.zeros((2 * tables.shape[1], VECTOR_WIDTH))
         used = np.empty(n_features, np.int64)
         n_used = 0
         for f in range(n_features):
@@ -284,14 +284,14 @@ def table_scores(codes: Codes, first: Integers, tables: Matrix) -> Matrix:
             for cell in range(first[f], first[f + 1]):
                 for lane in range(n):
                     value = tables[start + lane, cell]
-                    lookup[2 * cell + lane // WIDTH, lane % WIDTH] = value
+                    lookup[2 * cell + lane // VECTOR_WIDTH, lane % VECTOR_WIDTH] = value
                     is_used = is_used or value != 0.0
             used[n_used] = f
             n_used += is_used
         _sum_tables(codes, first, lookup, used[:n_used], block)
         for i in range(n_documents):
             for lane in range(n):
-                scores[i, start + lane] = block[2 * i + lane // WIDTH, lane % WIDTH]
+                scores[i, start + lane] = block[2 * i + lane // VECTOR_WIDTH, lane % VECTOR_WIDTH]
     return scores
 
 

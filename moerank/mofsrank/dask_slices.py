@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CONNECT = 5
 """Seconds that a scheduler has to answer, and to show a worker."""
 
-PATIENCE = 30
+SECONDS_FOR_A_WORKER = 30
 """Seconds that a cluster may be without workers before a search ends."""
 
 MOST_TRIES = 10
@@ -63,7 +63,7 @@ class Slices:
         """Return the number of threads of each worker; wait for one if there is none."""
         try:
             if not self._client.nthreads():
-                self._client.wait_for_workers(1, timeout=PATIENCE)
+                self._client.wait_for_workers(1, timeout=SECONDS_FOR_A_WORKER)
             threads: dict[str, int] = self._client.nthreads()
             return threads
         except TimeoutError:

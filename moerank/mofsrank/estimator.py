@@ -547,7 +547,7 @@ class StagedSearch:
             unit=self.instance_unit or "pair",
             adaptive=settings.adaptive_mutation and not is_sparse(settings.algorithm),
             **self._shared(),
-            **self._arguments(chosen, "form", "decay", "importance", "redundancy"),
+            **self._arguments(chosen),
         )
         archive = self._search("feature_selection", stage, chosen)
         rankers, subsets, _ = stage.most_accurate(archive.X)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData
-from moerank.kernels.step_tables import WIDTH, forward_blocks, ridge_blocks
+from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_blocks
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.interactions import Interactions
@@ -303,7 +303,7 @@ class System:
         n_given = int(self.bins.first_step[given])
         n = len(self.b) - n_given
         system = np.column_stack([self.A + alpha * np.eye(len(self.b)), self.b])
-        width = -(-(n + 1) // WIDTH) * WIDTH
+        width = -(-(n + 1) // VECTOR_WIDTH) * VECTOR_WIDTH
         total, top = np.zeros((width, width)), system[:n_given, n_given:]
         eliminated = top[:, :n].T @ np.linalg.solve(system[:n_given, :n_given], top)
         total[:n, : n + 1] = system[n_given:, n_given:] - eliminated

@@ -57,17 +57,6 @@ def as_ranking_data(
     return data
 
 
-def one_validation(
-    validation: Validation | None, X_val: ArrayLike | None, y_val: ArrayLike | None, qid_val: ArrayLike | None
-) -> Validation | None:
-    """Return the validation data of a `fit`, given in one piece or in three; a ValueError for both ways or a part."""
-    if X_val is None and y_val is None and qid_val is None:
-        return validation
-    if validation is not None or X_val is None or y_val is None:
-        raise ValueError("give either validation, or X_val and y_val with their qid_val")
-    return X_val, y_val, qid_val
-
-
 def labelled(X: RankingData | ArrayLike, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
     """Return test data for a metric: X if it is a RankingData, else labels and queries with one feature that is 0."""
     if isinstance(X, RankingData):
@@ -242,22 +231,12 @@ def _spread(train: RankingData) -> tuple[Mask, Vector]:
     return train.remember("spread in queries", compute)
 
 
-SAMPLED_ROWS = 10_000
-"""Approximate number of rows from which the scale of a table is estimated."""
-
-LEAST_ROWS = 50
-"""Tables of fewer rows are not compared."""
-
-LARGEST_FACTOR = 3.0
-"""Largest median factor between the standard deviations of two tables that count as scaled alike."""
-
-
 class ConstantFeatureWarning(UserWarning):
     """Features that are constant, and so cannot move a document, are left out of the training."""
 
 
 class ScaleWarning(UserWarning):
-    """Features, or data, differ so much in scale that it spoils a ranker; scale them, and in the same way."""
+    """Features differ so much in scale that it spoils a ranker; scale them."""
 
 
 def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
@@ -285,33 +264,3 @@ def warn_of_scales(train: RankingData) -> None:
         '"standard"'
     )
     warnings.warn(message, ScaleWarning, stacklevel=3)
-
-
-def warn_of_other_scales(train: RankingData, validation: RankingData) -> None:
-    """Say if validation data look raw where training data look scaled, or the other way round.
-
-    So they are behind the scaler of a pipeline, which transforms nothing but X. For half of the features, a standard
-    deviation or the position of the mean differs by a factor of more than 3. The warning points at the caller of `fit`.
-    """
-    if min(train.n_documents, validation.n_documents) < LEAST_ROWS:
-        return
-    (mean, deviation), (other_mean, other) = _size_of(train), _size_of(validation)
-    varies = (deviation > 0) & (other > 0)
-    if not varies.any():
-        return
-    ratio, shift = other[varies] / deviation[varies], np.abs(other_mean - mean)[varies] / deviation[varies]
-    if np.median(np.abs(np.log(ratio))) <= np.log(LARGEST_FACTOR) and np.median(shift) <= LARGEST_FACTOR:
-        return
-    message = (
-        f"{validation.name} seem to be scaled otherwise than {train.name}: by the median of the features, their "
-        f"standard deviation is {np.median(ratio):.2g} times as large, and their mean "
-        f"{np.median(shift):.2g} standard deviations away; behind a scaler in a Pipeline give X_val, y_val and "
-        'qid_val instead of validation, which Pipeline([…], transform_input=["X_val"]) scales, too'
-    )
-    warnings.warn(message, ScaleWarning, stacklevel=3)
-
-
-def _size_of(data: RankingData) -> tuple[Vector, Vector]:
-    """Return means and standard deviations of the features, (n_features,) each, in rows spread over the data."""
-    rows = np.asarray(data.X[:: max(1, data.n_documents // SAMPLED_ROWS)], np.float64)
-    return rows.mean(axis=0), rows.std(axis=0)

@@ -28,11 +28,9 @@ from moerank.rankers.arguments import (
     as_ranking_data,
     as_validation_data,
     labelled,
-    one_validation,
     refuse_weights,
     varying_in_queries,
     warn_of_constant_features,
-    warn_of_other_scales,
     warn_of_scales,
 )
 from moerank.training.masks import Masks, Unit, read_masks
@@ -101,7 +99,7 @@ class RankingEstimator(_Estimator):
     """Whether a score is a sum over single features: one that is constant in every query moves no document then."""
 
     # What scikit-learn's metadata routing, where it is switched on, hands on without being asked to.
-    __metadata_request__fit: ClassVar = dict.fromkeys(("qid", "validation", "X_val", "y_val", "qid_val"), True)
+    __metadata_request__fit: ClassVar = {"qid": True, "validation": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
     _takes_weights: ClassVar[bool] = False
@@ -126,9 +124,6 @@ class RankingEstimator(_Estimator):
         *,
         qid: ArrayLike | None = None,
         validation: Validation | None = None,
-        X_val: ArrayLike | None = None,
-        y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
     ) -> Self:
         """Train on all preference pairs and all features.
 
@@ -144,10 +139,7 @@ class RankingEstimator(_Estimator):
             rows, with a warning. Only where X is an array.
         validation : RankingData or (X, y, qid), optional
             Data that the method may look at without training on them; most ignore them. They may go without qid only
-            where the training data are one query.
-        X_val, y_val, qid_val : optional
-            The same one by one, as scikit-learn knows it: ``Pipeline([…], transform_input=["X_val"])`` transforms
-            validation data as it does training data, which it cannot do with `validation`.
+            where the training data are one query. Arrays are scaled as X is: a Pipeline does not scale them.
 
         Returns
         -------
@@ -166,14 +158,13 @@ class RankingEstimator(_Estimator):
         ConstantFeatureWarning
             If constant features are left out.
         ScaleWarning
-            If the scales of unscaled features differ by a factor of more than 10,000, and it matters; if the validation
-            data seem to be scaled otherwise than training data that are an array, as behind a scaler.
+            If the scales of unscaled features differ by a factor of more than 10,000, and it matters.
         ConvergenceWarning
             If the training stopped at a bound, or found nothing to rank by; the message says what to change.
         """
         self._check_parameters()
         train = as_ranking_data(X, y, qid)
-        held_out = as_validation_data(one_validation(validation, X_val, y_val, qid_val), train)
+        held_out = as_validation_data(validation, train)
         self._look_at(train)
         self.scaling_, self.missing_, self.negative_ = train.scaling, train.missing, negative_features(train)
         if train.given_names is not None:
@@ -184,8 +175,6 @@ class RankingEstimator(_Estimator):
             warn_of_constant_features(train, self.varying_, self._constant_in)
         if self._scales_matter():
             warn_of_scales(train)
-        if held_out is not None and train is not X:
-            warn_of_other_scales(train, held_out)
         self._fit(train, held_out)
         for warning in self._fit_warnings():
             warnings.warn(f"{type(self).__name__} {warning}", ConvergenceWarning, stacklevel=2)

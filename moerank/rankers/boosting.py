@@ -430,10 +430,6 @@ class AdaRank(LinearRanker):
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         return linear_scores(X, self.path_coefs_)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._measure()
-
     def _measure(self) -> Metric:
         convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
         return convention or as_metric(self.measure, name="measure")

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
 from itertools import combinations_with_replacement
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+import joblib
 import numpy as np
 from scipy.stats import kendalltau, rankdata
 
@@ -16,7 +17,7 @@ from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.describe import feature_correlations, label_correlations
 from moerank.kernels.threads import one_blas_thread
-from moerank.metrics import Metric, as_metric, make_metric
+from moerank.metrics import Metric, as_metric
 
 # An importance below this is the rounding error of none.
 NONE = 1e-12
@@ -25,44 +26,13 @@ AT_ONCE = 256
 """Features that are measured at a time: the table of their weights is square."""
 
 
-def check_importance(importance: object) -> None:
-    """Raise a ValueError for a value that is no measure, metric, function or table of numbers."""
-    if not isinstance(importance, str):
-        _check_numbers(importance=importance)
-    elif importance not in IMPORTANCES:
-        try:
-            make_metric(importance)
-        except ValueError as error:
-            names = ", ".join(map(repr, IMPORTANCES))
-            raise ValueError(f"importance must be one of {names} or a metric: {error}") from None
-
-
-def check_similarity(similarity: object) -> None:
-    """Raise a ValueError for a value that is no measure, function or table of numbers."""
-    if isinstance(similarity, str):
-        check_choice(SIMILARITIES, similarity=similarity)
-    else:
-        _check_numbers(similarity=similarity)
-
-
-def _check_numbers(**measures: Any) -> None:
-    for name, measure in measures.items():
-        try:
-            _ = callable(measure) or np.asarray(measure, np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name} must be a name, numbers or a function, not {measure!r:.80}") from None
-
-
-FeatureImportance: TypeAlias = Annotated[
-    str | Metric | Array | Sequence[float] | Callable[[RankingData], Array], check_importance
-]
-FeatureSimilarity: TypeAlias = Annotated[
+FeatureImportance: TypeAlias = str | Metric | Array | Sequence[float] | Callable[[RankingData], Array]
+FeatureSimilarity: TypeAlias = (
     Literal["pearson", "spearman", "kendall", "identity"]
     | Array
     | Sequence[Sequence[float]]
-    | Callable[[RankingData], Array],
-    check_similarity,
-]
+    | Callable[[RankingData], Array]
+)
 
 
 def feature_importance(data: RankingData, importance: FeatureImportance = "pearson") -> Vector:
@@ -83,7 +53,7 @@ def feature_importance(data: RankingData, importance: FeatureImportance = "pears
         if isinstance(importance, str) and importance in IMPORTANCES:
             s = IMPORTANCES[importance](data)
         elif isinstance(importance, str | Metric):
-            s = single_feature_values(data, as_metric(importance)).max(axis=0)
+            s = single_feature_values(data, as_metric(importance, name="importance")).max(axis=0)
         else:
             s = _given(data, importance, "importance", (data.n_features,))
         return np.where(s < NONE, 0.0, s)
@@ -102,6 +72,7 @@ def feature_similarity(data: RankingData, similarity: FeatureSimilarity = "pears
 
     def compute() -> Matrix:
         if isinstance(similarity, str):
+            check_choice(SIMILARITIES, similarity=similarity)
             A = SIMILARITIES[similarity](data)
         else:
             A = _given(data, similarity, "similarity", (data.n_features, data.n_features))
@@ -116,12 +87,15 @@ def feature_similarity(data: RankingData, similarity: FeatureSimilarity = "pears
 
 def key_of(measure: object) -> object:
     """Return a hashable key of an importance or a similarity: its name, metric or function, or its numbers."""
-    return measure if isinstance(measure, str | Metric) or callable(measure) else np.asarray(measure, float).tobytes()
+    return measure if isinstance(measure, str | Metric) or callable(measure) else joblib.hash(measure)
 
 
 def _given(data: RankingData, measure: object, name: str, shape: tuple[int, ...]) -> Array:
     """Return the numbers of an array or a function of the data; refuse those that are no importance or similarity."""
-    values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
+    try:
+        values = np.asarray(measure(data) if callable(measure) else measure, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a name, numbers or a function, not {measure!r:.80}") from None
     if values.shape != shape:
         raise ValueError(
             f"{name} has the shape {values.shape}; give it {shape}, as {data.name} has {data.n_features} features"

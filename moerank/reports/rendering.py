@@ -14,9 +14,9 @@ from moerank.figures.panels import best_of_families
 from moerank.figures.style import encode
 from moerank.reports.sections import sections
 from moerank.reports.study_report import Report, ReportTable, illustrations
-from moerank.studies.comparison import by_validation
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS
+from moerank.studies.results import by_validation
 from moerank.studies.run_fold import Progress
 
 LONG = 40

@@ -11,9 +11,17 @@ import pandas as pd
 from moerank.reports.study_report import ALPHA, ERROR, Report, ReportSection, ReportTable, over_folds, p_text
 from moerank.solvers import BASES, ablations
 from moerank.statistics import holm
-from moerank.studies.comparison import against_reference, chosen_solver, compare_runs, verdicts
 from moerank.studies.problem import Problem
-from moerank.studies.results import NoResultsError, Results, feature_stability, offers_sizes
+from moerank.studies.results import (
+    NoResultsError,
+    Results,
+    against_reference,
+    chosen_solver,
+    compare_runs,
+    feature_stability,
+    offers_sizes,
+    verdicts,
+)
 
 FRONT_COLUMNS = ("hypervolume", "IGD+", "instances used", "given up", "proved")
 """Columns of runs that tell the quality of a front; empty ones are left out."""
@@ -44,22 +52,20 @@ def _decision(results: Results) -> str:
         f"queries among {1 + len(choice.others)} solvers. "
         f"Against {loss.against or 'the same ranker'} with all features: "
         f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of one beyond the "
-        f"margin {p_text(loss.p_equivalent)}). On the test queries {choice.worse} other solvers are worse, "
-        f"{choice.better} are better and {choice.undecided} are undecided (paired t tests, Holm)."
+        f"margin {p_text(loss.p_equivalent)})."
     )
 
 
 def results_section(report: Report, problem: Problem) -> ReportSection:
     """Return the means of each solver beside published ones, its cost and the quality of its front."""
-    mine, runs, metrics = report.results.of(problem.name), report.runs(problem), report.metrics(problem)
+    mine, runs, metrics = report.results.of(problem.name), report.runs(problem.name), report.metrics(problem)
     further = {name: name for name in mine.further_objectives}
     means = over_folds(runs, {"n_features": "features", **{f"test {metric}": metric for metric in metrics}, **further})
     for metric in metrics if any(entry.solver for entry in problem.published) else ():
         published = [problem.published_value(solver, metric) for solver in means["solver"]]
         head = f"published {metric.partition(' (')[0]}"
         means.insert(means.columns.get_loc(f"{metric}{ERROR}") + 1, head, np.array(published, float))
-    seconds = {f"{kind} seconds": f"{kind} (s)" for kind in ("training", "tuning")}
-    costs = over_folds(runs, {"compared": "compared", **seconds})
+    costs = over_folds(runs, {f"{kind} seconds": f"{kind} (s)" for kind in ("training", "tuning")})
     costs.insert(1, "runs", runs.groupby("solver").size()[costs["solver"]].to_numpy())
     fronts = over_folds(runs, dict(zip(FRONT_COLUMNS, FRONT_COLUMNS, strict=True))).dropna(axis=1, how="all")
     comparable = len({frozenset(folds) for folds in mine.by_solver().values()}) == 1
@@ -70,9 +76,11 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
         f"{report.reference} (paired t test, Holm, {ALPHA:.0%}){'; on the training data: ' * bool(further)}"
         f"{', '.join(further)}."
     )
-    of_costs = f"{problem.name}: settings and members that validation compared; seconds of the processor."
+    of_costs = f"{problem.name}: seconds of the processor."
     of_fronts = f"{problem.name}: training data; hypervolume as a share of the box, IGD+ to the joint front."
-    marked = {metric: _significant(report, mine, metric) for metric in metrics}
+    compared = [metric for metric in metrics if metric in mine.metrics and report.reference in mine.solvers]
+    tests = {metric: against_reference(mine, report.reference, metric) for metric in compared}
+    marked = {metric: set(frame.loc[frame["holm"] <= ALPHA, "solver"]) for metric, frame in tests.items()}
     tables = [
         ReportTable(f"results-{problem.name}", of_means, means, best, marked),
         ReportTable(f"cost-{problem.name}", of_costs, costs),
@@ -85,14 +93,6 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
     return ReportSection(f"Results: {problem.name}", tables, [data], [("results", problem)], explored=problem.name)
 
 
-def _significant(report: Report, results: Results, metric: str) -> set[str]:
-    """Return the solvers that differ from the reference; none by a metric without the values of queries."""
-    if metric not in results.metrics or report.reference not in results.solvers:
-        return set()
-    tests = against_reference(results, report.reference, metric)
-    return set(tests.loc[tests["holm"] <= ALPHA, "solver"])
-
-
 def tests_section(report: Report) -> ReportSection:
     """Return the differences from the reference and from all features, and the ranks over the folds."""
     section = ReportSection("Tests", figures=[("tests", None)])
@@ -103,8 +103,6 @@ def tests_section(report: Report) -> ReportSection:
             frame = frame.rename(columns={"error": f"difference{ERROR}", "holm": "Holm"})
             caption = f"{problem}: {mine.metric} minus that of {report.reference}, query by query; paired t tests."
             section.tables.append(ReportTable(f"tests-{problem}", caption, frame))
-        else:
-            section.paragraphs.append(f"{problem}: no tests, because no run of {report.reference} is finished.")
         section.tables.append(_losses(mine))
     return section
 
@@ -158,7 +156,7 @@ def _differences(report: Report, problem: Problem, full: str) -> ReportTable:
     results, parts = report.results.of(problem.name), ablations(full)
     cells = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in (full, *parts)}
     names = [name for name in parts if cells[name] & cells[full]]
-    runs = report.runs(problem).set_index(["solver", "fold", "seed"])
+    runs = report.runs(problem.name).set_index(["solver", "fold", "seed"])
     frame = pd.DataFrame({"without": [parts[name] for name in names]})
     columns = ("hypervolume", f"test {results.metric}", "n_features", *results.further_objectives)
     for column in columns if names else ():
@@ -185,12 +183,9 @@ def commands_section(report: Report) -> ReportSection:
     """Return how to run the study again, the versions and the machine of the results."""
     versions = pd.DataFrame([run.versions for run in report.results])
     rows = [(name, ", ".join(sorted(set(versions[name].dropna())))) for name in versions]
-    paragraphs = ["study.json holds what was asked for. In a folder with this file alone, Python runs all of it again:"]
-    code = (
-        "import moerank as mr\nmr.Study.load(folder, data=None).run()  # data: the folder that holds the files of data"
-    )
+    again = "in a folder with this file alone, mr.Study.load(folder, data=DATA).run() runs all of it again."
     table = ReportTable("versions", "Libraries and machine.", pd.DataFrame(rows, columns=["library", "version"]))
-    return ReportSection("How to reproduce", [table], paragraphs, code=code)
+    return ReportSection("How to reproduce", [table], [f"study.json holds what was asked for: {again}"])
 
 
 def sections(report: Report) -> Iterator[ReportSection]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from moerank.figures import FIGURES
-from moerank.studies.comparison import hypervolume_pairs, query_pairs
 from moerank.studies.problem import Problem
-from moerank.studies.results import NoResultsError, Results, front_quality
+from moerank.studies.results import NoResultsError, Results, front_quality, query_pairs
 from moerank.studies.study import Study
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
@@ -45,7 +44,6 @@ class Report:
     def __init__(self, study: Study, reference: str | None = None, metrics: Sequence[str] = ()) -> None:
         self.study = study
         self.results = Results(study.results())
-        self._runs: dict[str, pd.DataFrame] = {}
         if not self.results:
             raise NoResultsError(f"{study.out} has no finished cell yet; run the study first")
         labels = self.results.solvers
@@ -76,43 +74,37 @@ class Report:
         mine = self.results.of(problem.name)
         return [mine.named_metric(name, mine.all_metrics) for name in self._metrics] or mine.metrics
 
-    def runs(self, problem: Problem) -> pd.DataFrame:
+    @cache  # noqa: B019 (a report lives as long as its page)
+    def runs(self, problem: str) -> pd.DataFrame:
         """Return the numbers of the runs on a problem, with the quality of their fronts, see `front_quality`.
 
         ``instances used`` is the share that the chosen member was trained on, ``given up`` the largest share of the
         reduction of the loss that it lacks, ``proved`` the share of sizes with a proved optimum; NaN without any.
         """
-        if problem.name not in self._runs:
-            mine = self.results.of(problem.name)
-            frame = mine.frame.merge(front_quality(mine), on=["solver", "fold", "seed"])
-            frame["IGD+"] = frame.pop("igd_plus")
-            frame["instances used"] = [_share(run.best.instances, run.n_instances) for run in mine]
-            proofs = [(run.certificate, run.chosen) for run in mine]
-            frame["given up"] = [proof.given_up[chosen] if proof else np.nan for proof, chosen in proofs]
-            frame["proved"] = [len(proof.proved) / len(proof.sizes) if proof else np.nan for proof, _ in proofs]
-            self._runs[problem.name] = frame
-        return self._runs[problem.name]
+        mine = self.results.of(problem)
+        frame = mine.frame.merge(front_quality(mine), on=["solver", "fold", "seed"])
+        frame["IGD+"] = frame.pop("igd_plus")
+        used = [run.best.instances or run.n_instances or np.nan for run in mine]  # all, if a solver could select some
+        frame["instances used"] = np.divide(used, [run.n_instances or np.nan for run in mine])
+        proofs = [(run.certificate, run.chosen) for run in mine]
+        frame["given up"] = [proof.given_up[chosen] if proof else np.nan for proof, chosen in proofs]
+        frame["proved"] = [len(proof.proved) / len(proof.sizes) if proof else np.nan for proof, _ in proofs]
+        return frame
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """The tests between all pairs on all problems, with the ``problem`` and the ``measure``.
 
-        See `query_pairs` and, for the searches, `hypervolume_pairs`.
+        See `query_pairs`.
         """
         frames = []
         for problem in self.problems:
             mine = self.results.of(problem.name)
-            by_front = hypervolume_pairs(self.runs(problem), mine.searches, ALPHA)
-            for measure, frame in ((mine.metric, query_pairs(mine, mine.metric)), ("hypervolume", by_front)):
-                frame.insert(0, "problem", problem.name)
-                frame.insert(1, "measure", measure)
-                frames.append(frame)
+            frame = query_pairs(mine, mine.metric)
+            frame.insert(0, "problem", problem.name)
+            frame.insert(1, "measure", mine.metric)
+            frames.append(frame)
         return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
-
-
-def _share(used: int | None, available: int | None) -> float:
-    """Return the share of the instances that were used, which are all where a solver could have selected some."""
-    return np.nan if not available else 1.0 if used is None else used / available
 
 
 ERROR = " ±"
@@ -129,7 +121,6 @@ FORMATTERS: dict[str, Callable[[float], str]] = {
     **dict.fromkeys(("training (s)", "tuning (s)", "stability", "corrected"), "{:.2f}".format),
     **dict.fromkeys(("instances used", "given up", "proved"), "{:.1%}".format),
     "features": "{:.1f}".format,
-    "compared": "{:,.0f}".format,
 }
 """Formatters of columns whose values do not have four decimals."""
 
@@ -204,13 +195,12 @@ def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
 
 @dataclass
 class ReportSection:
-    """Section of a report: the figures of its part, of a problem or all, commands, and the problem of an explorer."""
+    """Section of a report: the figures of its part, of a problem or all, and the problem of an explorer."""
 
     title: str
     tables: list[ReportTable] = field(default_factory=list)
     paragraphs: list[str] = field(default_factory=list)
     figures: list[tuple[str, Problem | None]] = field(default_factory=list)
-    code: str = ""
     explored: str = ""
 
 

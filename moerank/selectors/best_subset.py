@@ -108,8 +108,8 @@ class BestSubset(Selection, LinearRanker):
     alpha: Positive | None = None
     max_features: Count | None = None
     max_cost: NotNegative | None = None
-    include: Sequence[int | str] | int | str = ()
-    exclude: Sequence[int | str] | int | str = ()
+    include: Sequence[int | str] | int | str | None = ()
+    exclude: Sequence[int | str] | int | str | None = ()
     by_group: bool = False
     max_nodes: Count | None = None
     time_limit: Positive | None = None
@@ -143,6 +143,8 @@ class BestSubset(Selection, LinearRanker):
             self.alpha_ = float(RankRLS().tune(train, validation).alpha)
         else:
             self.alpha_ = float(np.trace(PairMoments.of(train).gram)) / train.n_features / 10.0
+        if not (self.progress is None or callable(self.progress)):
+            raise ValueError(f"progress must be a function, not {self.progress!r}")
         settings = (self.alpha_, self.max_features, self.max_cost, listed(self.include), listed(self.exclude))
         key = ("best subset", *settings, self.by_group, self.max_nodes, self.time_limit)
         result = train.remember(key, lambda: self._search(train))

@@ -85,18 +85,14 @@ class CEGB(Selection, LambdaMART):
         """Return the ten values of `tradeoff` with every number of trees up to `n_trees`."""
         return [{"tradeoff": value, "n_trees": n} for value in TRADEOFFS for n in range(1, self.n_trees + 1)]
 
-    def sweep(self, train: RankingData) -> list[CEGB]:
-        """Return a ranker for each `tradeoff` of the grid and the own one, the largest first."""
-        values = sorted({*TRADEOFFS, self.tradeoff}, reverse=True)
-        return [clone(self).set_params(tradeoff=value)._learn(train) for value in values]
-
     def path(self, train: RankingData) -> SelectionPath:
         """Return the rankers with at most 1, 2, … features among those of a sweep of `tradeoff`.
 
         `train` are the data that the solver was fitted on.
         """
         check_is_fitted(self, "support_")
-        members = self.sweep(train)[::-1]  # of equally many features the smaller tradeoff counts
+        values = sorted({*TRADEOFFS, self.tradeoff})  # of equally many features the smaller tradeoff counts
+        members = [clone(self).set_params(tradeoff=value)._learn(train) for value in values]
         masks = np.array([member.support_ for member in members])
         rankers = FittedPopulation(tuple(members), np.ones(masks.shape, bool))
         return best_of_each_size(masks, rankers, masks.sum(axis=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -24,16 +24,10 @@ from moerank.rankers.rank_rls import RankRLS
 from moerank.rankers.rank_svm import RankSVM
 from moerank.rankers.selection import Selection, SelectionPath, nested_masks
 
-T = TypeVar("T")
+Made = TypeVar("Made")
 
 
-def check_metric(**metrics: Any) -> None:
-    """Raise a ValueError for a parameter that is neither a metric nor the name of one nor None."""
-    for name, metric in metrics.items():
-        as_metric(metric, NDCG(10), name=name)
-
-
-MetricOrNone: TypeAlias = Annotated[Metric | str | None, check_metric]
+MetricOrNone: TypeAlias = Metric | str | None
 
 Order = Integers
 
@@ -155,7 +149,7 @@ class Filter(Selection):
         n_features = self.n_features_in_
         return nested_masks(self.order_, n_features, sizes.clip(max=n_features))
 
-    def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], T]) -> T:
+    def _once(self, train: RankingData, validation: RankingData | None, make: Callable[[], Made]) -> Made:
         """Return what depends on all parameters but size and ranker, remembered: a grid asks for it again and again."""
         own = self.get_params(deep=False)
         del own["n_features_to_select"], own["ranker"]
@@ -178,8 +172,9 @@ class Filter(Selection):
 class SingleFeatures(Filter):
     """Select the features that rank the training queries best, each on its own.
 
-    The importance of a feature f is metric(f), its values taken for scores, or max(metric(f), metric(−f)). Features
-    with nearly the same values are selected together: nothing is asked about similarity.
+    The importance of a feature f is max(metric(f), metric(−f)), its values taken for scores, so small values may
+    be good as well as large ones. Features with nearly the same values are selected together: nothing is asked about
+    similarity.
 
     Parameters
     ----------
@@ -187,8 +182,6 @@ class SingleFeatures(Filter):
         As in `moerank.selectors.filter.Filter`.
     metric : Metric or its name, default NDCG(10)
         Measure of a ranking.
-    both_directions : bool, default True
-        Whether a feature of which small values are good counts for as much as one of which large values are.
 
     Attributes
     ----------
@@ -212,12 +205,10 @@ class SingleFeatures(Filter):
     """
 
     metric: MetricOrNone = None
-    both_directions: bool = True
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
-        importance = values.max(axis=0) if self.both_directions else values[0]
-        return np.argsort(-importance, kind="stable")
+        return np.argsort(-values.max(axis=0), kind="stable")
 
 
 @dataclass(eq=False, repr=False)

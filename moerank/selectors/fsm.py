@@ -126,9 +126,10 @@ def _minimise(train: RankingData, rankers: Sequence[FSMRankSubgradient]) -> tupl
         size, W = u + v, u - v
         sums, slack = pairs.sums(SQUARED_HINGE, np.float64, tasks, masks, W, np.zeros_like(W))
         similar = lambda1 * np.einsum("fg,ng->nf", A, size)
-        loss = (slack - (W * sums).sum(axis=1)) / train.n_pairs
-        history[step] = loss + (size * (0.5 * similar + lambda2 * cost)).sum(axis=1)
-        best = np.where((history[step] == history[: step + 1].min(axis=0))[:, None], w, best)
+        with np.errstate(over="ignore", invalid="ignore"):  # where steps diverge, the best ones before them stay
+            loss = (slack - (W * sums).sum(axis=1)) / train.n_pairs
+            history[step] = loss + (size * (0.5 * similar + lambda2 * cost)).sum(axis=1)
+        best = np.where((history[step] == np.fmin.reduce(history[: step + 1]))[:, None], w, best)
         rise, pull = similar + lambda2 * cost, 2.0 / train.n_pairs * sums
         stepped = w - eta0 / np.sqrt(step + 1.0) * np.hstack([rise - pull, rise + pull])
         w = np.where(np.tile(s > 0, 2), stepped.clip(0.0), 0.0)

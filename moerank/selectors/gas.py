@@ -14,16 +14,14 @@ from moerank.arrays import Integers, Matrix
 from moerank.checks import NotNegative, Share, check_square
 from moerank.data import RankingData
 from moerank.kernels.threads import one_blas_thread
-from moerank.metrics import NDCG, Metric, as_metric
+from moerank.metrics import NDCG, as_metric
 from moerank.rankers.base import Grid
 from moerank.rankers.importance import single_feature_values, spearman
-from moerank.rankers.lambda_mart import LambdaMART
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
 GASImportance = Literal["measure", "loss"]
 Similarity = Literal["kendall", "spearman"]
 Over = Literal["queries", "documents"]
-Relevance = Literal["measure", "lambdamart"]
 Linkage = Literal["single", "ward"]
 
 
@@ -47,15 +45,8 @@ class GAS(Filter):
     importance : {"loss", "measure"}, default "loss"
         The share of the preference pairs that the feature alone orders as the labels do, a tie counting half (one
         minus the pairwise ranking loss), or the metric of ranking by the feature alone.
-    similarity : {"kendall", "spearman"}, default "kendall"
-        The share of the document pairs of a query that both features order the same way, averaged over queries; a
-        pair tied in both is ordered the same way, a pair tied in one counts half. Or the mean over queries of the
-        absolute value of Spearman's ρ, 0 in a query where a feature is constant.
     metric : Metric or its name, default NDCG(10)
         For the importance "measure".
-    normalise : bool, default True
-        Whether the importance is stretched to [0, 1], so that c means the same on all data, with either importance:
-        the measures of single features often differ by a few hundredths only.
 
     Attributes
     ----------
@@ -64,6 +55,10 @@ class GAS(Filter):
 
     Notes
     -----
+    The similarity is the share of the document pairs of a query that both features order the same way, averaged over
+    queries; a pair tied in both is ordered the same way, a pair tied in one counts half. The importance is stretched to
+    [0, 1], so that c means the same on all data: the measures of single features often differ by a few hundredths only.
+
     The grid of c is ours: the paper gives none, and 0.01 is a customary value. With importance "measure" c stays as
     it is, since GAS-E was published with the choice of t alone.
 
@@ -86,32 +81,23 @@ class GAS(Filter):
 
     c: NotNegative = 0.01
     importance: GASImportance = "loss"
-    similarity: Similarity = "kendall"
     metric: MetricOrNone = None
-    normalise: bool = True
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return c = 10⁻³ … 10⁰ by half powers; for GAS-E nothing, whose authors chose the number of features alone."""
         return [{}] if self.importance == "measure" else [{"c": 10.0 ** (k / 2)} for k in range(-6, 1)]
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        if self.importance == "measure":
-            values = single_feature_values(train, as_metric(self.metric, NDCG(10)))
-        else:
-            values = pair_order_values(train)
+        metric = as_metric(self.metric, NDCG(10))
+        values = single_feature_values(train, metric) if self.importance == "measure" else pair_order_values(train)
         importance = values.max(axis=0)
-        if self.normalise:
-            importance = (importance - importance.min()) / (np.ptp(importance) or 1.0)
+        importance = (importance - importance.min()) / (np.ptp(importance) or 1.0)
         directions = np.where(values[0] >= values[1], 1.0, -1.0)
-        return greedy_order(importance, self._similarities(train, directions), self.c)
-
-    def _similarities(self, train: RankingData, directions: Matrix) -> Matrix:
-        def compute() -> Matrix:
-            if self.similarity == "spearman":
-                return mean_absolute(train.X64, train.offsets, spearman)
-            return mean_absolute(train.X64 * directions, train.offsets, concordance)
-
-        return train.remember(("similarity of rankings", self.similarity, directions.tobytes()), compute)
+        similarity = train.remember(
+            ("similarity of rankings", directions.tobytes()),
+            lambda: mean_absolute(train.X64 * directions, train.offsets, concordance),
+        )
+        return greedy_order(importance, similarity, self.c)
 
 
 def greedy_order(importance: Matrix, similarity: Matrix, c: float) -> Order:
@@ -176,43 +162,22 @@ def kendall(X: Matrix) -> Matrix:
 # Correlations of short queries are often equal, and rounding, by the order of the documents, must not part them.
 CORRELATION_DIGITS = 12
 
-# Few trees with leaves of many documents, for on a feature alone more of them learn the documents by heart.
-ALONE = {"n_trees": 30, "n_leaves": 10, "min_leaf": 20}
-
 
 @dataclass(eq=False, repr=False)
 class RelevanceFilter(Filter):
     """Base of the filters that order the features by their relevance and the similarity of pairs in `_search`."""
 
-    relevance: Relevance = "measure"
     similarity: Similarity = "spearman"
     over: Over = "queries"
     metric: MetricOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        metric = as_metric(self.metric, NDCG(10))
-        if self.relevance == "measure":
-            relevance = single_feature_values(train, metric).max(axis=0)
-        else:
-            relevance = values_by_trees(train, metric)
+        relevance = single_feature_values(train, as_metric(self.metric, NDCG(10))).max(axis=0)
         return self._search(relevance, absolute_correlations(train, self.similarity, self.over))
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
         """Return all features, best first; shapes (n_features,) and (n_features, n_features)."""
         raise TypeError(f"{type(self).__name__} does not implement _search")
-
-
-def values_by_trees(data: RankingData, metric: Metric) -> Matrix:
-    """Return the metric of a LambdaMART on each feature alone, shape (n_features,), remembered.
-
-    O(n_features) trainings, and measured on what they are trained on.
-    """
-
-    def compute() -> Matrix:
-        alone = (data.with_features(np.arange(data.n_features) == f) for f in range(data.n_features))
-        return np.array([metric.score(one, LambdaMART(**ALONE)._learn(one)._scores(one.X64)) for one in alone])
-
-    return data.remember((metric, "of trees on single features"), compute)
 
 
 def absolute_correlations(data: RankingData, similarity: Similarity, over: Over = "queries") -> Matrix:
@@ -239,16 +204,14 @@ class NGAS(RelevanceFilter):
     ----------
     n_features_to_select, ranker
         As in `moerank.selectors.filter.Filter`.
-    relevance : {"measure", "lambdamart"}, default "measure"
-        The metric on the training queries of ranking by the feature alone, in the direction in which it ranks better,
-        or of a LambdaMART of 30 trees trained on the feature alone, which need not rise or fall with it.
     similarity : {"spearman", "kendall"}, default "spearman"
         The absolute value of Spearman's ρ or Kendall's τ; a pair of documents that both features leave tied counts
         for τ as ordered the same way.
     over : {"queries", "documents"}, default "queries"
         The mean over the queries, or one value for all documents, which the authors' program takes.
     metric : Metric or its name, default NDCG(10)
-        Of the relevance.
+        Of the relevance: the metric on the training queries of ranking by the feature alone, in the direction in which
+        it ranks better.
 
     Attributes
     ----------
@@ -303,7 +266,7 @@ class XGAS(RelevanceFilter):
 
     Parameters
     ----------
-    n_features_to_select, ranker, relevance, similarity, over, metric
+    n_features_to_select, ranker, similarity, over, metric
         As in `NGAS`.
     p : float, default 0.05
         The share of the other remaining features that v is compared with, in (0, 1]: rounded, and one at the least,
@@ -354,7 +317,7 @@ class HCAS(RelevanceFilter):
 
     Parameters
     ----------
-    n_features_to_select, ranker, relevance, similarity, over, metric
+    n_features_to_select, ranker, similarity, over, metric
         As in `NGAS`.
     linkage : {"single", "ward"}, default "single"
         The distance of two clusters: that of their nearest features, or the growth of the variance by joining them,

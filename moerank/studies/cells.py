@@ -7,8 +7,7 @@ import signal
 import traceback
 import warnings
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -25,18 +24,13 @@ from moerank.files import FULL, Json, cannot_write, prepare_folder, read_text, r
 from moerank.kernels.compiled import end_with
 from moerank.mofsrank.dask_slices import connect, gone
 from moerank.solvers import allow_code, code_is_allowed
-from moerank.studies.result import FORMAT, MOST_BYTES, Format, Stored
+from moerank.studies.result import MOST_BYTES, Stored
 from moerank.studies.solver import digest_of
-from moerank.version import VERSION
 
-STUDY = "study.json"
 CLAIMS = ".claims"
 STARTS = "starts.log"
 POLL = 0.3
 """Seconds between two looks at the cells of other processes."""
-
-MOST_DEATHS = 3
-"""A cell whose process died so often counts as failed."""
 
 ONE_THREAD = {
     f"{library}_THREADS": "1"
@@ -46,7 +40,7 @@ ONE_THREAD = {
 
 
 class Work(ABC):
-    """What a folder keeps and a worker runs: a cell of a study, of a study of searches, or a half-sample."""
+    """What a folder keeps and a worker runs: a cell of a study, or of a study of searches."""
 
     @property
     @abstractmethod
@@ -88,14 +82,6 @@ class Failure(Stored):
     traceback: str
 
 
-class Requests(Stored):
-    """The text of study.json: what was asked for in the folder, request by request."""
-
-    format: Format
-    moerank: str
-    grids: list[Json]
-
-
 class Store:
     """The files of a study.
 
@@ -119,29 +105,14 @@ class Store:
         for name in list(self._locks):
             self.release(name)
 
-    def read_grids(self) -> list[Json]:
-        """Return what was asked for in the folder, request by request; nothing for a new folder."""
-        path = self.folder / STUDY
+    @contextmanager
+    def alone(self, name: str) -> Iterator[Path]:
+        """Yield a file of the folder that no other process writes meanwhile: two may start together."""
+        self._lock(name, wait=True)
         try:
-            text = read_text(path, MOST_BYTES)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        try:
-            return Requests.from_json(text).grids
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-
-    def add_grid(self, grid: Json, check: Callable[[list[Json]], None] = lambda grids: None) -> None:
-        """Write down one more request, unless it is there already; `check` may refuse what is there."""
-        self._lock(STUDY, wait=True)  # two processes may start together
-        try:
-            grids = self.read_grids()
-            check(grids)
-            if grid not in grids:
-                requests = Requests(format=FORMAT, moerank=VERSION, grids=[*grids, grid])
-                replace_file(self.folder / STUDY, requests.to_json().encode())
+            yield self.folder / name
         finally:
-            self.release(STUDY)
+            self.release(name)
 
     def done(self) -> tuple[set[str], set[str]]:
         """Return the keys of the cells that are finished, and of those that failed: two listings, no file is read."""
@@ -177,14 +148,6 @@ class Store:
         failure = Failure(cell=cell.label, error=error, traceback=traceback)
         replace_file(self._path(cell.key, "failures"), failure.to_json().encode())
         self.release(cell.key)
-
-    def adopt(self, other: Store) -> None:
-        """Copy results and failures of another study; what is here stays."""
-        (finished, failed), (finished_there, failed_there) = self.done(), other.done()
-        new = {"cells": finished_there - finished, "failures": failed_there - finished - failed}
-        for part, keys in new.items():
-            for key in keys:
-                replace_file(self._path(key, part), read_text(other._path(key, part), MOST_BYTES).encode())
 
     def forget_failure(self, cell: Work) -> None:
         """Make a cell that failed one that was never tried."""
@@ -234,11 +197,10 @@ class Store:
 
 
 class Outcome(NamedTuple):
-    """The outcome of a cell: its result, or its failure, or the reason why its process died."""
+    """The outcome of a cell: its result, or its failure."""
 
     result: str | None = None  # its text
-    failure: tuple[str, str] | None = None  # error and traceback
-    death: str = ""
+    failure: tuple[str, str] = ("", "")  # error and traceback
     warned: tuple[str, ...] = ()  # the texts of warnings of another process
 
 
@@ -306,7 +268,7 @@ def processes(n_processes: int) -> Iterator[Workers]:
         pool = busy.pop(future)
         if isinstance(error := future.exception(), BrokenExecutor):
             pool.shutdown()
-            return Outcome(death=str(error))
+            return Outcome(failure=(f"its process died: {error}", ""))
         idle.append(pool)
         return future.result()
 
@@ -358,10 +320,6 @@ def dask_cluster(address: str) -> Iterator[Workers]:
             return Outcome(failure=(f"the worker died again and again: {error}", ""))
         except CancelledError:
             raise gone(address, lost) from None
-        except (ImportError, AttributeError) as error:
-            raise OSError(
-                f"the Dask workers at {address} cannot run a cell ({error}); they need the same moerank"
-            ) from None
 
     with client:
         yield Workers(room, start, outcome)
@@ -376,15 +334,13 @@ def run_cells(
     data: str | Path | None = None,
     retry_failed: bool = False,
     done: Callable[[WorkT, bool], object] = lambda cell, succeeded: None,
-    started: Callable[[WorkT], object] = lambda cell: None,
 ) -> None:
     """Run all cells that have neither a result nor a failure, and write the outcomes as they come.
 
     Several processes may do so in one folder. Each takes cells that no other has claimed, and stays until none is left,
     so that it takes over the cells of a process that was killed. Workers are started only if there are cells to run.
-    ``done(cell, succeeded)`` is called for every cell that this or another process finished, ``started(cell)`` for
-    every cell that this process begins. If a file cannot be written, cells that still run are dropped, and finished
-    ones stay.
+    ``done(cell, succeeded)`` is called for every cell that this or another process finished. If a file cannot be
+    written, cells that still run are dropped, and finished ones stay.
     """
     for cell in cells if retry_failed else ():
         store.forget_failure(cell)
@@ -393,7 +349,6 @@ def run_cells(
     if not left:
         return
     running: dict[Future[Outcome], WorkT] = {}
-    deaths: Counter[str] = Counter()
     next_look = monotonic() + POLL
     with _workers(workers, dask) as crew:
         try:
@@ -401,14 +356,18 @@ def run_cells(
                 under_way = {cell.key for cell in running.values()}
                 claimed = (cell for key, cell in left.items() if key not in under_way and store.claim(cell))
                 for cell in islice(claimed, max(0, crew.room() - len(running))):  # negative where workers have died
-                    started(cell)
                     running[crew.start(cell, data)] = cell
                 if not running:
                     sleep(POLL)
                 for future in wait(running, POLL, FIRST_COMPLETED).done:
                     cell, outcome = running[future], crew.outcome(future)
-                    if _written(store, cell, outcome, deaths):
-                        done(left.pop(cell.key), outcome.result is not None)
+                    for text in outcome.warned:
+                        warnings.warn(text, stacklevel=2)
+                    if outcome.result is not None:
+                        store.finish(cell, outcome.result)
+                    else:
+                        store.fail(cell, *outcome.failure)
+                    done(left.pop(cell.key), outcome.result is not None)
                     del running[future]
                 if monotonic() >= next_look:
                     _strike_off(store, left, done)
@@ -430,32 +389,3 @@ def _strike_off(store: Store, left: dict[str, WorkT], done: Callable[[WorkT, boo
     finished, failed = store.done()
     for key in [key for key in left if key in finished or key in failed]:
         done(left.pop(key), key in finished)
-
-
-def _written(store: Store, cell: Work, outcome: Outcome, deaths: Counter[str]) -> bool:
-    """Write an outcome; False if the process of the cell died, and it is to run again."""
-    for text in outcome.warned:
-        warnings.warn(text, stacklevel=2)
-    if outcome.result is not None:
-        store.finish(cell, outcome.result)
-    elif outcome.failure is not None:
-        store.fail(cell, *outcome.failure)
-    else:
-        deaths[cell.key] += 1
-        if deaths[cell.key] < MOST_DEATHS:
-            store.release(cell.key)
-            return False
-        store.fail(cell, f"its process died {MOST_DEATHS} times: {outcome.death}")
-    return True
-
-
-def check_can_be_sent(objects: Mapping[str, object]) -> None:
-    """Refuse by its name a solver, or a search, that cannot be sent to another process, as one with a lock."""
-    from loky.backend.reduction import dumps
-
-    for name, value in objects.items():
-        try:
-            dumps(value)
-        except Exception as error:  # whatever an object of the user's raises
-            reason = " ".join(str(error).split())
-            raise ValueError(f"{name} cannot be sent to another process ({reason}); take workers=1") from None

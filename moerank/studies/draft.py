@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from moerank.checks import toml_value, unknown
 from moerank.data.read import table as tables
-from moerank.data.read.table import LABELS, MISSING, QUERIES, REMEDIES, usual_column
+from moerank.data.read.table import LABELS, MISSING, NUMBER, QUERIES, usual_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,6 @@ class Draft:
     document: str | None
     left_out: dict[str, str]
     gaps: tuple[str, ...]
-    missing: float | str
     largest: float
 
     @property
@@ -54,7 +53,7 @@ class Draft:
         reasons = [f"label: {self.label!r}, {self.why[0]}", f"query: {self.query!r}, {self.why[1]}"]
         reasons += [f"document ids: {self.document!r}, by its name"] if self.document else []
         reasons += [f"left out: {name!r}, {why}" for name, why in self.left_out.items()]
-        reasons += [f"missing values, first in {name!r}, become {self.missing}" for name in self.gaps[:1]]
+        reasons += [f"missing values, first in {name!r}, become 0" for name in self.gaps[:1]]
         return reasons
 
     @property
@@ -72,7 +71,7 @@ class Draft:
             f"query = {toml_value(self.query)}  # {self.why[1]}",
             f"document = {toml_value(self.document)}" if self.document else "",
             f"exclude = {toml_value([*self.left_out])}  # no features" if self.left_out else "",
-            f"missing = {toml_value(self.missing)}  # engines count an absent value as 0" if self.gaps else "",
+            "missing = 0.0  # as engines count an absent value" if self.gaps else "",
             'normalize = "standard"  # a scaling that every export can carry',
             "" if several else "split = {validation = 0.2, test = 0.2}  # shares of the queries",
             "",
@@ -90,9 +89,9 @@ class Draft:
 
 @dataclass(frozen=True)
 class _Column:
-    """The first values of a column: kind, different values, whether equal ones stand together, and what is missing."""
+    """The first values of a column: which row holds no number, different values, whether equal ones stand together."""
 
-    kind: str
+    odd: int | None
     values: tuple[str, ...]
     together: bool
     n_rows: int
@@ -104,12 +103,14 @@ class _Column:
         texts = texts[~texts.isin(MISSING) & texts.notna()]
         values = tuple(texts.unique())
         n_runs = int((texts != texts.shift()).sum())
-        return cls(tables.kind_of(*values), values, n_runs == len(values), len(column), len(column) - len(texts))
+        text = next((value for value in values if not NUMBER.fullmatch(value)), None)
+        odd = None if text is None else int(texts.index[texts == text][0])
+        return cls(odd, values, n_runs == len(values), len(column), len(column) - len(texts))
 
     @property
     def is_grade(self) -> bool:
         """Whether all values are whole numbers from 0, and few of them differ."""
-        few = self.kind == "numbers" and 1 < len(self.values) <= MOST_GRADES
+        few = self.odd is None and 1 < len(self.values) <= MOST_GRADES
         return few and all(float(value) >= 0 and float(value).is_integer() for value in self.values)
 
     @property
@@ -124,13 +125,12 @@ def draft_problem(
     label: str | None = None,
     query: str | None = None,
     exclude: Sequence[str] = (),
-    missing: float | str | None = None,
 ) -> Draft:
     r"""Return a problem file for a table, or for a folder of a training, validation and test table.
 
     The first 20,000 rows are looked at. By default label and query are columns of usual names, else the only column of
-    few whole numbers from 0, and the first column whose equal values stand together. Texts, dates, ids of documents and
-    the columns of `exclude` are no features. Missing values become `missing`, by default 0 if there are any.
+    few whole numbers from 0, and the first column whose equal values stand together. Columns with other values than
+    numbers, ids of documents and the columns of `exclude` are no features. Missing values become 0.
 
     Examples
     --------
@@ -165,20 +165,18 @@ def draft_problem(
         query, why["query"] = _guess(first, "query: query ids", rest, QUERIES, groups, reason)
     roles = (label, query, stored.get("document") or usual_column(columns, DOCUMENTS))
     others = {name: columns[name] for name in stored.get("features", columns) if name not in roles}
-    kinds = {name: column.kind for name, column in others.items() if column.kind != "numbers"}
-    left_out = {name: f"{kind} (to use it, {REMEDIES[kind]})" for name, kind in kinds.items()}
+    odd = {name: column.odd for name, column in others.items() if column.odd is not None}
+    left_out = {name: f"{tables.row_name(first, row)} holds no number" for name, row in odd.items()}
     left_out |= dict.fromkeys(exclude, "as given")
     features = others.keys() - left_out.keys()
     if not features:
-        firsts = {left_out[name]: name for name in reversed(kinds) if name not in exclude}
-        texts = "".join(f"; {name!r} holds {about}" for about, name in reversed(firsts.items()))
+        texts = "".join(f"; {name!r}: {reason}" for name, reason in list(left_out.items())[:5])
         raise ValueError(f"{first}: no column of numbers is left beside {label!r} and {query!r}{texts}")
     gaps = tuple(name for name, column in others.items() if name in features and column.n_missing)
-    numbers = columns[label].values if columns[label].kind == "numbers" else ()
+    numbers = columns[label].values if columns[label].odd is None else ()
     largest = max(map(float, numbers), default=0.0)
-    becomes = 0.0 if missing is None else missing
     reasons = (why["label"], why["query"])
-    return Draft(path, columns[label].n_rows, label, query, reasons, roles[2], left_out, gaps, becomes, largest)
+    return Draft(path, columns[label].n_rows, label, query, reasons, roles[2], left_out, gaps, largest)
 
 
 def _guess(

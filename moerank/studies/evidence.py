@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
-from dataclasses import dataclass
-from itertools import combinations, count, islice
-from math import ceil, comb, floor, sqrt
+from math import ceil, floor, sqrt
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
-import moocore
 import numpy as np
+from joblib import Parallel, delayed, parallel_config
 from pydantic import Field
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.arrays import Integers
-from moerank.checks import check_at_least, check_share
+from moerank.checks import check_at_least, check_share, most_workers
 from moerank.data import RankingData
 from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
 from moerank.files import Json
 from moerank.metrics import Metric
 from moerank.mofsrank.limits import FeatureStrings
-from moerank.mofsrank.objectives import errors_of
 from moerank.mofsrank.settings import Limits
-from moerank.rankers import LinearPopulation, RankRLS, varying_in_queries
+from moerank.rankers import RankRLS, varying_in_queries
 from moerank.selectors.best_subset import BestSubset
-from moerank.solvers import make_backend
-from moerank.studies.cells import Store, Work, check_can_be_sent, run_cells
+from moerank.solvers import allow_code, code_is_allowed, make_backend
 from moerank.studies.problem import Problem, make_problem
 from moerank.studies.result import Certificate, Natural, Result, Stored
 from moerank.studies.run_fold import Progress, run_fold, tuned
@@ -37,9 +31,6 @@ from moerank.studies.solver import Solver
 from moerank.studies.sources import read_memory
 from moerank.studies.study import Cell
 from moerank.training.pair_moments import PairMoments
-
-BATCH = 2000
-"""Subsets that are trained at once."""
 
 SAME = 1e-9
 """Difference of errors, metrics or frequencies that counts as rounding."""
@@ -49,23 +40,17 @@ def certify(
     result: Result,
     data: str | Path | None = None,
     *,
-    enumerate_to: int = 3,
-    time_limit: float | None = None,
-    workers: int = 1,
     progress: Progress | None = None,
 ) -> Certificate:
     """Prove what can be proved about the front of a run, for RankRLS on all preference pairs of the training part.
 
-    All subsets of up to `enumerate_to` features are ranked by; Ctrl-C keeps the sizes that are done. After `time_limit`
-    seconds the search for best subsets ends with bounds in place of proofs. The certificate is the same for any number
-    of `workers`. A backend other than RankRLS with the loss of pairs, and data other than those of the run, are
-    refused.
+    Ctrl-C ends the search for best subsets with bounds in place of proofs. A backend other than RankRLS with the loss
+    of pairs, and data other than those of the run, are refused.
     """
     report = progress or (lambda stage, fraction, text: None)
     problem, backend, by_group = _settings(result)
     (train, vali, _), limits = problem.load_limited_fold(result.fold, data)
-    metric = problem.metric.make()
-    _check_data(result, train, metric)
+    _check_data(result, train, problem.metric.make())
     alpha = (tuned(backend, {"train": train, "validation": vali}) if problem.backend.tune else backend).alpha
     feature_mask = np.array([np.isin(np.arange(train.n_features), member.features) for member in result.front])
     moments = PairMoments.of(train)
@@ -77,14 +62,12 @@ def certify(
         alpha,
         **limits,
         by_group=by_group,
-        time_limit=time_limit,
         progress=lambda _, fraction, size, n: report("best_subset", fraction, f"up to {size} features, {n:,} nodes"),
     )
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the bounds say it
         solver.fit(train)
     sizes, proved = strings.bits(feature_mask).sum(axis=1), strings.bits(solver.masks_).sum(axis=1)
     least = np.array([solver.bounds_[proved <= max(size, proved[0])].min() for size in sizes])
-    errors, n_subsets = _enumerated(metric, strings, alpha, enumerate_to, workers, report)
     return Certificate(
         alpha=alpha,
         sizes=solver.masks_.sum(axis=1).tolist(),
@@ -92,9 +75,6 @@ def certify(
         bounds=solver.bounds_.tolist(),
         losses=losses.tolist(),
         least=np.minimum(least, losses).tolist(),
-        errors=errors,
-        n_subsets=n_subsets,
-        hypervolume=_share_proved(result, errors),
     )
 
 
@@ -126,45 +106,6 @@ def _check_data(result: Result, train: RankingData, metric: Metric) -> None:
             same = abs(value - member.scores["train"][metric.name]) <= SAME
     if not same:
         raise ValueError(f"{train.name} is not the data of this run; name their folder with --data")
-
-
-def _enumerated(
-    metric: Metric, strings: FeatureStrings, alpha: float, enumerate_to: int, workers: int, report: Progress
-) -> tuple[list[float], int]:
-    """Return the least error of all subsets of up to 1, 2, … features within the limits, and their number.
-
-    A subset has up to `enumerate_to` bits beside those of the features that are included.
-    """
-    train = strings.data
-    bits = np.flatnonzero(strings.bits((np.diag(PairMoments.of(train).gram) > 0)[None])[0] & ~strings.included_bits)
-    least, n_subsets, largest = np.ones(train.n_features + 1), 0, 0
-    total = sum(comb(len(bits), n_free) for n_free in range(enumerate_to + 1))
-    with suppress(KeyboardInterrupt):  # the sizes that are done are known
-        for n_free in range(0 if strings.included.any() else 1, enumerate_to + 1):
-            free = combinations(bits.tolist(), n_free)
-            while chosen := list(islice(free, BATCH)):
-                X = np.tile(strings.included_bits, (len(chosen), 1))
-                np.put_along_axis(X, np.array(chosen, np.int64).reshape(len(chosen), n_free), True, axis=1)
-                masks = strings.columns(X[strings.keeps_limits(X)])
-                n_subsets += len(masks)
-                if len(masks):
-                    rankers = LinearPopulation(RankRLS(alpha).fit_population(train, feature_mask=masks))
-                    np.minimum.at(least, masks.sum(axis=1), errors_of(train, metric, rankers, workers=workers))
-                report("enumeration", n_subsets / total, f"{n_subsets:,} subsets of up to {n_free} features")
-            largest = int(strings.included.sum()) + n_free
-    report("enumeration", 1.0, f"{n_subsets:,} subsets")
-    return np.minimum.accumulate(least)[1 : largest + 1].tolist(), n_subsets
-
-
-def _share_proved(result: Result, errors: list[float]) -> float:
-    """Return the share of the front's hypervolume that the members have on which no subset improves."""
-    metric = result.metrics[0]
-    points = np.array([(len(member.features), 1.0 - member.scores["train"][metric]) for member in result.front])
-    limits = np.append(errors, -np.inf)[points[:, 0].clip(max=len(errors) + 1).astype(int) - 1]
-    corner = [len(result.feature_names), 1.0]
-    proved = points[points[:, 1] <= limits + SAME]
-    total, part = (moocore.hypervolume(some, ref=corner) if len(some) else 0.0 for some in (points, proved))
-    return float(min(part / total, 1.0)) if total else 0.0
 
 
 def expected_false(size: int, n_features: int, threshold: float) -> float:
@@ -244,12 +185,11 @@ class Stability(Stored):
         """The features that are selected, in words."""
         if not self.order:
             return f"No feature was selected: the solver has no member of at most {self.size} features"
-        n_selected, named = len(self.selected) or "None", self.selected or self.order[:1]
-        verb = "are" if len(self.selected) > 1 else "is"
+        named = self.selected or self.order[:1]
         listed = ", ".join(f"{self.feature_names[feature]} ({self.frequency[feature]:.0%})" for feature in named)
         return (
-            f"{n_selected} of {len(self.counted)} features {verb} in at least {self.threshold:.0%} of the selections "
-            f"of at most {self.size} on {2 * self.pairs} halves of {self.n_queries:,} training queries"
+            f"In at least {self.threshold:.0%} of the selections of at most {self.size} on {2 * self.pairs} halves of "
+            f"{self.n_queries:,} training queries: {len(self.selected)} of {len(self.counted)} features"
             f"{':' if self.selected else '; the most frequent is'} {listed}"
         )
 
@@ -262,50 +202,25 @@ class Stability(Stored):
         return [self.finding, risk] if self.selected else [self.finding]
 
 
-class Selections(Stored):
-    """The features of the members that a half offers, one member a size."""
+def half_of(n_queries: int, half: int, seed: int) -> Integers:
+    """Return ⌊n/2⌋ of the queries. Halves 2 j and 2 j + 1, from 0, are the pair j, and share no query."""
+    (pair, side), n_half = divmod(half, 2), n_queries // 2
+    order = Draws(np.random.PCG64(np.random.SeedSequence([seed, pair]))).order(n_queries)
+    return order[side * n_half : (side + 1) * n_half]
 
-    members: list[list[Natural]]
 
-
-@dataclass(frozen=True, eq=False)
-class HalfSample(Work):
-    """A cell of a study on half of its training queries. Halves 2 j and 2 j + 1, from 0, are the pair j."""
-
-    cell: Cell
-    half: int = 0
-
-    @property
-    def label(self) -> str:
-        """What messages call it."""
-        return f"{self.cell.label}, half {self.half}"
-
-    def identity(self) -> Json:
-        """Return everything that decides the outcome."""
-        return {**self.cell.identity(), "half": self.half}
-
-    def queries(self, n_queries: int) -> Integers:
-        """Return ⌊n/2⌋ of the queries, which the other half of the pair does not have."""
-        (pair, side), n_half = divmod(self.half, 2), n_queries // 2
-        order = Draws(np.random.PCG64(np.random.SeedSequence([self.cell.seed, pair]))).order(n_queries)
-        return order[side * n_half : (side + 1) * n_half]
-
-    def run(self, data: str | Path | None = None) -> Selections:
-        """Run the solver on the half."""
-        problem = self.cell.problem
-        parts = problem.data.read(self.cell.fold, problem.folders(data))
-        half = of_queries(parts[0], np.sort(self.queries(parts[0].n_queries)))
-        in_memory = read_memory((half, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
-        halved = problem.model_copy(update={"data": in_memory})
-        seed = (self.cell.random_state + self.half) % 2**32
-        with warnings.catch_warnings(action="ignore"):  # each half would repeat them
-            result = run_fold(halved, 1, self.cell.solver, random_state=seed, baselines=False)
-        best_last = sorted(result.front, key=lambda member: member.score("train", result.metrics[0]))
-        return Selections(members=list({len(member.features): list(member.features) for member in best_last}.values()))
-
-    def read(self, text: str) -> Selections:
-        """Return the outcome from the text of its file."""
-        return Selections.from_json(text)
+def _selections(cell: Cell, data: str | Path | None, code_allowed: bool, half: int) -> list[list[int]]:
+    """Return the features of the members that the solver offers on a half, one member a size."""
+    problem = cell.problem
+    parts = problem.data.read(cell.fold, problem.folders(data))
+    rows = of_queries(parts[0], np.sort(half_of(parts[0].n_queries, half, cell.seed)))
+    in_memory = read_memory((rows, *parts[1:]), problem.data.model_dump(include={"normalize", "scaled"}))
+    halved = problem.model_copy(update={"data": in_memory})
+    seed = (cell.random_state + half) % 2**32
+    with allow_code(code_allowed), warnings.catch_warnings(action="ignore"):  # each half would repeat them
+        result = run_fold(halved, 1, cell.solver, random_state=seed, baselines=False)
+    best_last = sorted(result.front, key=lambda member: member.score("train", result.metrics[0]))
+    return list({len(member.features): list(member.features) for member in best_last}.values())
 
 
 def stability(
@@ -320,7 +235,6 @@ def stability(
     pairs: int = 25,
     seed: int = 0,
     workers: int = 1,
-    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Stability:
     r"""Say which features halves of the training queries select again and again.
@@ -354,8 +268,6 @@ def stability(
         The same halves for all solvers.
     workers : int, default 1
         Processes; the result is the same for any number.
-    out : path, optional
-        A folder that keeps what is finished. After an interruption, or with more pairs, only the rest is run.
     progress : callable, optional
         Called as ``progress("half-samples", fraction, text)``.
 
@@ -367,7 +279,8 @@ def stability(
     Raises
     ------
     ValueError
-        If the solver fails on a half, as where no query of it has different labels; and for fewer than two features.
+        For data that a solver refuses, as where no query of a half has different labels; and for fewer than two
+        features.
 
     Notes
     -----
@@ -382,7 +295,7 @@ def stability(
     ['relevant 4']
     """
     check_share(threshold=threshold)
-    check_at_least(1, pairs=pairs)
+    check_at_least(1, pairs=pairs, workers=workers)
     check_at_least(0, seed=seed)
     check_at_least(1, or_none=True, size=size)
     if threshold <= 0.5:
@@ -407,13 +320,15 @@ def stability(
         raise ValueError(f"{queries.name}: one training query has no halves; give two or more")
     size = size or max(1, floor(sqrt((2 * threshold - 1) * len(counted)) + SAME))
     cell = Cell(problem, fold, solver, seed)
-    with TemporaryDirectory() as folder:
-        samples = [HalfSample(cell, half) for half in range(2 * pairs)]
-        outcomes = _outcomes(samples, Path(folder if out is None else out), data, workers, progress)
     mask = np.zeros((2 * pairs, queries.n_features), np.bool_)
-    for half, outcome in enumerate(outcomes):
-        small = [member for member in outcome.members if len(member) <= size + included.sum()]
-        mask[half, max(small, key=len, default=[])] = True
+    report = progress or (lambda stage, fraction, text: None)
+    tasks = (delayed(_selections)(cell, data, code_is_allowed(), half) for half in range(2 * pairs))
+    with parallel_config("loky", inner_max_num_threads=1):
+        selections = Parallel(most_workers(workers), return_as="generator", max_nbytes=None)(tasks)
+        for half, members in enumerate(selections):
+            small = [member for member in members if len(member) <= size + included.sum()]
+            mask[half, max(small, key=len, default=[])] = True
+            report("half-samples", (half + 1) / len(mask), f"{half + 1} of {len(mask)}")
     return Stability(
         solver=solver.label,
         data=queries.name,
@@ -428,22 +343,3 @@ def stability(
         counted=counted.tolist(),
         bound=expected_false(size, len(counted), threshold),
     )
-
-
-def _outcomes(
-    samples: list[HalfSample], folder: Path, data: str | Path | None, workers: int, progress: Progress | None
-) -> list[Selections]:
-    """Run the half-samples that are not finished in a folder, and return all outcomes; the first failure ends it."""
-    if workers > 1:
-        check_can_be_sent({samples[0].label: samples[0]})
-    report, numbers = progress or (lambda stage, fraction, text: None), count(1)
-
-    def done(sample: HalfSample, succeeded: bool) -> None:
-        if not succeeded:
-            raise ValueError(f"{sample.label}: {store.failures([sample])[sample]['error']}")
-        number = next(numbers)
-        report("half-samples", number / len(samples), f"{number} of {len(samples)}")
-
-    with Store(folder) as store:
-        run_cells(store, samples, workers=workers, data=data, retry_failed=True, done=done)
-        return list(store.results(samples).values())

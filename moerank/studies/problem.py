@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Self, cast, get_args
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
@@ -30,19 +30,17 @@ from moerank.mofsrank.settings import (
 )
 from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import (
-    SOURCES,
     Data,
     Fold,
     Folders,
     InMemory,
     MemoryData,
-    Split,
     find_data,
     read_memory,
     shipped_folder,
 )
 
-MOST_BYTES = 2**24
+MOST_BYTES_OF_COSTS = 2**24
 """Of a table of features."""
 
 
@@ -81,7 +79,7 @@ class FeaturesSection(LimitsSection):
         """
         train, validation, test = fold
         for path in self.files(folders):
-            costs = read_cost_table(read_text(path, MOST_BYTES), str(path), train.feature_names)
+            costs = read_cost_table(read_text(path, MOST_BYTES_OF_COSTS), str(path), train.feature_names)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, limits = allowed_features(train, self)
@@ -176,8 +174,6 @@ class Published(Section):
         Mean number of selected features.
     scores : dict of str to float
         Value of each published metric.
-    folds : dict of str to list of float
-        The values of the single folds, where they are known.
     source : str
     """
 
@@ -185,7 +181,6 @@ class Published(Section):
     solver: str | None = None
     features: float | None = None
     scores: dict[str, float] = Field(default_factory=dict)
-    folds: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     source: str
 
     @property
@@ -261,7 +256,7 @@ class Problem(Section):
         FileNotFoundError
             If the data are not there; the message says what to download and where to put it.
         ValueError
-            For malformed data, arguments of the data that are out of range, and a grid that does not fit the features.
+            For malformed data, and arguments of the data that are out of range.
         """
         return self.load_limited_fold(fold, data)[0]
 
@@ -270,10 +265,6 @@ class Problem(Section):
         folders = self.folders(data)
         check_at_least(1, self.data.n_folds(folders), fold=fold)
         train, vali, test = self.data.read(fold, folders)
-        rows, columns = self.data.grid or (1, train.n_features)
-        if rows * columns != train.n_features:
-            pixels = f"{rows} × {columns} has {rows * columns} pixels, but the data have {train.n_features} features"
-            raise ValueError(f"problem {self.name}: the grid {pixels}; correct [data] grid")
         (train, vali, test), limits = self.features.applied((train, vali, test), folders)
         if self.data.scaled is not None:
             scaled = self.data.scaled
@@ -486,27 +477,13 @@ def _sentence(error: ValidationError, file: str, overrides: Mapping[str, object]
     origin = f"--set {override}" if override else file
     table = f"[{'.'.join(location[:-1])}] " if location[:-1] else ""
     if problem["type"] == "extra_forbidden":
-        keys = list(_section(problem["loc"][:-1]).model_fields)
+        schema = Problem.model_json_schema()
+        keys = {key for model in (schema, *schema["$defs"].values()) for key in model.get("properties", ())}
         nearest = get_close_matches(location[-1], keys, n=1)
-        advice = f"did you mean {nearest[0]}?" if nearest else f"known are {', '.join(keys)}"
-        return f"{origin}: unknown key {table}{location[-1]}; {advice}"
+        return f"{origin}: unknown key {table}{location[-1]}{f'; did you mean {nearest[0]}?' if nearest else ''}"
     if problem["type"] == "value_error":
         if location in (["data"], ["data", "split"]):  # of several keys together
             table = f"[{'.'.join(location)}] "
         within = "parameters: " * (location[-1:] == ["parameters"])
         return f"{origin}: {table}{within}{problem['ctx']['error']}"
     return f"{origin}: {table}{location[-1]}: {problem['msg'].removeprefix('Input ')}"
-
-
-def _section(location: Sequence[int | str]) -> type[BaseModel]:
-    """Return the model of the table at `location`: none is deeper than three steps."""
-    match location:
-        case ("data", _, "split"):
-            return Split
-        case ("data", source):
-            return next(model for model in SOURCES if source in get_args(model.model_fields["source"].annotation))
-        case ("published", _):
-            return Published
-        case (str(table),):
-            return cast("type[BaseModel]", Problem.model_fields[table].annotation)
-    return Problem

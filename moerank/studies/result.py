@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, Scaling
@@ -39,7 +39,6 @@ PARTS = ("train", "validation", "test")
 
 Natural = Annotated[int, Field(ge=0)]
 Scores = dict[str, dict[str, float]]
-PerQuery = dict[str, dict[str, list[float]]]
 
 
 class Stored(BaseModel):
@@ -107,7 +106,7 @@ class Member(Stored):
     parameters: dict[str, str | bool | int | float] = Field(default_factory=dict)
     objectives: dict[str, float]
     scores: Scores
-    per_query: PerQuery = Field(default_factory=dict)
+    per_query: dict[str, dict[str, list[float]]] = Field(default_factory=dict)
     further: Scores = Field(default_factory=dict)
     instances: Natural | None = None
     paired_error: Annotated[float, Field(ge=0)] | None = None
@@ -135,13 +134,6 @@ class Certificate(Stored):
         The loss of the features of each member of the front.
     least : list of float
         The losses that members of their size have at least.
-    errors : list of float
-        The least error of RankRLS on all subsets of up to 1, 2, … features, which were enumerated.
-    n_subsets : int
-        How many these subsets were.
-    hypervolume : float
-        Share of the hypervolume of the front, in number of features and error, that the members have on which none of
-        these subsets improves.
     """
 
     alpha: Annotated[float, Field(gt=0)]
@@ -150,9 +142,6 @@ class Certificate(Stored):
     bounds: list[float]
     losses: list[float]
     least: list[float]
-    errors: list[float]
-    n_subsets: Natural
-    hypervolume: Annotated[float, Field(ge=0, le=1)]
 
     @property
     def given_up(self) -> list[float]:
@@ -168,22 +157,13 @@ class Certificate(Stored):
 
     def sentence(self, result: Result) -> str:
         """Return what is proved, in words."""
-        chosen, metric = len(result.best.features), result.metrics[0]
+        chosen = len(result.best.features)
         sizes = "all sizes" if len(self.proved) == len(self.sizes) else f"{len(self.proved)} of {len(self.sizes)} sizes"
-        sentence = (
+        return (
             f"By RankRLS on all training pairs the {chosen} chosen features give up at most "
             f"{self.given_up[result.chosen]:.1%} of the reduction of the loss that all features attain, against the "
             f"best {chosen} (best subsets are proved for {sizes})"
         )
-        if not self.errors:
-            return sentence
-        subsets = f"{self.n_subsets:,} subsets of up to {len(self.errors)} features"
-        if self.hypervolume:
-            share = f"{self.hypervolume:.0%} of the front's hypervolume"
-            proved = f"none of all {subsets} beats the members that hold {share}"
-        else:
-            proved = f"the best of all {subsets} beat the members of their size"
-        return f"{sentence}. By {metric} on the training queries {proved}"
 
 
 class Convergence(Stored):
@@ -202,13 +182,10 @@ class Convergence(Stored):
 
 
 class Times(Stored):
-    """Seconds of the processor for each step, and of the clock for each generation of each stage."""
+    """Seconds of the processor for tuning and training, and of the clock for each generation of each stage."""
 
-    data: float
-    baselines: float
     tuning: float
     solver: float
-    measuring: float
     stages: dict[str, list[float]]
 
 
@@ -257,10 +234,6 @@ class Result(Stored):
         What each feature of the chosen member adds to its score, if it adds up functions of one or two features.
     baselines : list of Member
         All features, the best single feature, FSMRank, and LambdaMART on all features.
-    n_combined : int or None
-        How many combined features a solver such as FS-BFS made of the chosen ones; None of other solvers.
-    n_compared : int
-        How many settings and members the validation queries compared to choose the ranker.
     certificate : Certificate or None
         What ``moerank certify`` has proved about the front.
     convergence : dict of Convergence
@@ -294,22 +267,11 @@ class Result(Stored):
     chosen: Natural
     shapes: list[Shape] = Field(default_factory=list)
     baselines: list[Member]
-    n_combined: Natural | None = None
-    n_compared: Natural = 0
     certificate: Certificate | None = None
     convergence: dict[str, Convergence]
     n_evaluations: Natural
     times: Times
     versions: dict[str, str]
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        n_features = len(self.feature_names)
-        if self.chosen >= len(self.front):
-            raise ValueError(f"chosen is {self.chosen}, but front has {len(self.front)} members, counted from 0")
-        if any(max(member.features, default=0) >= n_features for member in (*self.front, *self.baselines)):
-            raise ValueError(f"a member has columns beyond the {n_features} features, counted from 0")
-        return self
 
     @property
     def best(self) -> Member:

@@ -1,11 +1,12 @@
-"""The results of a study, read back: by problem, by solver, by fold, and their means."""
+"""The results of a study, read back: their means, fronts and tests, and the choice of a solver."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +15,17 @@ import pandas as pd
 from moerank.arrays import Vector
 from moerank.checks import unknown
 from moerank.files import Json
-from moerank.statistics import hypervolume, igd_plus, joint_front, mean_and_error
+from moerank.statistics import (
+    PairedTest,
+    RankTest,
+    compare_paired,
+    friedman,
+    holm,
+    hypervolume,
+    igd_plus,
+    joint_front,
+    mean_and_error,
+)
 from moerank.studies.result import PARTS, Result
 
 Runs: TypeAlias = dict[int, list[Result]]
@@ -173,7 +184,7 @@ class Results(tuple[Result, ...]):
         results = []
         for result in self:
             times = result.times.model_copy(update={"tuning": np.nan, "solver": np.nan})
-            own = {"times": times, "n_compared": None, "n_combined": None, "chosen": 0}
+            own = {"times": times, "chosen": 0}
             named = [{**own, "solver": baseline.name, "front": [baseline]} for baseline in result.baselines]
             results += [result, *(result.model_copy(update=update) for update in named)]
         return Results(results)
@@ -209,10 +220,8 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
     Columns: ``problem``, ``fold``, ``solver`` (its label), ``seed``, for members ``member`` (from 1, as in front.csv)
     and ``chosen``, then ``n_features``, the metrics of the ranker as ``train NDCG@10`` and so on, its objectives beyond
     features and error by their names, ``instances`` (the share of the units of instance selection that it was trained
-    on), ``combined`` (the number of combined features), ``compared`` (the settings and members that validation queries
-    compared), ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a
-    run does not have. Of the metrics those of the tables come first; then NDCG and precision to each of the ranks 1 to
-    10, MAP and MeanNDCG.
+    on), ``tuning seconds`` and ``training seconds`` of the processor. NaN stands for what a run does not have. Of the
+    metrics those of the tables come first; then NDCG and precision to each of the ranks 1 to 10, MAP and MeanNDCG.
 
     Parameters
     ----------
@@ -241,8 +250,6 @@ def _row(result: Result, number: int, *, members: bool) -> Json:
         **{f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()},
         **{name: member.objectives[name] for name in result.further_objectives},
         "instances": np.nan if member.instances is None else member.instances / (result.n_instances or 1),
-        "combined": np.nan if result.n_combined is None else result.n_combined,
-        "compared": result.n_compared,
         "tuning seconds": seconds.tuning,
         "training seconds": seconds.solver,
         **{f"{part} {name}": value for part, means in member.further.items() for name, value in means.items()},
@@ -298,8 +305,6 @@ def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple
     0.5556
     """
     pairs = [(set(a), set(b)) for a, b in combinations(chosen, 2)]
-    if not pairs:
-        raise ValueError("stability needs at least two runs")
     jaccard = np.mean([len(a & b) / len(a | b) if a | b else 1.0 for a, b in pairs])
     expected = np.mean([_expected_jaccard(len(a), len(b), n_features) for a, b in pairs])
     corrected = (jaccard - expected) / (1.0 - expected) if expected < 1.0 else np.nan
@@ -382,3 +387,224 @@ def front_quality(results: Results) -> pd.DataFrame:
         distance = igd_plus(points, targets[result.fold], scale=(reference - ideal).tolist())
         rows.append((result.solver, result.fold, result.seed, volume, distance))
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])
+
+
+def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
+    """Compare two solvers by a value of each run, over the folds and seeds that both have.
+
+    The differences of the seeds are averaged on each fold first, so that the test is over folds: runs of one fold share
+    their queries, and say nothing about others.
+
+    Parameters
+    ----------
+    values : Series
+        By ``solver``, ``fold`` and ``seed``.
+    solver, reference : str
+        Labels of solvers in `values`.
+    """
+    difference = (values.loc[solver] - values.loc[reference]).dropna().groupby("fold").mean()
+    return compare_paired(difference, np.zeros(len(difference)))
+
+
+def against_reference(results: Results, reference: str, metric: str, part: str = "test") -> pd.DataFrame:
+    """Compare every solver with one of them, query by query over all folds that both have.
+
+    Values of several seeds are averaged for each query first.
+
+    Parameters
+    ----------
+    results : Results
+        Of one problem.
+    reference : str
+        The label of a solver.
+    metric, part : str
+
+    Returns
+    -------
+    DataFrame
+        One row per solver: ``solver``, ``difference`` (solver minus reference) and ``error`` of its mean, ``wins``,
+        ``ties`` and ``losses`` in queries, ``p`` of the paired t test and ``holm``, p adjusted for all rows.
+
+    Raises
+    ------
+    NoResultsError
+        If the reference has no result.
+    """
+    values = results.query_values(metric, part)
+    if reference not in values:
+        where = ", ".join(results.problems)
+        raise NoResultsError(f"there is no finished run of {reference} on {where}: it cannot be the reference")
+    tests = _query_tests(values, ((solver, reference) for solver in values if solver != reference))
+    return tests.drop(columns=["other", "n"])
+
+
+def verdicts(results: Results) -> pd.DataFrame:
+    """Return what the runs of each solver lose against the same ranker on all features, where they have a verdict.
+
+    Parameters
+    ----------
+    results : Results
+        Of one problem.
+
+    Returns
+    -------
+    DataFrame
+        One row per solver: ``solver``, ``against`` (the kind of the other ranker; empty for a search's own backend),
+        ``runs``, ``n_features``, the ``verdict`` on the test queries of all folds, and the runs in which a ``loss`` or
+        a ``gain`` was detected or the selection shown ``equivalent``.
+
+    Notes
+    -----
+    The differences of a query are averaged over the seeds first.
+    """
+    rows = []
+    for solver, runs_of in Results(result for result in results if result.verdict is not None).by_solver().items():
+        folds = [[run.verdict for run in runs if run.verdict is not None] for runs in runs_of.values()]
+        every = list(chain.from_iterable(folds))
+        n_features = float(np.mean([np.mean([verdict.n_features for verdict in runs]) for runs in folds]))
+        means = [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds]
+        against = every[0].against.partition("(")[0]
+        total = {
+            "n_queries": sum(runs[0].n_queries for runs in folds),
+            "differences": tuple(np.concatenate(means).tolist()),
+            "n_features": round(n_features),
+            "margin": max(verdict.margin for verdict in every),
+        }
+        counts = Counter(verdict.finding for verdict in every)
+        rows.append(
+            {
+                "solver": solver,
+                "against": against,
+                "runs": len(every),
+                "n_features": n_features,
+                "verdict": every[0].model_copy(update={**total, "against": against, "advice": "", "rival": ""}),
+                "loss": counts["loss"],
+                "gain": counts["gain"],
+                "equivalent": sum(verdict.equivalent for verdict in every),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float = 0.05) -> tuple[list[str], RankTest]:
+    """Rank the solvers on every fold of every problem that all of them have.
+
+    A solver's value on a fold is its mean over the seeds. Results of problems without the metric do not count.
+
+    Returns
+    -------
+    solvers : list of str
+        The best mean rank first.
+    test : RankTest
+        With the mean ranks over the folds in this order.
+
+    Raises
+    ------
+    NoResultsError
+        If there are fewer than three solvers or two folds.
+    """
+    rows = [
+        (result.problem, result.fold, result.solver, result.best.score(part, metric))
+        for result in results
+        if metric in result.metrics or metric in result.best.further.get(part, ())
+    ]
+    frame = pd.DataFrame(rows, columns=["problem", "fold", "solver", "value"])
+    table = frame.pivot_table(index=["problem", "fold"], columns="solver", values="value").dropna()
+    if len(table) < 2 or len(table.columns) < 3:
+        raise NoResultsError("ranks need at least three solvers that have at least two folds in common")
+    test = friedman(table.to_numpy(), alpha)
+    order = np.argsort(test.ranks, kind="stable")
+    ranked = RankTest(test.ranks[order], test.p, test.critical_difference, test.n_blocks)
+    return [str(table.columns[i]) for i in order], ranked
+
+
+PAIR_COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "losses", "p", "holm"]
+
+
+def query_pairs(results: Results, metric: str, part: str = "test") -> pd.DataFrame:
+    """Compare all pairs of solvers, query by query over all folds that both have.
+
+    Values of several seeds are averaged for each query first.
+
+    Parameters
+    ----------
+    results : Results
+        Of one problem.
+    metric, part : str
+
+    Returns
+    -------
+    DataFrame
+        One row per pair, in the order of the study: ``solver``, ``other``, ``n`` queries, ``difference`` (solver minus
+        other) and ``error`` of its mean, ``wins``, ``ties`` and ``losses`` of the solver in queries, ``p`` of the
+        paired t test and ``holm``, p adjusted for all rows.
+
+    Notes
+    -----
+    The rankers of a fold are trained on the same data: the tests speak of other queries for such rankers, and do not
+    say how they would do with other training data. O(n_solvers² · n_queries).
+    """
+    values = results.query_values(metric, part)
+    return _query_tests(values, combinations(values, 2))
+
+
+def _query_tests(values: Mapping[str, Mapping[int, Vector]], pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """Test the pairs of solvers that have folds in common, of which `values` has the queries."""
+    rows = []
+    for solver, other in pairs:
+        if shared := sorted(values[solver].keys() & values[other].keys()):
+            first, second = (np.concatenate([values[name][fold] for fold in shared]) for name in (solver, other))
+            test = compare_paired(first, second)
+            rows.append({"solver": solver, "other": other, "n": len(first), **test.__dict__})
+    frame = pd.DataFrame(rows, columns=PAIR_COLUMNS)
+    return frame.assign(holm=holm(frame["p"].to_numpy(float)))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to take from a study of one problem: the solver with the best mean on validation queries.
+
+    Everything is of the folds that all solvers have.
+    """
+
+    solver: str  # ties go to fewer features
+    others: list[str]  # the other solvers that select features
+    n_features: float  # mean over folds after seeds
+    loss: pd.Series  # its row of `verdicts`: against the same ranker on all features
+
+
+def by_validation(results: Results) -> list[str]:
+    """Return the solvers of one problem that select features, the one with the best validation mean first.
+
+    The order is by the mean of the error's metric over folds, after seeds; ties go to fewer features, then by name.
+    Test queries do not count. Solvers without a verdict select nothing.
+    """
+    selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
+    means = results.among(list(selecting)).means() if selecting else {}
+    column = f"validation {results.metric}"
+    # The last bits of a mean depend on the order of its sum: what agrees to ten places is a tie.
+    order = [(-round(mean.mean(column)[0], 10), mean.mean("n_features")[0], name) for name, mean in means.items()]
+    return [name for _, _, name in sorted(order)]
+
+
+def chosen_solver(results: Results) -> Choice:
+    """Choose a solver by the validation queries of one problem, and look at its test queries.
+
+    Since test queries have no say in the choice, its difference from all features needs no adjustment for the number of
+    solvers.
+    """
+    candidates = by_validation(results)
+    if not candidates:
+        raise NoResultsError("no finished run selects features and was judged by test queries")
+    mine = results.by_solver()
+    folds = sorted(set.intersection(*(set(mine[solver]) for solver in candidates)))
+    if not folds:
+        raise NoResultsError("the solvers that select features have no fold in common yet")
+    shared = Results(result for result in results if result.fold in folds)
+    solver, *others = by_validation(shared)
+    return Choice(
+        solver=solver,
+        others=others,
+        n_features=shared.means()[solver].mean("n_features")[0],
+        loss=verdicts(shared.among([solver])).iloc[0],
+    )

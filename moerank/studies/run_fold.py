@@ -52,7 +52,7 @@ from moerank.solvers import (
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Times
-from moerank.studies.solver import Solver, describe, digest_of
+from moerank.studies.solver import Solver, digest_of, identity_of
 from moerank.training.pairs import LONGEST_LIST
 from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
@@ -208,13 +208,11 @@ def measured_baselines(
     """Return all features, the best single feature and LambdaMART, without the one that is the solver itself."""
     train, validation = measure.parts["train"], measure.parts["validation"]
     members = []
+    report("baselines", 0.0, "all features")
     if solver != problem.backend.name:
-        report("baselines", 0.0, "all features")
         members.append(measure.fitted(ALL_FEATURES, with_features(backend).fit(train)))
-    report("baselines", 1 / 3, "single features")
     members.append(_best_single_feature(measure))
     if solver != "lambdamart" and problem.comparison.trees:
-        report("baselines", 2 / 3, TREES)
         least = leaf_sizes(train.n_documents)[0]
         trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least)
         trees = trees.stopped(train, validation)
@@ -314,7 +312,6 @@ def run_fold(
     FileNotFoundError, ValueError
         For data that are missing or malformed, and names or parameters that do not exist.
     """
-    clock = _Clock()
     report = progress or (lambda stage, fraction, text: None)
     solver = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
@@ -324,9 +321,10 @@ def run_fold(
         (train, vali, test), limits = problem.load_limited_fold(fold, data)
         parts: Parts = {"train": train, "validation": vali, "test": test}
         metric = problem.metric.make()
-        _warn_of_equal_queries(metric, (train, test), aloud=baselines or fold == 1)
+        for remark in [check_differing(metric, part) for part in (train, test)]:
+            if remark and (baselines or fold == 1):  # a study of its first fold
+                warnings.warn(remark, stacklevel=2)
         metrics = (metric, _second_metric(metric, parts))
-        clock.stop("data")
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
         backend = tuned(backend, parts, metric=metric) if problem.backend.tune and hasattr(backend, "tune") else backend
@@ -334,7 +332,6 @@ def run_fold(
         measure = Measure(parts, metrics, objectives, backend)
         compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
         measure = measure.with_reference(compared)
-        clock.stop("baselines")
 
         defaults = {
             "backend": backend,
@@ -349,14 +346,10 @@ def run_fold(
             "limits": limits,
             **limits,
         }
-        made = solver.make(problem, defaults)
-        estimator = _trained(solver, made, parts, metric, report, clock)
-        n_compared = _n_compared(solver, problem, backend, made, estimator, train)
+        estimator, seconds = _trained(solver, solver.make(problem, defaults), parts, metric, report)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
-        clock.stop("measuring")
         compared += fsm_rank(solver.name, verdict, measure, report) if baselines else []
-        clock.stop("baselines")
     return Result(
         problem=problem.name,
         fold=fold,
@@ -369,8 +362,7 @@ def run_fold(
         front=front,
         chosen=chosen,
         baselines=compared,
-        n_compared=n_compared,
-        **_course(estimator, clock),
+        **_course(estimator, seconds),
         **_data_fields(parts, front[chosen]),
         verdict=verdict,
     )
@@ -390,46 +382,31 @@ def _data_fields(parts: Parts, chosen: Member) -> Json:
     }
 
 
-def _warn_of_equal_queries(metric: Metric, parts: Iterable[RankingData], *, aloud: bool) -> None:
-    """Refuse parts with queries that cannot differ alone, and warn of many such queries; a study of its first fold."""
-    for remark in [check_differing(metric, part) for part in parts]:
-        if remark and aloud:
-            warnings.warn(remark, stacklevel=3)
-
-
 def _second_metric(metric: Metric, parts: Parts) -> Metric:
     """Return MAP, or NDCG@10 beside MAP, with the linear gain if a label is too large for the usual one."""
     large = max(part.y.max() for part in parts.values()) > LARGEST_EXP2_LABEL
     return MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2")
 
 
-def _trained(solver: Solver, estimator: Any, parts: Parts, metric: Metric, report: Progress, clock: _Clock) -> Any:
-    """Return the estimator of a run, tuned where the solver asks for it, and fitted."""
+def _trained(
+    solver: Solver, estimator: Any, parts: Parts, metric: Metric, report: Progress
+) -> tuple[Any, dict[str, float]]:
+    """Return the estimator of a run, tuned where the solver asks for it, and fitted, with the seconds of both."""
+    began = process_time()
     if solver.tuned and callable(getattr(estimator, "tune", None)):
         by = "by validation"
         estimator = tuned(estimator, parts, solver.settings, lambda share: report("tuning", share, by), metric)
-    clock.stop("tuning")
+    tuned_at = process_time()
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:
         report("training", 0.0, solver.label)
     estimator = estimator.fit(parts["train"], validation=parts["validation"])
     if not shows_progress:
         report("training", 1.0, solver.label)
-    clock.stop("solver")
-    return estimator
+    return estimator, {"tuning": round(tuned_at - began, 3), "solver": round(process_time() - tuned_at, 3)}
 
 
-def _n_compared(solver: Solver, problem: Problem, backend: Any, made: Any, estimator: Any, train: RankingData) -> int:
-    """Return how many settings and members the validation queries compared."""
-    n_settings = len(grid_of(made, train, solver.settings)) if solver.tuned else 0
-    if "backend" in solver.takes() and problem.backend.tune:
-        n_settings += len(grid_of(backend, train))
-    path = getattr(estimator, "interactions_", None)
-    n_paths = 0 if path is None else len(path) - 1
-    return n_settings + n_paths + len(getattr(estimator, "front_", ()))
-
-
-def _course(estimator: object, clock: _Clock) -> Json:
+def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
     """Return the convergence, the times and the versions of a run as fields of its result; rankers have no stages."""
     history = getattr(estimator, "history_", {})
     return {
@@ -441,14 +418,10 @@ def _course(estimator: object, clock: _Clock) -> Json:
             )
             for stage, table in history.items()
         },
-        "n_combined": getattr(estimator, "n_combined_", None),
         "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),
         "instances": getattr(estimator, "instance_unit_", None),
         "n_instances": None if (subsets := getattr(estimator, "instance_subsets_", None)) is None else subsets.shape[1],
-        "times": Times(
-            **clock.seconds,
-            stages={stage: table["seconds"].tolist() for stage, table in history.items()},
-        ),
+        "times": Times(**seconds, stages={stage: table["seconds"].tolist() for stage, table in history.items()}),
         "versions": {
             "moerank": VERSION,
             "python": platform.python_version(),
@@ -468,7 +441,7 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
     settings = _as_run(problem, solver)
     unused = {name for name in (*STAGES, *(() if baselines else ("backend", "comparison"))) if name not in parameters}
     if not settings["search"].keys() & parameters.keys():  # all that may count is the margin of a verdict
-        settings["search"] = {"margin": settings["search"]["margin"]} if solver.selects else {}
+        settings["search"] = {"margin": settings["search"]["margin"]}
     used = {name: values for name, values in settings.items() if values and name not in unused}
     of_table = {} if solver.given is not None else {"name": solver.name, "parameters": solver.settings}
     code = _code([of_table, {**used, "data": None}])
@@ -487,7 +460,7 @@ def _code(settings: object) -> dict[str, str]:
     digests = {}
     for text in names_of_code(settings) if code_is_allowed() else []:
         with suppress(ValueError):
-            digests[text] = digest_of(describe(load_code(text), text))
+            digests[text] = digest_of(identity_of(load_code(text), text))
     return digests
 
 
@@ -557,17 +530,3 @@ def _verdict(
     sizes, can_differ = (verdict.n_features, verdict.n_allowed), metric.can_differ(test)
     other = judge(values, reference, "test", metric.name, *sizes, can_differ=can_differ, margin=margin)
     return verdict.with_rival(other, TREES)
-
-
-class _Clock:
-    """Seconds between its stops that the processor worked for this process."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = process_time()
-
-    def stop(self, name: str) -> None:
-        """Add the seconds since the last stop to a step."""
-        now = process_time()
-        self.seconds[name] = round(self.seconds.get(name, 0.0) + now - self._last, 3)
-        self._last = now

@@ -16,9 +16,8 @@ from moerank.arrays import Vector
 from moerank.checks import check_at_least
 from moerank.data import PER_QUERY, UNSCALED, RankingData, load_letor, load_table
 from moerank.data.read.table import reader_of
-from moerank.data.trec import read_run, write_qrels, write_run
+from moerank.data.trec import write_qrels, write_run
 from moerank.files import Json, prepare_folder
-from moerank.metrics import Metric
 from moerank.rankers.model import Model
 from moerank.studies.problem import MetricSection, Problem
 from moerank.studies.result import (
@@ -26,7 +25,6 @@ from moerank.studies.result import (
     MEMO,
     RESULT,
     Result,
-    Stored,
     find_result,
     read_result,
     unfinished,
@@ -34,7 +32,7 @@ from moerank.studies.result import (
 )
 from moerank.studies.run_fold import ALL_FEATURES, Progress, configuration, run_fold
 from moerank.studies.solver import Solver
-from moerank.verdict import MARGIN, Finding, judge
+from moerank.verdict import MARGIN, judge
 from moerank.version import VERSION
 
 if TYPE_CHECKING:
@@ -68,8 +66,6 @@ def run_folds(
     finished = {
         fold: _finished(folder, configuration(problem, fold, requested, seed)) for fold, folder in folders.items()
     }
-    if resume and not any(finished[fold] or unfinished(folder) for fold, folder in folders.items()):
-        say("nothing to resume; starting from the beginning")
     for fold, folder in folders.items():
         stored = None if again else finished[fold]
         if stored is not None and not resume:
@@ -110,19 +106,6 @@ def _finished(folder: Path, settings: Json) -> Result | None:
     return result
 
 
-def compare_with_run(result: Result, run: Path, test: RankingData, metric: Metric, *, margin: float) -> str:
-    """Return in one sentence how the chosen member stands against a TREC run of its test queries; see `read_run`.
-
-    The test part is scaled as it was for the result; differences below the margin do not matter.
-    """
-    size = len(result.best.features)
-    values = np.array(result.best.per_query["test"][metric.name])
-    reference = test.weighed(metric.per_query(test, read_run(run, test)))
-    can_differ = metric.can_differ(test)
-    verdict = judge(values, reference, "test", metric.name, size, size, can_differ=can_differ, margin=margin)
-    return f"{result.solver} ({size} feature{'s' * (size != 1)}) against {run.name}: {verdict.outcome}"
-
-
 def write_trec(result: Result, test: RankingData, folder: Path) -> None:
     """Write the ranking of the test queries by the chosen member as test.run, and their labels as test.qrels.
 
@@ -161,46 +144,26 @@ def load_model(run: str | os.PathLike[str], *, member: int | None = None) -> Mod
     return result.model(result.front[result.chosen if member is None else member])
 
 
-class NewVerdict(Stored):
-    """A stored model against another one on the queries of new data."""
-
-    finding: Finding
-    equivalent: bool
-    difference: float
-    interval: tuple[float | None, float | None]  # None for an end that nothing bounds
-    metric: str
-    margin: float
-    n_queries: int
-    n_differing: int
-    result: str  # the run of the model
-    n_features: int
-    against: str | None  # the run of the other model; None for all features of the same run
-    n_features_against: int
-    data: str
-    sentence: str  # begins with the finding
-
-
 def judge_on_new(
     run: Path, new: Path, against: Path | None = None, *, label: str | None = None, query: str | None = None
-) -> NewVerdict:
+) -> Json:
     """Compare the chosen model of a run with another one, query by query of new data.
 
     The new data are a LETOR, CSV or Parquet file with the raw values of the features of both models, found by their
     names; `label` and `query` are columns of a table, by default those of usual names. The other model is that of the
     run `against`, by default the ranker on all features that the first run has stored; a run of trees stores none. The
     metric and the margin of the first run count.
+
+    Returns plain JSON values: ``finding``, ``equivalent``, ``difference``, its ``interval`` with None for an end that
+    nothing bounds, ``metric``, ``margin``, ``n_queries``, ``n_differing``, ``result`` and ``against`` with the numbers
+    of features, ``data``, and a ``sentence`` that begins with the finding.
     """
     result = find_result(run)
     origin = result if against is None else find_result(against)
     other = origin.best
     if against is None:
-        if result.best.trees is not None:
-            raise ValueError(
-                f"{run} ranks by trees, and keeps no trees on all features; name a run with --solver lambdamart by "
-                "--against"
-            )
-        full = [baseline for baseline in result.baselines if baseline.name == ALL_FEATURES]
-        if not full:
+        full = [ranker for ranker in result.baselines if ranker.name == ALL_FEATURES and ranker.weights is not None]
+        if not full or result.best.trees is not None:  # trees on all features are not stored
             raise ValueError(f"{run} has no model on all features; name another run by --against")
         other = full[0]
     metric = MetricSection(**result.configuration["metric"]).make()
@@ -216,18 +179,19 @@ def judge_on_new(
     chosen, reference = values
     verdict = judge(chosen, reference, "new", metric.name, size, other_size, can_differ=can_differ, margin=margin)
     others = f"all {other_size} features" if against is None else f"{other_size} of {against}"
+    sizes = f"{size} feature{'s' * (size != 1)}"
     measured = ("finding", "equivalent", "difference", "metric", "margin", "n_queries", "n_differing")
     low, high = (end if isfinite(end) else None for end in verdict.interval)
-    return NewVerdict(
+    return {
         **{name: getattr(verdict, name) for name in measured},
-        interval=(low, high),
-        result=str(run),
-        n_features=size,
-        against=None if against is None else str(against),
-        n_features_against=other_size,
-        data=str(new),
-        sentence=f"{verdict.finding}: {size} feature{'s' * (size != 1)} of {run} against {others}; {verdict.outcome}",
-    )
+        "interval": (low, high),
+        "result": str(run),
+        "n_features": size,
+        "against": None if against is None else str(against),
+        "n_features_against": other_size,
+        "data": str(new),
+        "sentence": f"{verdict.finding}: {sizes} of {run} against {others}; {verdict.outcome}",
+    }
 
 
 def _read(path: Path, model: Model, result: Result, label: str | None, query: str | None) -> RankingData:

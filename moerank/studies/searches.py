@@ -17,9 +17,9 @@ from pymoo.core.problem import Problem
 from moerank.checks import check_at_least, check_choice
 from moerank.evolution import search
 from moerank.statistics import holm, hypervolume, igd_plus, joint_front, signed_rank_p
-from moerank.studies.cells import Store, Work, check_can_be_sent, run_cells
+from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.result import Stored
-from moerank.studies.solver import describe
+from moerank.studies.solver import identity_of
 from moerank.studies.study import MOST_CELLS, warn_of_failures
 
 SYMBOLS = {1: "+", -1: "−", 0: "="}
@@ -52,8 +52,8 @@ class SearchCell(Work):
 
     def identity(self) -> object:
         """Return both names, problem, algorithm, evaluations and seed."""
-        algorithm = [self.algorithm_name, describe(self.algorithm, f"the algorithm {self.algorithm_name}")]
-        problem = [self.problem_name, describe(self.problem, f"the problem {self.problem_name}")]
+        algorithm = [self.algorithm_name, identity_of(self.algorithm, f"the algorithm {self.algorithm_name}")]
+        problem = [self.problem_name, identity_of(self.problem, f"the problem {self.problem_name}")]
         return [algorithm, problem, self.n_evaluations, self.seed]
 
     def read(self, text: str) -> SearchRun:
@@ -87,7 +87,7 @@ class SearchStudy:
 
     Notes
     -----
-    What names a cell is a digest of problem, algorithm, evaluations and seed (`moerank.studies.solver.describe`), so
+    What names a cell is a digest of problem, algorithm, evaluations and seed (`moerank.studies.solver.identity_of`), so
     that a study with another problem of the same name runs anew.
 
     Examples
@@ -111,8 +111,6 @@ class SearchStudy:
     ) -> None:
         check_at_least(1, n_evaluations=n_evaluations)
         check_at_least(1, MOST_CELLS, seeds=seeds)
-        if not problems or not algorithms:
-            raise ValueError("a study of searches needs at least one problem and one algorithm")
         for name, problem in problems.items():
             if problem.n_obj < 2:
                 raise ValueError(f"the problem {name} has one objective; a front needs two or more")
@@ -140,8 +138,6 @@ class SearchStudy:
         Cells that failed run again.
         """
         cells = self.cells()
-        if workers > 1 or dask is not None:
-            check_can_be_sent({cell.label: cell for cell in cells if cell.seed == 0})
         with Store(self.out) as store:
             run_cells(store, cells, workers=workers, dask=dask, retry_failed=True, done=done)
             warn_of_failures(store.failures(cells), len(cells), f"{self.out / 'failures'} has their tracebacks")

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from moerank.checks import Parameters
 from moerank.data import RankingData
-from moerank.rankers import Selection, with_features
+from moerank.rankers import with_features
 from moerank.solvers import find_solver, make_solver, read_solver, solver_entry, solvers, written
 
 SET_BY_RUN = ("memo", "progress", "resume", "workers")
@@ -60,7 +60,7 @@ class Solver(BaseModel):
 
     name: str  # in the table of solvers; for an object its label
     parameters: PlainParameters = Field(default_factory=dict)  # set by the user: tables tell solvers by them
-    given: Parameters | None = None  # the description of an object, see `describe`
+    given: Parameters | None = None  # the description of an object, see `identity_of`
     draws: bool = False  # the seeds of an object differ
     defaults: PlainParameters = Field(default_factory=dict, exclude=True)  # from the problem file
     tune: bool = Field(default=True, exclude=True)  # by validation MAP, among the published grid
@@ -105,7 +105,7 @@ class Solver(BaseModel):
         if not isinstance(label, str) or not label.strip() or label.partition("[")[0] in solvers():
             taken = f"{label!r} is in the table of solvers" if label else "it must not be empty"
             raise ValueError(f"give the solver another name: {taken}")
-        described = describe(source, f"the solver {label}", without=IGNORED)
+        described = identity_of(source, f"the solver {label}", without=IGNORED)
         given = described if isinstance(described, dict) else {"function": described}
         if not _is_estimator(source):
             return cls(name=label, given=given, draws=True, source=source)
@@ -149,11 +149,6 @@ class Solver(BaseModel):
         """Whether validation MAP chooses among a published grid; an object is run as it is."""
         return self.tune and self.given is None
 
-    @property
-    def selects(self) -> bool:
-        """Whether a verdict on it depends on the problem's margin, as far as this is known."""
-        return self.given is not None or issubclass(find_solver(self.name, {}).kind, Selection)
-
     def takes(self) -> Parameters:
         """Return the parameters that a problem may set, with their defaults; none of an object."""
         return find_solver(self.name, {}).defaults() if self.given is None else {}
@@ -171,8 +166,6 @@ class Solver(BaseModel):
             if isinstance(of_user := settings.get("limits"), Mapping):  # those of the problem hold, too
                 settings["limits"] = {**taken.get("limits", {}), **of_user}
             return with_features(make_solver(self.name, **taken | settings))
-        if not self.is_held:
-            raise ValueError(f"{self.label} was given as a Python object; give it to Study again to run it")
         of_run = {name: defaults[name] for name in SET_BY_RUN if name in defaults}
         seed = int(defaults["random_state"]) % 2**31  # other libraries have no larger ones
         if _is_estimator(self.source):
@@ -194,7 +187,7 @@ def _is_estimator(source: object) -> bool:
     return all(callable(getattr(source, method, None)) for method in ("fit", "predict", "get_params"))
 
 
-def describe(value: object, where: str, *, without: tuple[str, ...] = ()) -> Any:
+def identity_of(value: object, where: str, *, without: tuple[str, ...] = ()) -> Any:
     """Return a plain JSON value that identifies `value` in every process, without some parameters of an estimator.
 
     `where` is the name of the value in messages.
@@ -216,10 +209,10 @@ def describe(value: object, where: str, *, without: tuple[str, ...] = ()) -> Any
     Examples
     --------
     >>> from moerank.rankers import RankSVM
-    >>> describe(RankSVM(C=0.5), "the solver")["parameters"]["C"]
+    >>> identity_of(RankSVM(C=0.5), "the solver")["parameters"]["C"]
     0.5
     >>> import threading
-    >>> describe(threading.Lock(), "the parameter lock")
+    >>> identity_of(threading.Lock(), "the parameter lock")
     Traceback (most recent call last):
         ...
     ValueError: the parameter lock is a lock, which has no description that stays the same
@@ -231,12 +224,12 @@ def describe(value: object, where: str, *, without: tuple[str, ...] = ()) -> Any
     if isinstance(value, RankingData):
         return {"data": data_digest(value)}
     if isinstance(value, Mapping):
-        return {str(key): describe(entry, f"{where}, {key}") for key, entry in value.items()}
+        return {str(key): identity_of(entry, f"{where}, {key}") for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [describe(entry, where) for entry in value]
+        return [identity_of(entry, where) for entry in value]
     if isinstance(value, partial | MethodType):
         parts = (value.func, value.args, value.keywords) if isinstance(value, partial) else value.__reduce__()[1]
-        return {type(value).__name__: describe(parts, where)}
+        return {type(value).__name__: identity_of(parts, where)}
     if isinstance(value, type | FunctionType) or isinstance(getattr(value, "py_func", None), FunctionType):
         return _code(value, where)
     return _object(value, where, without)
@@ -244,7 +237,7 @@ def describe(value: object, where: str, *, without: tuple[str, ...] = ()) -> Any
 
 def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
     """Return the class of an object with its parameters, its attributes, or the hash of joblib."""
-    kind = {"class": describe(type(value), where), **_version(value)}
+    kind = {"class": identity_of(type(value), where), **_version(value)}
     if callable(getattr(value, "get_params", None)):
         state = value.get_params(deep=False)
     elif hasattr(value, "__dict__"):
@@ -259,7 +252,7 @@ def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
             name = type(value).__name__
             raise ValueError(f"{where} is a {name}, which has no description that stays the same") from None
     state = {name: entry for name, entry in state.items() if name not in without}
-    return {**kind, "parameters": {name: describe(entry, f"{where}, {name},") for name, entry in state.items()}}
+    return {**kind, "parameters": {name: identity_of(entry, f"{where}, {name},") for name, entry in state.items()}}
 
 
 def _code(value: Any, where: str) -> Any:
@@ -280,7 +273,7 @@ def _code(value: Any, where: str) -> Any:
     if isinstance(value, FunctionType):
         enclosed = [cell.cell_contents for cell in value.__closure__ or () if cell.cell_contents is not value]
         values = [value.__defaults__, value.__kwdefaults__, enclosed]
-        described["values"] = digest_of(describe(values, f"{where}, a value in it"))
+        described["values"] = digest_of(identity_of(values, f"{where}, a value in it"))
     return described
 
 
@@ -300,5 +293,5 @@ def data_digest(data: RankingData) -> str:
     O(bytes of the data), at about 0.5 GB/s.
     """
     arrays = (data.X, data.y, np.asarray(data.qid), data.n_missing, data.query_weights, data.document_weights)
-    about = describe([data.given_names, str(data.missing), data.scaling, data.costs], f"the features of {data.name}")
+    about = identity_of([data.given_names, str(data.missing), data.scaling, data.costs], f"the features of {data.name}")
     return digest_of([*map(joblib.hash, arrays), about])

@@ -105,7 +105,6 @@ class DataSection(Section):
 Missing = Annotated[MissingRule, BeforeValidator(lambda rule: check_missing_rule(rule) or rule)]
 
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
-DEFAULT_SHARE = 0.2
 
 
 class Split(Section):
@@ -137,7 +136,7 @@ class Split(Section):
     @property
     def shares(self) -> tuple[float, float]:
         """Shares of validation and test queries."""
-        validation, test = (DEFAULT_SHARE if share is None else share for share in (self.validation, self.test))
+        validation, test = (0.2 if share is None else share for share in (self.validation, self.test))
         return validation, test
 
     def parts(self, data: RankingData, fold: int) -> Fold:
@@ -245,8 +244,8 @@ class FileData(DataSection):
     def _path(self, folders: Folders, fold: int | None = None) -> Path:
         """Return the file, or the folder of a fold, or of all folds."""
         name = str(self.file or self.folder)
-        place = f"name the folder that holds {name} by --data or by the environment variable MOERANK_DATA"
-        path = find_data(name, folders, f"download {self.origin}, and {place}")
+        remedy = f"name the folder that holds {name} by --data or by the environment variable MOERANK_DATA"
+        path = find_data(name, folders, f"download {self.origin}, and {remedy}")
         return path / f"Fold{fold}" if fold is not None and count_folds(path) else path
 
 
@@ -287,8 +286,6 @@ class TableData(FileData):
 
 InMemory: TypeAlias = RankingData | Fold | Sequence[Fold]
 """Training, validation and test part, several folds of them, or a table that is cut into them."""
-
-WANTED = "a RankingData or (train, validation, test), each a RankingData"
 
 
 class MemoryData(DataSection):
@@ -351,7 +348,7 @@ def read_memory(data: object, settings: Mapping[str, object]) -> MemoryData:
 
 def _fold(parts: object) -> Fold:
     if not isinstance(parts, tuple | list) or len(parts) != 3 or not all(isinstance(p, RankingData) for p in parts):
-        raise ValueError(f"a fold in memory is {WANTED}; several folds are a list of such")
+        raise ValueError("a fold in memory is a tuple of three RankingData, and several folds are a list of such")
     train, validation, test = parts
     for part in (validation, test):
         if part.feature_names != train.feature_names:

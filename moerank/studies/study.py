@@ -6,29 +6,29 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import pandas as pd
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from moerank.checks import check_at_least, check_choice, first_mistake
+from moerank.checks import check_at_least
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
-from moerank.files import Json
+from moerank.files import Json, read_text, replace_file
 from moerank.mofsrank.settings import Section
-from moerank.solvers import BASES, ablations
 from moerank.solvers import solvers as solver_table
-from moerank.studies.cells import STUDY, Store, Work, check_can_be_sent, run_cells
+from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
-from moerank.studies.result import FORMAT, RESULT, Result, find_result
+from moerank.studies.result import FORMAT, MOST_BYTES, RESULT, Format, Result, Stored, find_result
 from moerank.studies.results import Results, results_frame
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver, digest_of
 from moerank.studies.sources import InMemory
+from moerank.version import VERSION
 
-WARNED_FAILURES = 3
+STUDY = "study.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,26 +159,35 @@ def folds_of(problem: Problem, requested: tuple[int, ...] | None, data: str | Pa
         n_folds = N_FOLDS  # to plan a study no data are needed, and without them none runs
     folds = range(1, n_folds + 1) if requested is None else requested
     for fold in folds:
-        check_at_least(1, fold=fold)
-        if fold > n_folds:
-            raise ValueError(f"{problem.name} has folds 1 to {n_folds}, not {fold}")
+        check_at_least(1, n_folds, fold=fold)
     return tuple(sorted(set(folds)))
 
 
-def check_names(folder: Path, grids: Iterable[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
+def check_names(folder: Path, grids: list[Grid], problems: Iterable[Problem], solvers: Iterable[Solver]) -> None:
     """Refuse the study in a folder if a problem or a solver of it has the name of one of these, and is another."""
-    there = list(grids)
     other = f"{folder} holds another {{}} {{{{}}}}, with other code or settings; choose another folder or another name"
-    _distinct([*(problem for grid in there for problem in grid.problems), *problems], other.format("problem"))
-    _distinct([*(solver for grid in there for solver in grid.solvers), *solvers], other.format("solver"))
+    _distinct([*(problem for grid in grids for problem in grid.problems), *problems], other.format("problem"))
+    _distinct([*(solver for grid in grids for solver in grid.solvers), *solvers], other.format("solver"))
 
 
-def read_grids(folder: Path, grids: list[Json]) -> list[Grid]:
-    """Return what was requested in a folder; refuse what this version of moerank does not write."""
+class Requests(Stored):
+    """The text of study.json: what was asked for in the folder, request by request."""
+
+    format: Format
+    moerank: str
+    grids: list[Grid]
+
+
+def read_grids(path: Path) -> list[Grid]:
+    """Return what was requested in a folder, request by request; nothing for a new folder."""
     try:
-        return [Grid.model_validate(grid) for grid in grids]
-    except ValidationError as error:
-        raise ValueError(f"{folder / STUDY}: not written by this version of moerank ({first_mistake(error)})") from None
+        text = read_text(path, MOST_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    try:
+        return Requests.from_json(text).grids
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _problem(given: Any, settings: Mapping[str, object], name: str | None = None) -> Problem:
@@ -219,8 +228,6 @@ class Study:
     seeds : int, default 1
         Runs of each solver that draws; the others run once. An estimator draws if its ``random_state`` is None, a
         function always. A study has at most a million cells.
-    ablate : {"mofsrank", "mofsrank-paper"}, optional
-        Add this solver, and the same without each of its three parts.
     data : path, optional
         Where files of data are; see `Problem.load_fold`.
     settings : mapping, optional
@@ -229,7 +236,7 @@ class Study:
     Notes
     -----
     What names a cell is a digest of all that decides its result. Estimators count by class and parameters, data in
-    memory by their bytes, functions by their code and what it names (`moerank.studies.solver.describe`). So a study
+    memory by their bytes, functions by their code and what it names (`moerank.studies.solver.identity_of`). So a study
     that is run again with other data or another function runs anew: under the same name in the same folder it is
     refused. What a function reads at run time, from files or the environment, is not seen.
 
@@ -254,22 +261,18 @@ class Study:
         *,
         folds: Iterable[int] | None = None,
         seeds: int = 1,
-        ablate: str | None = None,
         data: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
-        of_label = {solver.label: solver for solver in read_solvers(solvers)}
-        if ablate is not None:
-            check_choice(BASES, ablate=ablate)
-            of_label |= {name: Solver.parse(name) for name in (ablate, *ablations(ablate))}
+        distinct = tuple(read_solvers(solvers))
         requested = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
             named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
         self.out, self.data = Path(out), data
         self._grids = [
-            Grid(problems=tuple(group), solvers=tuple(of_label.values()), folds=chosen, seeds=seeds)
+            Grid(problems=tuple(group), solvers=distinct, folds=chosen, seeds=seeds)
             for chosen, group in (named_folds or {(): []}).items()
         ]
 
@@ -284,10 +287,9 @@ class Study:
         """
         study = cls.__new__(cls)
         study.out, study.data = Path(folder), data
-        grids = Store(folder).read_grids()
-        if not grids:
+        study._grids = read_grids(study.out / STUDY)
+        if not study._grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
-        study._grids = read_grids(study.out, grids)
         try:
             for solver, problem in product(study.solvers, study.problems):
                 problem.spec(solver).takes()
@@ -316,7 +318,6 @@ class Study:
         dask: str | None = None,
         retry_failed: bool = False,
         done: Callable[[Cell, bool], object] = lambda cell, succeeded: None,
-        started: Callable[[Cell], object] = lambda cell: None,
     ) -> Self:
         """Run what is not finished, and return the study.
 
@@ -333,35 +334,27 @@ class Study:
             Run the cells that failed again.
         done : callable
             Called as ``done(cell, succeeded)`` for each cell, first for those that are there already.
-        started : callable
-            Called as ``started(cell)`` when this process begins a cell.
 
         Warns
         -----
         UserWarning
-            If cells failed, with their number and the first three with their errors.
+            If cells failed, with their number and the error of the first one.
 
         Raises
         ------
         OSError
             If the folder cannot be written, or data are missing.
         ValueError
-            If the folder holds a problem or a solver of the same name that is another one, or something cannot be sent
-            to the processes that are to run it.
+            If the folder holds a problem or a solver of the same name that is another one.
         """
-        if workers > 1 or dask is not None:
-            check_can_be_sent({f"the solver {solver.label}": solver for solver in self.solvers})
-        for problem in self.problems:
-            # Else they are needed only if a cell is open, or read where they are to be held.
-            if problem.data.is_held:
-                problem.load_fold(1, self.data)
-
-        def check(grids: list[Json]) -> None:
-            check_names(self.out, read_grids(self.out, grids), self.problems, self.solvers)
-
         with Store(self.out) as store:
-            for grid in self._grids:
-                store.add_grid(grid.model_dump(mode="json"), check)
+            with store.alone(STUDY) as path:
+                there = read_grids(path)
+                check_names(self.out, there, self.problems, self.solvers)
+                grids = {grid.model_dump_json(): grid for grid in (*there, *self._grids)}
+                if len(grids) > len(there):
+                    requests = Requests(format=FORMAT, moerank=VERSION, grids=list(grids.values()))
+                    replace_file(path, requests.to_json().encode())
             cells = self.cells()
             finished, failed = store.done()
             for cell in cells:  # what was given as an object may be known from the folder alone
@@ -370,7 +363,7 @@ class Study:
                     if is_open and not given.is_held:
                         raise ValueError(f"{name} was given as a Python object; give it to Study again to run it")
             run: dict[str, Any] = {"workers": workers, "dask": dask, "data": self.data, "retry_failed": retry_failed}
-            run_cells(store, cells, **run, done=done, started=started)
+            run_cells(store, cells, **run, done=done)
         remedy = "Study.failures() returns them all with their tracebacks, and run(retry_failed=True) runs them again"
         warn_of_failures(self.failures(), len(cells), remedy)
         return self
@@ -397,11 +390,11 @@ class Study:
 
 
 def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> None:
-    """Warn if cells failed, with their number and the first three with their errors."""
+    """Warn if cells failed, with their number and the error of the first one."""
     if failed:
-        shown = "; ".join(f"{cell.label}: {failed[cell]['error']}" for cell in islice(failed, WARNED_FAILURES))
-        more = "; …" * (len(failed) > WARNED_FAILURES)
-        warnings.warn(f"{len(failed):,} of {n_cells:,} cells failed: {shown}{more}. {remedy}", stacklevel=3)
+        cell = next(iter(failed))
+        first = f"{cell.label}: {failed[cell]['error']}"
+        warnings.warn(f"{len(failed):,} of {n_cells:,} cells failed, first {first}. {remedy}", stacklevel=3)
 
 
 def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
@@ -442,65 +435,3 @@ def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:
     folds = sorted(path.glob(f"fold*/{RESULT}"), key=lambda file: (len(file.parent.name), file))
     runs = [file.parent for file in folds] if folds and not (path / RESULT).exists() else [path]
     return results_frame([find_result(run) for run in runs], members=members)
-
-
-def merge_studies(folders: Iterable[str | Path], out: str | Path) -> Study:
-    """Write the union of studies to a folder, and return it.
-
-    Cells are named by all that decides their results, so a cell that several studies have is the same run, and is taken
-    once. Nothing that is in `out` is replaced, and nothing is written before names and results were compared.
-
-    Parameters
-    ----------
-    folders : sequence of path
-        Of two or more studies, run on different machines or with different solvers, say.
-    out : path
-        The folder of the union: a new one, or that of a study, which is extended.
-
-    Raises
-    ------
-    ValueError
-        If a folder holds no study, if problems or solvers of one name differ, or results of one cell.
-    OSError
-        If `out` cannot be written.
-
-    Notes
-    -----
-    Reads the results of cells that several studies have finished.
-
-    Examples
-    --------
-    >>> merge_studies(["results/office"], "results/both")
-    Traceback (most recent call last):
-        ...
-    ValueError: name at least two studies to merge
-    """
-    sources = [Path(folder) for folder in folders]
-    if len(sources) < 2:
-        raise ValueError("name at least two studies to merge")
-    target = Path(out)
-    present = [target] if Store(target).read_grids() else []
-    studies = [Study.load(folder) for folder in {path.resolve(): path for path in [*present, *sources]}.values()]
-    for number, study in enumerate(studies):
-        for other in studies[:number]:
-            check_names(study.out, study._grids, other.problems, other.solvers)
-            _refuse_contradictions(study, other)
-    with Store(target) as store:
-        for study in studies:
-            other_store = Store(study.out)
-            for grid in other_store.read_grids():
-                store.add_grid(grid)
-            store.adopt(other_store)
-    return Study.load(target)
-
-
-def _refuse_contradictions(study: Study, other: Study) -> None:
-    """Compare the results of cells that both studies have finished; times and versions may differ."""
-    results = [Store(each.out).results(study.cells()) for each in (study, other)]
-    for cell in results[0].keys() & results[1].keys():
-        first, second = (each[cell].model_dump(exclude={"times", "versions"}) for each in results)
-        if first != second:
-            raise ValueError(
-                f"{study.out} and {other.out} have different results of {cell.label}, of which one is wrong; remove "
-                f"cells/{cell.key}.json in one of them"
-            )

@@ -7,7 +7,7 @@ No individual depends on its company.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -50,39 +50,12 @@ PASS_ROUNDING: dict[FloatType, float] = {np.float32: 1e-5, np.float64: 1e-13}
 """Relative rounding of an objective that a pass of the precision sums."""
 
 
-@dataclass(frozen=True)
-class LaneGroup:
-    """Neighbouring individuals of a population, in some `rows` of its arrays, at most as many as a vector has lanes."""
-
-    rows: slice
-    n_lanes: int
-
-    def __len__(self) -> int:
-        return int(self.rows.stop - self.rows.start)
-
-    def fill_up(self, values: NDArray[Element], empty: float = 0.0) -> NDArray[Element]:
-        """Return the group's rows of `values` (n_individuals, …) as (n_lanes, …), with `empty` in the lanes left over.
-
-        >>> [group.fill_up(np.arange(1, 11)).tolist() for group in lane_groups(10, np.float64)]
-        [[1, 2, 3, 4, 5, 6, 7, 8], [9, 10, 0, 0, 0, 0, 0, 0]]
-        """
-        filled: NDArray[Element] = np.full((self.n_lanes, *values.shape[1:]), empty, values.dtype)
-        filled[: len(self)] = values[self.rows]
-        return filled
-
-
-def lane_groups(n_individuals: int, precision: FloatType) -> Iterator[LaneGroup]:
-    """Cut a population into groups that fill the lanes of a vector of `precision`; the last may be smaller.
-
-    >>> [len(group) for group in lane_groups(20, np.float64)]
-    [8, 8, 4]
-    """
-    n_lanes = lanes(precision)
-    for begin in range(0, n_individuals, n_lanes):
-        yield LaneGroup(slice(begin, min(begin + n_lanes, n_individuals)), n_lanes)
-
-
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
+
+
+def _fill_up(values: NDArray[Element], n_lanes: int) -> NDArray[Element]:
+    """Return the values (n, …) of a group of individuals as (n_lanes, …), with zeros in the lanes left over."""
+    return np.concatenate((values, np.zeros((n_lanes - len(values), *values.shape[1:]), values.dtype)))
 
 
 class Expanded(NamedTuple):
@@ -199,14 +172,15 @@ class ListedPairs:
         alike = start is None and bool((feature_mask == self._varies).all())
         start_scores = self._start_scores(model) if alike else np.empty(0, np.float32)
         shift = self.shift.astype(np.float32) if self.shift.any() else np.empty(0, np.float32)
-        for group, words, counts in self._groups(masks, np.float32):
-            origin = np.zeros((0, W.shape[1])) if start is None else group.fill_up(start)
+        for rows, words, counts in self._groups(masks, np.float32):
+            origin = np.zeros((0, W.shape[1])) if start is None else _fill_up(start[rows], _SINGLE)
             weights, finished = newton.newton_lanes(
                 self.X_lanes, self.pairs.groups, words, counts,
-                group.fill_up(feature_mask), model.B, model.rhs, origin, start_scores, model.C, self.target.margin,
-                shift, model.loss.one_sided, tolerance,
+                _fill_up(feature_mask[rows], _SINGLE), model.B, model.rhs, origin, start_scores, model.C,
+                self.target.margin, shift, model.loss.one_sided, tolerance,
             )  # fmt: skip
-            W[group.rows], converged[group.rows] = weights[: len(group)], finished[: len(group)]
+            n = len(W[rows])
+            W[rows], converged[rows] = weights[:n], finished[:n]
         return W, converged
 
     def minimise_penalised(
@@ -219,33 +193,35 @@ class ListedPairs:
         """
         variables, n_iter = np.empty_like(start), np.empty(len(start), np.int64)
         history = np.empty((max_iter + 1, len(start)))
-        for group, words, counts in self._groups(masks, np.float64):
-            of_group = np.empty((max_iter + 1, group.n_lanes))
+        for rows, words, counts in self._groups(masks, np.float64):
+            of_group = np.empty((max_iter + 1, _DOUBLE))
+            costs, lambda1, lambda2, begin = (
+                _fill_up(values[rows], _DOUBLE)
+                for values in (penalties.costs, penalties.lambda1, penalties.lambda2, start)
+            )
             result, steps = proximal.proximal_lanes(
                 self.X, self.pairs.groups, words, counts,
-                group.fill_up(masks.features), penalties.similarity, group.fill_up(penalties.costs),
-                group.fill_up(penalties.lambda1), group.fill_up(penalties.lambda2), group.fill_up(start),
+                _fill_up(masks.features[rows], _DOUBLE), penalties.similarity, costs, lambda1, lambda2, begin,
                 max_iter, tol, of_group,
             )  # fmt: skip
-            variables[group.rows], n_iter[group.rows] = result[: len(group)], steps[: len(group)]
-            history[:, group.rows] = of_group[:, : len(group)]
+            n = len(start[rows])
+            variables[rows], n_iter[rows], history[:, rows] = result[:n], steps[:n], of_group[:, :n]
         return variables, n_iter, history
 
-    def _groups(self, masks: Masks, precision: FloatType) -> Iterator[tuple[LaneGroup, Words, Integers]]:
+    def _groups(self, masks: Masks, precision: FloatType) -> Iterator[tuple[slice, Words, Integers]]:
         """Yield groups of individuals, one word per pair, bit l for lane l, and the number of pairs of each lane.
 
         A lane without an individual has no pair and is idle. The words are valid until the next group.
         """
         n_lanes = lanes(precision)
         words = np.full(len(self), 2**n_lanes - 1, word_type(n_lanes))
-        for group in lane_groups(len(masks.features), precision):
-            counts = np.zeros(n_lanes, np.int64)
-            counts[: len(group)] = len(self)
+        for begin in range(0, len(masks.features), n_lanes):
+            rows = slice(begin, begin + n_lanes)
+            counts = np.where(np.arange(n_lanes) < len(masks.features) - begin, len(self), 0)
             if masks.own is not None:
-                own = masks.own[group.rows]
-                counts[: len(group)] = [np.count_nonzero(row) for row in own]
-                pack_lanes(own, words)
-            yield group, words, counts
+                counts = _fill_up(np.count_nonzero(masks.own[rows], axis=1), n_lanes)
+                pack_lanes(masks.own[rows], words)
+            yield rows, words, counts
 
     def _start_scores(self, model: PairModel) -> NDArray[np.float32]:
         """Return the scores (n_documents,) of the model's minimum with all features, as a population's pass does."""

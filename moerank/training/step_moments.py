@@ -21,7 +21,7 @@ import numpy as np
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_square
 from moerank.data import RankingData
-from moerank.kernels.step_tables import WIDTH, add_counts, add_to_groups, subtract_squares
+from moerank.kernels.step_tables import VECTOR_WIDTH, add_counts, add_to_groups, subtract_squares
 from moerank.training.bins import Bins
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import Target
@@ -57,7 +57,7 @@ class StepMoments:
         check_square(n_cells)
         pairs, codes = masks.of_unit("pair"), bins.codes(data)
         sums = _of_labels(data, masks) if pairs is None else _of_pairs(data, pairs[0])
-        width = -(-n_cells // WIDTH) * WIDTH
+        width = -(-n_cells // VECTOR_WIDTH) * VECTOR_WIDTH
         total, unit, difference = np.zeros((width, width)), *np.zeros((2, n_cells))
         waiting: list[tuple[Matrix, Vector]] = []  # sums of groups, and their factors
         for begin, end in data.query_blocks(STEP_BLOCK):

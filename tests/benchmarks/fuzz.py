@@ -136,14 +136,14 @@ def judge_csv(content, missing):
         return None
     for separator in ",;\t":
         try:
-            names, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+            parsed = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+            names, *rows = [row for row in parsed if row and not (len(row) == 1 and row[0] and not row[0].strip(" \t"))]
         except (csv.Error, ValueError):
             continue
         if {"label", "query"} <= set(names):
             break
     else:
         return None
-    rows = [row for row in rows if row and not (len(row) == 1 and row[0] and not row[0].strip(" \t"))]
     wrong_name = any(name in ("", "__index_level_0__") or set(name) & set("\r\n") for name in names)
     if b"\0" in content or wrong_name or len(set(names)) < len(names) or len(names) < 3 or not rows:
         return None

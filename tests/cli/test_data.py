@@ -18,11 +18,3 @@ def test_a_letor_file_becomes_a_table_with_the_same_data(command, tmp_path, rule
             np.testing.assert_array_equal(getattr(table, name), getattr(data, name))
         assert table.X.dtype == dtype
         assert (table.feature_names, table.scaling) == (data.feature_names, data.scaling)
-
-
-def test_what_is_no_letor_file_is_not_converted(command, tmp_path):
-    path, out = tmp_path / "train.csv", tmp_path / "train.parquet"
-    path.write_text("label,query,a\n1,7,2\n")
-    done = command("data", "convert", str(path), "--out", str(out))
-    assert done.exit_code and "train.csv is a table already; data convert reads LETOR text" in done.stderr
-    assert not out.exists()

@@ -7,19 +7,6 @@ import sys
 
 import pytest
 
-
-def test_a_compiler_that_is_switched_off_is_told_in_one_sentence(tiny_problem_file, tmp_path):
-    words = [sys.executable, "-m", "moerank", "run", str(tiny_problem_file), "--out", str(tmp_path)]
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    result = subprocess.run(words, env=environment, capture_output=True, text=True)
-    assert result.returncode == 2
-    assert result.stdout == ""
-    assert result.stderr == (
-        "error: the kernels of moerank need numba's compiler, which NUMBA_DISABLE_JIT switches off: unset that "
-        "variable\n"
-    )
-
-
 INSIDE = """
 import hashlib, sys
 from moerank.cli.messages import interruptible

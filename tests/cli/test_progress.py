@@ -56,19 +56,6 @@ def test_without_a_terminal_each_cell_has_a_line(cells, clock, capsys):
         "4/6 tiny, fold 2, rankrls (31.5 s)",
         "5/6 tiny, fold 3, rankrls: failed (31.5 s)",
     ]
-    states = {cell: "failed" if cell.fold == 3 else "finished" for cell in cells}
-    with CellProgress(states) as progress:
-        for cell, state in states.items():
-            progress(cell, state == "finished")
-    assert capsys.readouterr().err.splitlines() == ["6 of 6 cells are done already, 2 of them failed"]
-
-
-def test_on_a_terminal_a_bar_counts_cells_and_names_the_last(cells, bars):
-    with CellProgress(dict.fromkeys(cells, "open")) as progress:
-        progress(cells[3], True)
-        progress(cells[4], False)
-        (last,) = [line for line in bars(progress)[-1:] if "2/6" in line]
-    assert "tiny, fold 2, mofsrank, seed 0: failed" in last
 
 
 def test_on_a_terminal_each_stage_has_a_bar_also_where_there_is_little_room(bars, monkeypatch):

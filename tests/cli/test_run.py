@@ -4,8 +4,8 @@ import statistics
 import ir_measures
 import numpy as np
 import pytest
+from helpers.drawn import OF_EVERY_SEARCH
 
-import moerank
 from moerank.cli.progress import StageProgress
 from moerank.exports import FORMATS
 from moerank.solvers import solvers
@@ -14,7 +14,7 @@ from moerank.studies.result import Result
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 PROGRESS = "moerank.cli.progress.StageProgress"
-FILES = ["convergence.png", "features.png", "front.csv", "front.png", "model.json", "result.json"]
+FILES = sorted(["front.csv", "model.json", "result.json", *(f"{name}.png" for name in OF_EVERY_SEARCH)])
 
 
 def what_stays(text):
@@ -138,8 +138,7 @@ def test_a_new_run_discards_an_old_memo_with_a_notice(command, tmp_path):
 
 
 def test_what_happens_to_a_finished_run(command, tmp_path):
-    outcome = command("run", "TINY", "--out", "here", "--resume")
-    assert "nothing to resume; starting from the beginning" in outcome.stderr
+    command("run", "TINY", "--out", "here", "--resume")
     before = (tmp_path / "here" / "result.json").read_text()
     outcome = command("run", "TINY", "--out", "here", "--resume", "--json")
     assert "here holds the finished run; it is not run again" in outcome.stderr
@@ -161,8 +160,7 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
         (["TINY", "--solver", "mofrank"], "unknown solver 'mofrank'; did you mean 'mofsrank'?"),
         (["TINY", "--set", "ensemble=3"], "--set ensemble=3: write --set STAGE.KEY=VALUE"),
         (["TINY", "--set", "backend.parameters.alhpa=3"], "unknown parameter of rankrls 'alhpa'; did you mean"),
-        (["TINY", "--set", "data.grid=[4, 6]"], "the grid 4 × 6 has 24 pixels, but the data have 20 features"),
-        (["TINY", "--fold", "6"], "--fold 6: there are folds 1 to 5, or all"),
+        (["TINY", "--fold", "6"], "fold must be at most 5, not 6"),
         (["mq2008"], "no MQ2008 in data; download MQ2008 of LETOR 4.0"),
         (["TINY", "--out", "file/deep"], "cannot write results to file/deep: Not a directory"),
         (["wrong.toml"], "wrong.toml: unknown key [data] fodler; did you mean folder?"),
@@ -197,14 +195,6 @@ def test_solvers_lists_the_table(command):
     assert set(solvers()) <= set(words)
 
 
-def test_help_teaches_and_version_is_told(command):
-    assert command("--version").stdout == f"moerank {moerank.__version__}\n"
-    assert "moerank run digits" in command("--help").stdout
-    text = command("run", "--help").stdout
-    for example in ("run mq2008 --data ~/letor --fold all", "--set feature_selection.generations=200", "--resume"):
-        assert example in text
-
-
 @pytest.fixture
 def shop(tmp_path):
     """A problem of tables, with ids of documents."""
@@ -225,7 +215,7 @@ def shop(tmp_path):
     return path
 
 
-def test_runs_of_trec_go_out_and_come_in(command, tmp_path, shop):
+def test_runs_of_trec_go_out(command, tmp_path, shop):
     out = tmp_path / "results" / "shop-rankrls-fold1-seed0"
     first = command("run", shop, "--solver", "rankrls", "--trec")
     assert first.exit_code == 0, first.stderr
@@ -234,15 +224,6 @@ def test_runs_of_trec_go_out_and_come_in(command, tmp_path, shop):
     qrels, run = (read(str(out / name)) for read, name in READERS)
     theirs = ir_measures.calc_aggregate([ir_measures.AP], list(qrels), list(run))[ir_measures.AP]
     assert theirs == pytest.approx(result.best.score("test", "MAP"), abs=1e-12)
-    reversed_run = tmp_path / "worst.run"
-    lines = [line.split() for line in (out / "test.run").read_text().splitlines()]
-    reversed_run.write_text("".join(f"{q} Q0 {d} {r} {-float(s)} worst\n" for q, _, d, r, s, _ in lines))
-    second = command("run", shop, "--solver", "rankrls", "--against", reversed_run)
-    said = " ".join(second.stdout.split())
-    assert second.exit_code == 0, second.stderr
-    assert "rankrls (2 features) against worst.run: estimated gain" in said
-    assert command("run", shop, "--solver", "rankrls", "--against", out / "no.run").exit_code == 2
-    assert command("run", shop, "--against", reversed_run, "--json").exit_code == 2
     no_ids = command("run", "TINY", "--trec", "--out", tmp_path / "unnamed")
     assert "the documents have no ids" in no_ids.stderr
     assert not (tmp_path / "unnamed").exists()

@@ -76,21 +76,6 @@ def test_a_study_has_means_and_errors_of_each_solver(tiny_study, shown):
     assert not any("±" in row for row in single if row[:1] == ["fsmrank"])
 
 
-def test_every_value_is_printed_whatever_the_width(tiny_result, capsys):
-    for width in (30, 80, 200):
-        console = output()
-        console.width = width
-        console.print(front_table(tiny_result))
-        text = capsys.readouterr().out
-        assert max(map(len, text.splitlines())) <= width
-        assert "…" not in text
-        if width >= 80:
-            scores = [
-                part for ranker in (*tiny_result.front, *tiny_result.baselines) for part in ranker.scores.values()
-            ]
-            assert all(f"{value:.4f}" in text for part in scores for value in part.values())
-
-
 def test_labels_are_shown_as_they_are(capsys):
     label = "fsmrank[lambda1=0.1]"
     cell = f"{label} [/bold] \x9b2J" + " and more" * 50

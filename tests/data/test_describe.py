@@ -34,7 +34,6 @@ def test_every_count_of_a_small_set():
         "missing_values": 0,
         "missing_share": 0.0,
         "missing_by_feature": {},
-        "queries_without_values": {},
         "scaling": "none",
         "comes_scaled": False,
     }
@@ -75,7 +74,6 @@ def test_missing_values_are_counted_by_feature_and_query():
     assert description.missing_values == 6
     assert description.missing_share == 6 / 15
     assert description.missing_by_feature == {"b": 4, "c": 2}
-    assert description.queries_without_values == {"b": 2}
     assert description.remarks()[0] == "6 values were missing (40.0% of all), most of them of feature b."
     assert describe(data.with_rows(np.arange(3))).missing_by_feature == {"b": 2, "c": 1}
     assert json.loads(json.dumps(description.as_dict())) == description.as_dict()

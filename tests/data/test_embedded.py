@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from moerank.data import (
-    load_digits_fold,
-    load_web_fold,
-    make_planted,
-    make_web,
-)
-from moerank.data.folds import BLOCK
+from moerank.data import load_digits_fold, load_web_fold, make_planted, make_web
+from moerank.data.folds import QUERIES_OF_A_BLOCK
 
 
 @pytest.mark.parametrize(
@@ -45,35 +40,17 @@ def test_seeds_differ():
         *((load_digits_fold, "fold", value) for value in (0, 6, "5")),
         *((load_digits_fold, "n_queries", value) for value in (4, 1798, 5.0)),
         *((load_digits_fold, "n_documents", value) for value in (1, 1797, True)),
-        (load_digits_fold, "seed", None),
-        *((make_planted, "n_queries", value) for value in (0, "5")),
-        *((make_planted, "n_documents", value) for value in (1, 5.0)),
-        *((make_planted, "n_relevant", value) for value in (0, True)),
-        *((make_planted, "n_redundant", value) for value in (-1, None)),
-        *((make_planted, "n_noise", value) for value in (-1, "5")),
+        *((make_planted, name, -1) for name in ("n_queries", "n_documents", "n_relevant", "n_redundant", "n_noise")),
         *((make_planted, "noise", value) for value in (-0.1, np.nan, np.inf)),
         (make_planted, "n_labels", 1),
+        (make_web, "n_queries", 0),
+        (make_web, "seed", 2**64),
+        (load_web_fold, "fold", 6),
     ],
 )
 def test_numbers_out_of_range_are_refused(make, argument, value):
     with pytest.raises(ValueError, match=f"{argument} (must |is )"):
         make(**{argument: value})
-
-
-def test_sizes_labels_and_names_of_the_default_problem():
-    train, vali, test = load_digits_fold(1)
-    assert [part.n_queries for part in (train, vali, test)] == [90, 30, 30]
-    for part in (train, vali, test):
-        assert set(np.diff(part.offsets)) == {100}
-        assert set(np.unique(part.y)) == {0, 1}
-        relevant = np.add.reduceat(part.y, part.offsets[:-1])
-        assert relevant.min() >= 1
-        assert 9 < relevant.mean() < 11
-        assert part.X.min() == 0.0
-        assert part.X.max() == 1.0
-    assert train.feature_names[:2] == ("row 1 column 1", "row 1 column 2")
-    assert train.feature_names[8] == "row 2 column 1"
-    assert train.feature_names[63] == "row 8 column 8"
 
 
 def test_documents_are_other_images_compared_with_the_query_image():
@@ -91,16 +68,6 @@ def test_documents_are_other_images_compared_with_the_query_image():
     assert len(set(documents)) == 30
     assert query not in documents
     np.testing.assert_array_equal(digits[documents] == digits[query], test.y == 1)
-
-
-def test_folds_share_the_queries_and_deal_them_in_turn():
-    folds = [load_digits_fold(fold, n_queries=10, n_documents=20) for fold in range(1, 6)]
-    assert [sorted(set(test.qid)) for _, _, test in folds] == [[9, 10], [1, 2], [3, 4], [5, 6], [7, 8]]
-    for query in range(1, 11):
-        rows = [part.X[part.qid == query] for fold in folds for part in fold if (part.qid == query).any()]
-        assert len(rows) == 5
-        for other in rows[1:]:
-            np.testing.assert_array_equal(rows[0], other)
 
 
 def test_sizes_names_and_roles_of_planted_features():
@@ -145,25 +112,6 @@ def test_without_noise_the_relevant_features_alone_order_the_documents():
         assert [int((labels >= label).sum()) for label in range(1, 4)] == [8, 2, 1]
 
 
-def test_noise_disturbs_the_order_but_not_the_counts_of_labels():
-    still, disturbed = (make_planted(noise=noise, seed=3) for noise in (0.0, 0.4))
-    np.testing.assert_array_equal(still.data.X, disturbed.data.X)
-    assert 0.02 < (still.data.y != disturbed.data.y).mean() < 0.5
-    np.testing.assert_array_equal(np.bincount(still.data.y), np.bincount(disturbed.data.y))
-
-
-def test_a_table_beyond_the_limit_is_refused_before_it_is_made(monkeypatch):
-    with pytest.raises(ValueError, match=r"10 queries of 10 documents with 100,000,000,015 features would take .* GiB"):
-        make_planted(10, 10, n_noise=10**11)
-    rows, features = 1000, 30
-    needed = (8 * rows + features * (3 * 8 * rows + 100)) / 2**30
-    monkeypatch.setenv("MOERANK_MEMORY", str(needed * 0.999))
-    with pytest.raises(ValueError, match="raise the limit with the environment variable MOERANK_MEMORY, in GiB"):
-        make_planted(100, 10)
-    monkeypatch.setenv("MOERANK_MEMORY", str(needed * 1.001))
-    assert make_planted(100, 10).data.n_documents == rows
-
-
 @pytest.fixture(scope="module")
 def web():
     return make_web(1000, seed=3)
@@ -182,24 +130,6 @@ def test_shape_sizes_and_labels(web):
 def columns(web, kind):
     named = {name: column for column, name in enumerate(web.feature_names) if name.startswith(kind + " ")}
     return web.X[:, [named[name] for name in sorted(named, key=lambda name: int(name.split()[-1]))]].astype(float)
-
-
-def test_kinds_of_features_are_what_is_said_of_them(web):
-    informative, tails, counts = (columns(web, kind) for kind in ("informative", "tail", "count"))
-    sizes = [columns(web, kind).shape[1] for kind in ("informative", "copy", "uniform", "tail", "count", "query")]
-    assert sizes == [20, 40, 30, 24, 18, 4]
-    for values in (informative, columns(web, "copy"), columns(web, "uniform")):
-        assert (values >= 0).all() and (values < 1).all()
-        np.testing.assert_allclose(values.mean(axis=0), 0.5, atol=0.01)
-    # P(tail > t) = (1 + 10 t)^-2 and P(count >= c) = (1 + c)^-2
-    for limit in (0.1, 1.0, 3.0):
-        np.testing.assert_allclose((tails > limit).mean(), (1 + 10 * limit) ** -2, rtol=0.1)
-    for limit in (1, 5, 30):
-        np.testing.assert_allclose((counts >= limit).mean(), (1 + limit) ** -2.0, rtol=0.1)
-    assert np.array_equal(counts, np.floor(counts))
-    of_query = columns(web, "query")
-    assert np.array_equal(of_query, np.repeat(of_query[web.offsets[:-1]], np.diff(web.offsets), axis=0))
-    assert set(np.unique(of_query)) == set(range(16))
 
 
 def test_copies_are_correlated_with_what_they_copy_and_nothing_else_is(web):
@@ -228,34 +158,9 @@ def test_labels_follow_the_utility_that_is_documented(web):
     np.testing.assert_allclose(weights / weights[0], expected, atol=0.03)
 
 
-@pytest.mark.parametrize("n_queries", [1, BLOCK - 1, BLOCK, BLOCK + 7])
+@pytest.mark.parametrize("n_queries", [1, QUERIES_OF_A_BLOCK - 1, QUERIES_OF_A_BLOCK, QUERIES_OF_A_BLOCK + 7])
 def test_fewer_queries_are_the_beginning_of_more(web, n_queries):
     fewer = make_web(n_queries, seed=3)
     assert np.array_equal(fewer.offsets, web.offsets[: n_queries + 1])
     assert np.array_equal(fewer.X, web.X[: fewer.n_documents])
     assert np.array_equal(fewer.y, web.y[: fewer.n_documents])
-
-
-def test_double_precision_holds_the_same_values():
-    single, double = make_web(5), make_web(5, dtype=np.float64)
-    assert (single.X.dtype, double.X.dtype) == (np.float32, np.float64)
-    assert np.array_equal(single.X, double.X)
-    assert load_web_fold(1, n_queries=5, dtype=np.float64)[2].X.dtype == np.float64
-
-
-def test_web_problems_that_cannot_be_are_refused(monkeypatch):
-    with pytest.raises(ValueError, match="n_queries must be at least 1, not 0"):
-        make_web(0)
-    with pytest.raises(ValueError, match="seed must be at most "):
-        make_web(1, seed=2**64)
-    with pytest.raises(ValueError, match="dtype must be float32 or float64, not int32"):
-        make_web(1, dtype=np.int32)
-    with pytest.raises(ValueError, match="fold must be at most 5, not 6"):
-        load_web_fold(6)
-    with pytest.raises(ValueError, match="web: 4 queries cannot be dealt into 5 parts"):
-        load_web_fold(1, n_queries=4)
-    with pytest.raises(ValueError, match="10,000,000 queries of 115 documents with 136 features would take "):
-        make_web(10**7)
-    monkeypatch.setenv("MOERANK_MEMORY", "0.01")
-    with pytest.raises(ValueError, match=r"the limit is 0\.01 GiB"):
-        load_web_fold(1, n_queries=300)

@@ -58,31 +58,6 @@ def test_every_spelling_is_found_and_all_parts_have_the_same_features(tmp_path, 
     assert [part.name for part in (train, vali, test)] == [str(tmp_path / name) for name in names]
 
 
-def test_names_as_they_are_spelt_go_first(tmp_path):
-    write_fold(tmp_path, ("train.txt", "vali.txt", "test.txt"))
-    for other in ("TRAIN.TXT", "trainingset.txt", "train.txt.gz", "rank.train"):
-        if not (tmp_path / other).exists():  # on systems that tell capital letters apart
-            (tmp_path / other).write_bytes(b"2 qid:9 1:1\n")
-    assert load_fold(tmp_path)[0].name == str(tmp_path / "train.txt")
-
-
-def test_several_files_that_may_be_a_part_are_named(tmp_path):
-    write_fold(tmp_path, ("a.train", "vali.txt", "test.txt"))
-    (tmp_path / "b.train").touch()
-    with pytest.raises(FileNotFoundError, match=r"a\.train, b\.train may each be the training part; name the one"):
-        load_fold(tmp_path)
-
-
-def test_precision_and_missing_values_are_passed_on(tmp_path):
-    write_fold(tmp_path, ("train.txt", "vali.txt", "test.txt"))
-    (tmp_path / "vali.txt").write_bytes(b"1 qid:2 1:NULL 4:0.1\n")
-    with pytest.raises(ValueError, match=r"vali\.txt, line 1: .*NULL"):
-        load_fold(tmp_path)
-    parts = load_fold(tmp_path, missing=0.5, dtype=np.float32)
-    assert [part.n_features for part in parts] == [4, 4, 4]
-    assert parts[1].X.tolist() == [[0.5, 0.0, 0.0, np.float32(0.1)]]
-
-
 def test_a_missing_part_is_named_with_what_is_there(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no training part; .* and found nothing"):
         load_fold(tmp_path)
@@ -186,14 +161,6 @@ def test_shares_of_the_queries_are_drawn(n_queries, shares, sizes):
     require_parts_in_order(data, parts)
     assert tuple(part.n_queries for part in parts) == sizes
     assert [part.name for part in parts] == ["own, training", "own, validation", "own, test"]
-
-
-def test_every_query_is_drawn_as_often_as_others():
-    data = own(10)
-    drawn = [query for seed in range(500) for query in order_of(split_queries(data, seed=seed)[2])]
-    counts = [drawn.count(query) for query in order_of(data)]
-    assert min(counts) > 60  # of 100 expected, with a standard deviation of 9
-    assert max(counts) < 140
 
 
 @pytest.mark.parametrize(("n_queries", "n_folds"), [(3, 3), (10, 4), (23, 5), (40, 40)])

@@ -135,10 +135,8 @@ def test_masked_values_are_missing():
 
 TEXTS = {
     "texts": pd.Series(["x", "y", "z"]),
-    "texts of numbers": pd.Series(["1", "2", "3"]),
     "text objects": pd.Series([1, "y", 2], dtype=object),
     "categories": pd.Series(pd.Categorical(["x", "y", "x"])),
-    "categories of numbers": pd.Series(pd.Categorical([1, 2, 1])),
     "dates": pd.Series(pd.to_datetime(["2020-01-01"] * 3)),
     "lists": pd.Series([[1], [2], [3]]),
 }
@@ -153,13 +151,11 @@ def test_columns_that_hold_no_numbers_are_refused_by_name(kind):
 
 def test_columns_of_arrow_are_numbers_or_refused_by_name():
     for column, kind in [
-        (pa.array(["x", "y", "z"]), "texts"),
-        (pa.array(["x", "y", "z"], pa.string_view()), "texts"),  # as those of polars
-        (pa.array(["x", "y", "z"]).dictionary_encode(), "categories"),
-        (pa.array([[1], [2], [3]]), "values of list"),
-        (pa.array([1, 2, 3], pa.date32()), "values of date32"),
+        (pa.array(["x", "y", "z"], pa.string_view()), "string_view"),  # as those of polars
+        (pa.array(["x", "y", "z"]).dictionary_encode(), "dictionary"),
+        (pa.array([[1], [2], [3]]), "list"),
     ]:
-        with pytest.raises(ValueError, match=f"data: column 'site' of X holds {kind}"):
+        with pytest.raises(ValueError, match=f"data: column 'site' of X holds values of {kind}"):
             made(Capsule({"a": VALUES[:, 0], "site": column}))
     unknown = Capsule({"a": pa.array([0.5, None, 1.5]), "b": pa.array([True, None, False]), "c": pa.nulls(3)})
     data = RankingData(unknown, LABELS, QUERIES, missing=-1)
@@ -198,15 +194,6 @@ def test_a_file_mapped_for_reading_is_taken_without_a_copy(tmp_path):
         assert not np.shares_memory(RankingData(other, LABELS).X, other)
 
 
-def test_a_mapped_file_with_missing_values_is_not_written_to(tmp_path):
-    X = VALUES.copy()
-    X[1, 1] = np.nan
-    np.save(tmp_path / "X.npy", X)
-    data = RankingData(np.load(tmp_path / "X.npy", mmap_mode="r"), LABELS, missing=0.0)
-    assert data.X[1, 1] == 0.0
-    assert np.isnan(np.load(tmp_path / "X.npy")[1, 1])
-
-
 def test_only_what_nobody_can_write_to_is_frozen():
     writable = VALUES.copy()
     view = writable[:]
@@ -218,14 +205,8 @@ def test_only_what_nobody_can_write_to_is_frozen():
     read.setflags(write=False)
     mapped = np.frombuffer(mmap.mmap(-1, 64))
     mapped.setflags(write=False)
-    assert not is_frozen(writable)
-    assert not is_frozen(view)
-    assert not is_frozen(read)
-    assert not is_frozen(mapped)
-    assert not is_frozen(pd.DataFrame(VALUES.copy()).to_numpy())
-    assert is_frozen(own)
-    assert is_frozen(own[1:])
-    assert is_frozen(np.frombuffer(bytes(buffer)))
+    assert not any(map(is_frozen, (writable, view, read, mapped, pd.DataFrame(VALUES.copy()).to_numpy())))
+    assert all(map(is_frozen, (own, own[1:], np.frombuffer(bytes(buffer)))))
     assert made(own).X is not own
     assert np.shares_memory(made(own).X, own)
     assert not np.shares_memory(made(view).X, writable)
@@ -268,30 +249,10 @@ def test_queries_of_every_type(qid):
         RankingData(np.ones((4, 1)), [0, 0, 0, 0], pd.Series([*data.qid, data.qid[0]], dtype=object))
 
 
-@pytest.mark.parametrize(
-    "y",
-    [
-        pd.Categorical([0, 2, 1]),
-        pd.Series([0, 2, 1], dtype="category"),
-        pd.Series([0, 2, 1], dtype="Int64"),
-        pd.Series([0, 2, 1], dtype=object),
-        np.array([0, 2, 1], np.float32),
-    ],
-)
-def test_labels_of_every_type_of_number(y):
-    assert RankingData(VALUES, y, QUERIES).y.tolist() == LABELS
-
-
-def test_labels_of_categories_that_are_no_numbers_are_refused():
-    for y in (pd.Categorical(["bad", "good", "fair"]), pd.Series(["bad", "good", "fair"], dtype="category")):
-        with pytest.raises(ValueError, match=r"y must be numbers \(.*bad"):
-            RankingData(VALUES, y, QUERIES)
-
-
 def test_labels_that_are_missing_or_dates_are_refused():
     with pytest.raises(ValueError, match=r"y\[1\] is nan"):
         RankingData(VALUES, pd.Series([0, pd.NA, 1], dtype="Int64"), QUERIES)
     dates = np.array(LABELS, "datetime64[s]")
-    for y in (dates, pd.Series(dates), pd.Series(dates).dt.tz_localize("UTC")):
-        with pytest.raises(ValueError, match=r"y must be numbers .*datetime64"):
+    for y in (dates, pd.Series(dates), pd.Categorical(["bad", "good", "fair"])):
+        with pytest.raises(ValueError, match=r"y must be numbers .*(datetime64|bad)"):
             RankingData(VALUES, y, QUERIES)

@@ -1,16 +1,11 @@
-"""Broken files by the hundred: each is read as the format says, or refused in one sentence that names the place.
+"""Broken files by the hundred: each is read as the format says, or refused in one sentence that names the place."""
 
-`tests/benchmarks/fuzz.py` does so for hours.
-"""
-
-import gzip
 import random
-import zlib
 from collections import Counter
 
 import numpy as np
 import pytest
-from helpers.broken_letor import BINARY_ACCIDENTS, VALID, after_an_accident, broken, judged, without_queries
+from helpers.broken_letor import VALID, after_an_accident, broken, judged, without_queries
 
 import moerank.data.read.letor
 
@@ -46,24 +41,3 @@ def test_broken_files_with_their_queries_beside_them(tmp_path):
         assert outcome in ("read", "refused"), content
         outcomes[outcome] += 1
     assert min(outcomes.values()) > 20
-
-
-def test_broken_compressed_files_are_read_rightly_or_refused(tmp_path):
-    rng = random.Random(".gz")
-    path = tmp_path / "broken.txt.gz"
-    n_read = 0
-    for _ in range(N_FILES // 2):
-        if rng.random() < 0.3:
-            content = after_an_accident(VALID, rng)
-            path.write_bytes(gzip.compress(content))
-        else:
-            stored = after_an_accident(gzip.compress(VALID), rng, BINARY_ACCIDENTS)
-            path.write_bytes(stored)
-            try:
-                content = gzip.decompress(stored)
-            except (OSError, EOFError, zlib.error):
-                content = None
-        outcome = judged(path, content)
-        assert outcome in ("read", "refused"), content
-        n_read += outcome == "read"
-    assert 0.05 < n_read / (N_FILES // 2) < 0.4

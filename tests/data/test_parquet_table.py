@@ -76,10 +76,8 @@ def test_columns_without_plain_numbers_are_refused_by_name(table, column, kind):
     with pytest.raises(ValueError) as error:
         table({**PLAIN, "b": column})
     assert f"the column 'b' holds {kind}" in str(error.value)
-    assert str(error.value).endswith("not plain numbers; leave it out (exclude), or make numbers of it")
+    assert "not plain numbers; make numbers of it, or leave the column out" in str(error.value)
     assert table({**PLAIN, "b": column}, features=["a"]).feature_names == ("a",)
-    with pytest.raises(ValueError, match="not plain numbers; make numbers of it"):
-        table({**PLAIN, "b": column}, features=["b"])
 
 
 def test_missing_values_need_a_rule(table):
@@ -109,7 +107,7 @@ def test_wrong_values_are_refused_by_place(table, columns, options, sentence):
 
 
 def test_rows_come_in_order_from_many_groups(table, monkeypatch):
-    monkeypatch.setattr("moerank.data.read.table.BLOCK", 28)
+    monkeypatch.setattr("moerank.data.read.table.CELLS_AT_A_TIME", 28)
     n = 1000
     columns = {"b": np.arange(n) / 3, "label": np.arange(n) % 3, "query": np.arange(n) // 9, "a": -np.arange(n)}
     data = table(columns, written={"row_group_size": 130}, dtype=np.float32)
@@ -129,14 +127,6 @@ def test_what_is_no_parquet_file_is_refused(tmp_path):
             load_table(path, label="label", query="query")
     path.unlink()
     with pytest.raises(FileNotFoundError):
-        load_table(path, label="label", query="query")
-
-
-def test_names_that_are_no_text_are_refused(tmp_path):
-    path = tmp_path / "train.parquet"
-    pq.write_table(pa.table({**PLAIN, "abcdefgh": [1, 2, 3]}), path, store_schema=False)
-    path.write_bytes(path.read_bytes().replace(b"abcdefgh", b"abc\xf5efgh"))
-    with pytest.raises(ValueError, match=r"train\.parquet: not a Parquet file that can be read, or a damaged one"):
         load_table(path, label="label", query="query")
 
 

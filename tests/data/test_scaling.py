@@ -15,7 +15,6 @@ from moerank.data import (
     RankingData,
     centre_in_queries,
     fit_scaling,
-    load_fold,
     query_level_norm,
 )
 from moerank.data.scaling import ROWS, negative_features
@@ -69,12 +68,6 @@ def test_any_finite_values_land_in_the_unit_interval_in_their_order(X):
         for f in range(2):
             order = np.argsort(X[rows, f], kind="stable")
             assert (np.diff(scaled[rows, f][order]) >= 0).all()
-
-
-@pytest.mark.parametrize("name", ["MQ2008", "OHSUMED"])
-def test_scaling_twice_changes_nothing(letor_folder, name):
-    once = query_level_norm(load_fold(letor_folder / name / "Fold1")[2])
-    np.testing.assert_array_equal(query_level_norm(once).X, once.X)
 
 
 def test_centring_subtracts_the_mean_of_the_query_and_leaves_constants_at_exactly_zero():
@@ -136,18 +129,6 @@ def test_longer_tables_than_a_block_are_scaled_throughout():
     np.testing.assert_allclose(scaled[:, :3].mean(axis=0), 0, atol=1e-10)
     np.testing.assert_allclose(scaled[:, :3].std(axis=0), 1, rtol=1e-10)
     np.testing.assert_array_equal(query_level_norm(train).X, restated(train))
-
-
-def test_kinds_without_anything_to_fit():
-    train = raw()
-    assert fit_scaling(train, "none") is UNSCALED
-    assert UNSCALED.apply(train) is train
-    assert fit_scaling(train, "query") is PER_QUERY
-    scaled = PER_QUERY.apply(train)
-    assert (scaled.scaling, PER_QUERY.kind, UNSCALED.kind) == (PER_QUERY, "query", "none")
-    np.testing.assert_array_equal(scaled.X, query_level_norm(train).X)
-    with pytest.raises(ValueError, match=r"kind must be one of .* not 'min-max'; did you mean 'minmax'"):
-        fit_scaling(train, "min-max")
 
 
 def test_values_whose_squares_or_differences_leave_the_numbers():

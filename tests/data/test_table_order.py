@@ -8,7 +8,6 @@ from moerank.data import (
     RankingData,
     fit_scaling,
     inputs,
-    load_letor,
     load_table,
     query_level_norm,
     split_fold,
@@ -64,24 +63,6 @@ def test_rankers_trained_on_columns_have_the_same_bits(ranker):
     np.testing.assert_array_equal(ranker.predict(by_columns), ranker.predict(by_rows))
 
 
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_letor_file_is_by_columns(tmp_path, dtype):
-    X, y, qid = drawn()
-    path = tmp_path / "train.txt"
-    path.write_text(
-        "".join(
-            f"{label} qid:{query} " + " ".join(f"{j}:{value!r}" for j, value in enumerate(row, 1)) + "\n"
-            for label, query, row in zip(y.tolist(), qid.tolist(), X.tolist(), strict=True)
-        )
-    )
-    data = load_letor(path, dtype=dtype)
-    assert data.X.flags.f_contiguous and np.shares_memory(data.X, data.columns)
-    np.testing.assert_array_equal(data.X, X.astype(dtype))
-    wider = load_letor(path, dtype=dtype, n_features=7)
-    np.testing.assert_array_equal(wider.X, np.pad(X.astype(dtype), ((0, 0), (0, 2))))
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("frame", [False, True])
 def test_a_large_table_is_copied_once_in_the_order_of_kernels(small, order, frame):
@@ -100,7 +81,7 @@ def test_tables_are_by_columns(tmp_path, monkeypatch, small, ending):
     path = tmp_path / f"train.{ending}"
     frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(20)]).assign(label=y, query=qid)
     getattr(frame, f"to_{ending}")(path, index=False)
-    monkeypatch.setattr("moerank.data.read.table.BLOCK", 1000)
+    monkeypatch.setattr("moerank.data.read.table.CELLS_AT_A_TIME", 1000)
     data = load_table(path, label="label", query="query")
     assert data.X.flags.f_contiguous
     np.testing.assert_array_equal(data.X, X)

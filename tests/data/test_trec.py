@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from moerank.data import RankingData
-from moerank.data.trec import read_qrels, read_run, write_qrels, write_run
+from moerank.data.trec import read_run, write_qrels, write_run
 from moerank.metrics import MAP, MRR, NDCG, Recall
 
 
@@ -45,12 +45,8 @@ def test_other_tools_compute_our_metrics_of_the_files(tmp_path, scale):
 def test_what_is_written_is_read_again(tmp_path):
     data, scores = judged(), np.random.default_rng(2).standard_normal(judged().n_documents)
     write_run(tmp_path / "test.run", data, scores)
-    write_qrels(tmp_path / "test.qrels", data)
     read = read_run(tmp_path / "test.run", data)
     np.testing.assert_array_equal(read.astype(np.float32), scores.astype(np.float32))
-    alone = read_qrels(tmp_path / "test.qrels")
-    assert (alone.documents.tolist(), alone.qid.tolist()) == (data.documents.tolist(), data.qid.tolist())
-    np.testing.assert_array_equal(alone.y, data.y)
 
 
 def test_documents_of_only_one_side(tmp_path):
@@ -58,9 +54,6 @@ def test_documents_of_only_one_side(tmp_path):
     path = tmp_path / "bm25.run.gz"
     path.write_bytes(gzip.compress(b"7 Q0 d 1 -2.5 bm25\n\n7 Q0 x 2 -3 bm25\n7 Q0 b 3 -4 bm25\n8 Q0 a 1 9 bm25\n"))
     assert np.argsort(-read_run(path, data), kind="stable").tolist() == [3, 1, 0, 2]
-    qrels = tmp_path / "qrels"
-    qrels.write_text("7 0 a 3\n7 0 x 1\n7 0 b -2\n")
-    assert read_qrels(qrels).y.tolist() == [3, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -95,20 +88,6 @@ def test_wrong_runs_are_refused_by_line(tmp_path, text, message):
     (tmp_path / "wrong.run").write_text(text)
     with pytest.raises(ValueError, match=message):
         read_run(tmp_path / "wrong.run", small())
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("7 0 a 0.5", "line 1: the label 0.5 is not an integer"),
-        ("7 0 a 1\n7 0 a 2", "line 2: a second label of document a in query 7"),
-        ("\n", "there is no label in the file"),
-    ],
-)
-def test_wrong_qrels_are_refused_by_line(tmp_path, text, message):
-    (tmp_path / "qrels").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        read_qrels(tmp_path / "qrels")
 
 
 def test_a_run_has_one_ranking(tmp_path):

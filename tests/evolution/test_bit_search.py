@@ -197,11 +197,6 @@ def test_crowding_is_that_of_each_front_by_itself(points):
     np.testing.assert_allclose(crowding_distances(distinct, front), crowded(distinct, front), rtol=1e-12)
 
 
-def test_an_objective_that_does_not_vary_adds_nothing():
-    F = np.array([[1.0, 3], [1, 5], [1, 4], [1, 9]])
-    np.testing.assert_allclose(crowding_distances(F, np.zeros(4, int))[2], 2 / 6)
-
-
 @pytest.mark.parametrize("n", [1, 7, 33, 80, 200])
 def test_whole_fronts_survive_and_of_the_last_the_least_crowded(points, n):
     points = np.unique(points, axis=0)

@@ -58,10 +58,6 @@ def test_most_second_parents_are_near_in_the_scaled_objectives(n, n_near):
         assert plausible(counts[others], chance[others])
 
 
-def test_a_member_alone_is_its_own_mate():
-    assert drawing()._second_parents().tolist() == [0]
-
-
 def test_a_child_takes_some_of_the_bits_in_which_its_parents_differ():
     n = 30_000
     first, second = strings("110010"), strings("000110")

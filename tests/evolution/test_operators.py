@@ -128,14 +128,6 @@ def test_mutation_leaves_the_rows_it_was_given():
     assert not np.any(rows)
 
 
-@pytest.mark.parametrize("operator", [UniformCrossover(1.0), SparseBitFlip(0.9)])
-def test_rows_of_other_types_are_refused(operator):
-    individuals = Population.new("X", np.zeros((2, 10)))
-    given = individuals if isinstance(operator, SparseBitFlip) else individuals[None, :]
-    with pytest.raises(TypeError, match=r"holds float64.*DensitySampling"):
-        operator.do(Problem(n_var=10), given, random_state=SEEDED(0))
-
-
 N_BITS, N_REALS = 6, 4
 N_VAR = N_BITS + N_REALS
 PROBLEM = Problem(n_var=N_VAR, xl=0.0, xu=1.0)

@@ -1,26 +1,15 @@
 """A search that was interrupted and goes on from its memo has the bits of an undisturbed one, or is refused."""
 
-import time
-
 import numpy as np
 import pytest
 from helpers.interrupted_search import GENERATIONS, Counting, assert_same_result, interrupted
 from helpers.toy_search import ALGORITHMS, POP_SIZE, SPARSE, WeighedBits, operators
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.core.evaluator import Evaluator
-from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.optimize import minimize
 
 from moerank.evolution import Archive, Memo, search
-
-
-class Slow(WeighedBits):
-    """Leaves the time to be killed in."""
-
-    def _evaluate(self, X, out, *args, **kwargs):
-        time.sleep(0.001 * len(X))
-        super()._evaluate(X, out)
 
 
 class Constrained(Problem):
@@ -92,20 +81,6 @@ def test_progress_is_told_of_new_generations_alone(path, nsga2):
     assert len(calls) == 4
 
 
-def test_seconds_before_an_interruption_count_towards_a_limit_in_seconds(path, nsga2):
-    ended = search(Slow(), nsga2, ("time", 0.4), seed=3, memo=Memo(path))
-    lines = path.read_bytes().splitlines(keepends=True)
-    half = (len(ended.history) + 1) // 2
-    path.write_bytes(b"".join(lines[: half + 1]) + b"[0.1,")
-    begin = time.monotonic()
-    resumed = search(Slow(), nsga2, ("time", 0.4), seed=3, memo=Memo(path))
-    spent = time.monotonic() - begin
-    assert [g.elapsed for g in resumed.history[:half]] == [g.elapsed for g in ended.history[:half]]
-    np.testing.assert_array_equal(resumed.history[half - 1].front, ended.history[half - 1].front)
-    assert resumed.history[-1].elapsed + 0.1 >= 0.4
-    assert resumed.history[-1].elapsed < resumed.history[half - 1].elapsed + spent
-
-
 @pytest.mark.parametrize("made", [*ALGORITHMS.values(), *SPARSE.values()], ids=[*ALGORITHMS, *SPARSE])
 def test_plain_pymoo_resumes_with_the_same_bits(made, path):
     undisturbed = minimize(WeighedBits(), made(), ("n_gen", GENERATIONS), seed=3)
@@ -141,17 +116,3 @@ def test_constraints_are_kept(path):
     with pytest.raises(KeyboardInterrupt):
         search(Stopping(), algorithm(), 20, seed=3, memo=Memo(path))
     assert_same_result(search(Constrained(), algorithm(), 20, seed=3, memo=Memo(path)), undisturbed)
-
-
-def test_an_evaluated_initial_population_is_taken_as_it_is(path):
-    X = np.random.default_rng(0).random((POP_SIZE, 60)) < 0.3
-    initial = Evaluator().eval(WeighedBits(), Population.new("X", X))
-
-    def algorithm(start):
-        return NSGA2(POP_SIZE, **operators() | {"sampling": start})
-
-    undisturbed = search(WeighedBits(), algorithm(initial), 6, seed=3)
-    search(WeighedBits(), algorithm(initial), 6, seed=3, memo=Memo(path))
-    path.write_bytes(path.read_bytes()[:-900])
-    assert_same_result(search(WeighedBits(), algorithm(initial), 6, seed=3, memo=Memo(path)), undisturbed)
-    assert undisturbed.history[0].n_eval == 0

@@ -60,13 +60,6 @@ def test_survivors_are_those_of_the_walk_down_the_list(n):
     assert np.bincount(sizes[kept]).max() <= 3
 
 
-def test_of_a_size_on_several_staircases_the_ends_and_the_lonely_stay():
-    values = np.array([[0.0, 8], [1, 7], [1.5, 6.5], [2, 6], [4, 4], [6.5, 1.5], [8, 0]])
-    kept, gap = select_by_gap(np.full(7, 3), values, 7)
-    assert sorted(kept.tolist()) == [0, 4, 6]
-    assert not gap.any()
-
-
 class Offering(WeighedBits):
     """Offers the strings with the first 1, 2, … bits."""
 
@@ -98,12 +91,6 @@ def test_all_single_ones_come_first_where_they_take_a_twentieth_of_the_evaluatio
     X = algorithm.ask().get("X")
     np.testing.assert_array_equal(X[:n_singles], np.eye(40, dtype=bool)[:n_singles])
     assert len(X) - n_singles in range(90, 101)
-
-
-def test_the_other_strings_of_a_start_have_any_size():
-    algorithm = placed(Staircase(), strings("11110000"), [[4, 0.5]], seed=2)
-    X = algorithm._start(4_000)
-    assert plausible(np.bincount(X.sum(axis=1), minlength=9)[1:], np.ones(8))
 
 
 def test_the_population_grows_with_the_root_of_what_was_sent():

@@ -5,13 +5,11 @@ import tomllib
 
 import numpy as np
 import pytest
-from helpers.served_models import GUIDE
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moerank.checks import plain_name
 from moerank.exports.deployable import (
-    deployable,
     largest_value,
     names_there,
     read_features,
@@ -39,12 +37,6 @@ def test_two_features_of_one_name_are_refused_with_the_remedy(name):
     assert names_there(["a_b", name], [None, read_features(told)[name].name]) == ("a_b", "a_b_2")
 
 
-def test_a_given_name_may_be_that_of_another_feature():
-    with pytest.raises(ValueError, match="the features 'y' and 'x' would both be called 'x'"):
-        names_there(["y", "x"], ["x", None])
-    assert names_there(["y", "x"], ["x", "y"]) == ("x", "y")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -63,15 +55,6 @@ def test_files_that_say_something_else_are_refused_with_the_place(tmp_path, text
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
         read_features(path)
-
-
-@pytest.mark.parametrize("name", ["", "A", "2", "a b", "a-b", "ä", "a\n"])
-def test_a_model_is_named_as_every_system_can(name):
-    assert deployable(GUIDE, "moerank_2", {}).name == "moerank_2"
-    with pytest.raises(
-        ValueError, match="name must consist of small letters, digits and _, and begin with a letter, not"
-    ):
-        deployable(GUIDE, name, {})
 
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

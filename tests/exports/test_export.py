@@ -10,9 +10,7 @@ from helpers.serving_solr import SolrModel
 
 import moerank as mr
 from moerank.data import PER_QUERY, fit_scaling, make_planted
-from moerank.exports.deployable import Deployment, deployable
-from moerank.exports.formats import FORMATS, Format, export
-from moerank.rankers import KernelRankSVM
+from moerank.exports.deployable import deployable
 from moerank.rankers.model import Forest, Model
 
 BUDGET = {"population": 8, "generations": 2}
@@ -55,10 +53,6 @@ def test_a_solver_is_exported_with_its_chosen_member_or_another(train, solver, t
     for member, right in enumerate(of_trees.front_rankers_.scores(X.astype(float)).T):
         exported = mr.export(of_trees, "solr", tmp_path / f"trees {member}.json", member=member)
         np.testing.assert_allclose(solr_scores(exported, there, X), right, rtol=1e-4, atol=1e-6)
-
-
-def test_the_packages_formats_come_in_this_order():
-    assert tuple(FORMATS)[: len(OWN)] == OWN
 
 
 def test_features_without_names_are_numbered(train, tmp_path, monkeypatch):
@@ -135,9 +129,7 @@ def test_what_cannot_be_exported_is_said(train, solver, tmp_path):
         (solver, {"member": len(solver.front_)}, f"member must be at most {len(solver.front_) - 1}"),
         (solver, {"member": -1}, "member must be at least 0"),
         (mr.RankRLS(), {}, "RankRLS is not fitted"),
-        (KernelRankSVM().fit(train), {}, "neither linear nor a sum of trees"),
         (mr.RankRLS().fit(mr.query_level_norm(train)), {}, "scaled per query"),
-        (mr.RankRLS().fit(train.declared("query")), {}, "scaled per query"),
         (ranker, {"name": "Shop"}, "name must consist of small letters"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -162,17 +154,3 @@ def test_nothing_that_is_there_is_written_over(tmp_path):
     with pytest.raises(OSError, match="Is a directory"):
         mr.export(GUIDE, "solr", path)
     assert written.files[path]
-
-
-def test_an_installed_package_adds_a_format(monkeypatch, tmp_path):
-    def names(ranker, path):
-        return Deployment({path: "\n".join(ranker.names).encode()}, "Read it.")
-
-    offered = {"names": Format("names.txt", names), "solr": Format("other.json", names)}
-    monkeypatch.setattr("moerank.exports.formats.plugins", lambda group: offered if group == "moerank.exports" else {})
-    model = Model(names=("price", "stars"), columns=(0, 1), weights=(1.0, 2.0))
-    assert export(model, "names", tmp_path / "names.txt").next_step == "Read it."
-    assert (tmp_path / "names.txt").read_text() == "price\nstars"
-    assert "weights" in export(model, "solr", tmp_path / "solr.json").files[tmp_path / "solr.json"].decode()
-    with pytest.raises(ValueError, match="did you mean 'names'"):
-        export(model, "nams")

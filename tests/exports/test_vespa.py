@@ -107,23 +107,3 @@ def test_no_name_of_a_function_is_taken_twice():
     names = ("moerank", "score_moerank", "if")
     deployment = vespa(deployable(replace(GUIDE, names=names), "f_moerank", {}), PROFILE)
     assert set(read(deployment).functions) == {"f_moerank", "f_score_moerank", "f_if", "score_f_moerank"}
-
-
-@pytest.mark.parametrize("kind", ["linear", "trees"])
-def test_a_small_model_scores_in_the_first_phase_and_a_large_one_behind_it(kind):
-    model = {"linear": GUIDE, "trees": served("raw", "trees")}[kind]
-    small = vespa(deployable(GUIDE, "small", {}, phase="first"), PROFILE)
-    large = vespa(deployable(model, "large", {}, inherits="small"), PROFILE)
-    first, second = (read(deployment) for deployment in (small, large))
-    assert (first.phase, first.parent, second.phase, second.parent) == ("first", "default", "second", "small")
-    assert first.score({"attribute(bm25)": 3.2, "attribute(price)": 20.0, "attribute(age)": 45.0}) == pytest.approx(2.1)
-    assert "It scores all documents that match." in small.next_step
-    assert "by the first phase of the profile small; rerank-count" in large.next_step
-
-
-def test_phases_and_profiles_have_names():
-    with pytest.raises(ValueError, match="phase must be one of 'first', 'second', not 'third'"):
-        deployable(GUIDE, "moerank", {}, phase="third")
-    for name in ("moerank", "a b"):
-        with pytest.raises(ValueError, match="inherits must be the name of another profile"):
-            deployable(GUIDE, "moerank", {}, inherits=name)

@@ -10,7 +10,6 @@ from helpers.further_objective import cost, with_cost
 from helpers.plain import front
 
 from moerank.figures import FIGURES, RUN_FIGURES, draw_run_figures
-from moerank.figures.panels import non_dominated
 from moerank.mofsrank.objectives import OBJECTIVES, Objective
 from moerank.studies.results import NoResultsError, Results, front_points
 from moerank.studies.run_fold import run_fold
@@ -59,17 +58,6 @@ def four(result):
 
 def points_of(line):
     return sorted(zip(*map(np.ndarray.tolist, map(np.asarray, line.get_data())), strict=True))
-
-
-def test_non_dominated_points_are_those_of_brute_force():
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        points = rng.integers(0, 5, (rng.integers(1, 12), 2)).astype(float)
-        rows = non_dominated(points)
-        best = front(points)
-        expected = [row for row, point in enumerate(points) if (point == best).all(axis=1).any()]
-        assert sorted(rows) == expected  # equal ones included
-        assert list(points[rows, 0]) == sorted(points[rows, 0])
 
 
 def test_a_run_shows_every_pair_of_objectives_by_their_titles(priced, monkeypatch):
@@ -139,13 +127,6 @@ def test_four_objectives_fit_a_page_and_the_title_counts_the_joint_front(many, p
     joint = [tuple(p) for p in every if not ((every <= p).all(axis=1) & (every < p).any(axis=1)).any()]
     solver, most, total = re.match(r"(\S+) has (\d+) of the (\d+) members", title_of_figure(figure)).groups()
     assert (int(most), int(total)) == (sum(point in owned[solver] for point in joint), len(joint))
-
-
-def test_two_objectives_are_a_figure_of_one_panel(results, problem):
-    (axes,) = panels_of(FIGURES["objectives"].draw(results, problem))
-    assert axes.get_ylabel() == "1 − NDCG@10, training, fold 1"
-    with pytest.raises(NoResultsError, match="one objective"):
-        FIGURES["objectives"].draw(Results(replace(run, objectives=["error"]) for run in results), problem)
 
 
 def test_figures_of_two_objectives_say_which_and_join_no_members(small, problem, priced):

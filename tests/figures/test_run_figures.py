@@ -5,19 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.drawn import assert_legible, title_of_figure
+from helpers.drawn import OF_EVERY_SEARCH, assert_legible, title_of_figure
 from helpers.further_objective import cost, with_cost
 from matplotlib.patches import Rectangle
 from scipy import stats
 
 from moerank.figures import RUN_FIGURES, draw_run_figures
-from moerank.figures.features_of_run import MOST_ROWS
 from moerank.figures.panels import judged
 from moerank.figures.style import save_figure
 from moerank.rankers.shapes import Shape
 from moerank.studies.result import Member, Result
 
-FIGURES = ("front", "convergence", "features")
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -44,7 +42,7 @@ def on_a_grid(result, shape):
     return replace(result, configuration={**result.configuration, "data": data})
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_EVERY_SEARCH)
 @pytest.mark.parametrize("change", [lambda result: result, with_many_features])
 def test_no_text_is_clipped_or_overlaps(tiny_result, name, change):
     assert_legible(draw(name, change(tiny_result)))
@@ -91,12 +89,6 @@ def test_matrix_has_a_cell_for_each_feature_of_each_member(tiny_result):
     assert list(used) == sorted(used, reverse=True)
 
 
-def test_matrix_of_many_features_shows_the_most_used(tiny_result):
-    (axes,) = draw("features", with_many_features(tiny_result)).axes
-    assert np.asarray(axes.images[0].get_array()).shape == (MOST_ROWS, 70)
-    assert axes.get_ylabel() == "50 most used features"
-
-
 def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
     axes = draw("features", on_a_grid(tiny_result, (4, 5))).axes[0]
     share = np.asarray(axes.images[0].get_array())
@@ -110,11 +102,12 @@ def test_image_counts_members_and_frames_the_chosen_pixels(tiny_result):
 
 def test_a_run_has_the_figures_that_have_something_to_show(tiny_result, tmp_path):
     paths = draw_run_figures(tiny_result, tmp_path)
-    assert [path.name for path in paths] == ["convergence.png", "features.png", "front.png"]
+    assert [path.stem for path in paths] == OF_EVERY_SEARCH
     assert sorted(tmp_path.iterdir()) == paths
     ranker = replace(tiny_result, convergence={})
     paths = draw_run_figures(ranker, tmp_path / "ranker")
-    assert [path.name for path in paths] == ["features.png", "front.png"]
+    assert [path.stem for path in paths] == [name for name in OF_EVERY_SEARCH if RUN_FIGURES[name].shows(ranker)]
+    assert "convergence.png" not in [path.name for path in paths]
 
 
 def paired_error(member, reference):
@@ -132,13 +125,6 @@ def test_the_band_is_the_interval_of_the_differences_query_by_query(tiny_result)
     at_chosen = vertices[vertices[:, 0] == len(tiny_result.best.features), 1]
     value = tiny_result.best.scores["test"]["NDCG@10"]
     np.testing.assert_allclose([at_chosen.min(), at_chosen.max()], [value - half, value + half], rtol=1e-12)
-
-
-def test_without_the_baseline_there_is_no_band(tiny_result):
-    front = [replace(member, paired_error=None) for member in tiny_result.front]
-    without = replace(tiny_result, front=front, baselines=[])
-    assert not axes_of(without).collections
-    assert Result.from_json(without.to_json()) == without
 
 
 def test_the_title_is_the_verdict_the_note_names_the_run_and_the_ring_the_choice(tiny_result):
@@ -225,7 +211,7 @@ def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result, tmp_path):
     assert "shapes.png" in [path.name for path in draw_run_figures(result, tmp_path)]
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_EVERY_SEARCH)
 def test_files_are_a_column_wide_and_always_the_same(tiny_result, tmp_path, name):
     png, same = (save_figure(draw(name, tiny_result), tmp_path / file).read_bytes() for file in ("a.png", "b.png"))
     assert struct.unpack(">I", png[16:20])[0] == 680  # 3.4 inches at 200 dpi

@@ -10,7 +10,7 @@ from helpers.changes import replace
 from helpers.drawn import assert_legible, panels_of, texts_on_the_page
 
 from moerank.figures import FIGURES
-from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families, judged, solver_style
+from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families, judged
 from moerank.figures.style import encode, save_figure
 from moerank.rankers.shapes import Shape
 from moerank.solvers import FAMILIES, solvers
@@ -95,11 +95,6 @@ def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
     figure = draw("shapes", additive, problem, fold=2)
     assert_well_laid_out(figure)
     assert "fold 2: mofsrank." in " ".join(figure._supxlabel.get_text().split())
-
-
-def test_styles_differ():
-    styles = [tuple(map(str, solver_style(number).values())) for number in range(616)]
-    assert len(set(styles)) == 616
 
 
 @pytest.mark.parametrize(

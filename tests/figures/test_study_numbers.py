@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.drawn import lines_of, panels_of, texts_on_the_page, title_of_figure
+from helpers.drawn import lines_of, panels_of, title_of_figure
 from scipy.stats import rankdata
 
 from moerank.figures import FIGURES
@@ -195,19 +195,6 @@ def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, draw
     np.testing.assert_allclose(drawn, sorted(points.values()), rtol=1e-12)
 
 
-def test_names_of_the_cost_figure_cover_no_marker_and_no_step(drawn_large):
-    figure = drawn_large("cost")
-    boxes = dict(texts_on_the_page(figure))
-    axes = panel_of(figure, "_best")
-    points = [point for line in axes.lines for point in line.get_transform().transform(line.get_xydata())]
-    stairs = lines_of(axes)["_best"]
-    x, y = stairs.get_transform().transform(stairs.get_xydata()).T
-    along = [(x[i] + t * (x[i + 1] - x[i]), y[i]) for i in range(len(x) - 1) for t in np.linspace(0, 1, 50)]
-    along += [(x[i + 1], y[i] + t * (y[i + 1] - y[i])) for i in range(len(x) - 1) for t in np.linspace(0, 1, 50)]
-    for text in axes.texts:
-        assert not any(boxes[text.get_text()].contains(*point) for point in [*points, *along]), text
-
-
 def test_ranks_are_over_folds_of_all_problems_or_of_one(results, problem):
     other = problem.model_copy(update={"name": "other"})
     moved = []
@@ -275,38 +262,3 @@ def test_a_few_poor_values_take_at_most_half_of_the_axis():
     assert low < 0.3 and high > 1.2
     low, high = limits_of({"level": np.full(3, 0.5), "nothing": np.full(3, np.nan)})
     assert low < 0.5 < high
-    close = {str(i): np.array([0.9 + 0.001 * i]) for i in range(9)}
-    assert 0.8 < limits_of({**close, "far below all others": np.array([0.4])})[0] < 0.9
-    assert limits_of({**close, "somewhat below": np.array([0.89])})[0] < 0.89
-
-
-def test_a_solver_far_below_all_others_flattens_no_figure(large, problem):
-    def spoilt(member):
-        scores = {part: {metric: 0.5 * v for metric, v in table.items()} for part, table in member.scores.items()}
-        return replace(member, scores=scores)
-
-    results = Results(
-        replace(run, front=[spoilt(m) for m in run.front]) if run.solver == "frank" else run for run in large
-    )
-    value = score(results, "frank", "NDCG@10")
-    others = [score(results, solver, "NDCG@10") for solver in results.solvers if solver != "frank"]
-    for name, who in (("cost", "frank"), ("accuracy", "")):
-        figure = FIGURES[name].draw(results, problem)
-        low, _ = figure.axes[0].get_ylim()
-        assert value < low < min(others)
-        assert f"beyond the axis: {who}" in " ".join(figure._supxlabel.get_text().split())
-
-
-@pytest.mark.parametrize("name", ["accuracy", "cost", "ablation"])
-def test_the_errors_of_means_are_said_below(results, problem, name):
-    shown = ["mofsrank", "mofsrank-no-ensemble"] if name == "ablation" else results.solvers
-    errors = []
-    for solver in shown:
-        folds = [
-            np.mean([run.best.scores["test"]["NDCG@10"] for run in seeds])
-            for seeds in runs_of(results, solver).values()
-        ]
-        errors.append(abs(folds[0] - folds[1]) / 2)
-    said = " ".join(FIGURES[name].draw(results, problem)._supxlabel.get_text().split())
-    span = " to ".join(dict.fromkeys(f"{error:.3f}" for error in (min(errors), max(errors))))
-    assert f"of chosen rankers: {span}." in said

@@ -3,7 +3,11 @@
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
+from moerank.figures import RUN_FIGURES
 from moerank.figures.style import in_style
+
+OF_EVERY_SEARCH = [name for name in RUN_FIGURES if name not in ("certificate", "objectives", "shapes")]
+"""The figures of a run that every search has data for, in the order of the table."""
 
 
 def panels_of(figure):

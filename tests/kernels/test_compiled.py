@@ -309,10 +309,3 @@ assert all(is_on_disk(compiled._kernel(name)) for name, _, _ in entries)
     }
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_nothing_is_started_where_all_is_on_disk(monkeypatch):
-    monkeypatch.setattr(compiled, "missing", lambda groups: [])
-    monkeypatch.setattr("loky.ProcessPoolExecutor", lambda *_: pytest.fail("a pool was started"))
-    with compiled.compiled_ahead(["front"], ["baselines"], 2):
-        pass

@@ -59,22 +59,3 @@ def test_selection_errors_and_weights_are_those_of_the_wrapper(sizes, n_features
         chosen = order[:step]
         np.testing.assert_allclose(w[chosen], ridge_weights(X[chosen], y, ridge), rtol=1e-8, atol=1e-10)
         assert not np.delete(w, chosen).any()
-
-
-def test_ties_go_to_the_first_feature():
-    X, y, offsets = make_case(3, [9, 14, 6, 10], 9)
-    best = int(greedy_rank_rls(X, y, offsets, 1.0, 1)[0][0])
-    for twin in set(range(9)) - {best}:
-        doubled = X.copy()
-        doubled[twin] = X[best]  # the same numbers, in another lane or block
-        assert greedy_rank_rls(doubled, y, offsets, 1.0, 1)[0].tolist() == [min(best, twin)]
-
-
-def test_a_feature_that_is_constant_in_every_query_has_no_weight():
-    X, y, offsets = make_case(4, [9, 14, 6, 10], 4)
-    X[2] = 0.0
-    order, errors, W = greedy_rank_rls(X, y, offsets, 1.0, 4)
-    assert not W[:, 2].any()
-    step = order.tolist().index(2)
-    before = errors[step - 1] if step else np.sum(y**2)
-    assert errors[step] == pytest.approx(before, rel=1e-12)

@@ -21,28 +21,6 @@ def make(seed, n_individuals, dtype, depth):
     return read_only(X), W, read_only(offsets), (query, gain, discount, depths, ideal)
 
 
-def by_sorting(X, W, offsets, few_ranks):
-    query, gain, discount, depth, ideal = few_ranks
-    values = np.zeros((len(offsets) - 1, len(W)))
-    for c, q in enumerate(query):
-        rows = slice(offsets[q], offsets[q + 1])
-        for i, w in enumerate(W):
-            order = np.argsort(-(X[rows].astype(float) @ w), kind="stable")[: depth[c]]
-            total = 0.0
-            for weight, document in zip(discount, order, strict=False):
-                total += weight * gain[rows][document]
-            values[q, i] = total / ideal[c]
-    return values
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("depth", [1, 3, 10, 16])
-@pytest.mark.parametrize("n_individuals", [1, 8, 37])
-def test_values_are_those_of_a_stable_sort(dtype, depth, n_individuals):
-    given = make(depth + n_individuals, n_individuals, dtype, depth)
-    np.testing.assert_array_equal(lane_gain(*given), by_sorting(*given))
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rounded_scores_have_the_bits_of_the_other_kernel(dtype):
     X, W, *plan = make(1, 50, dtype, 10)

@@ -78,17 +78,6 @@ def search(labelled, scores, change, start=0.0):
     return step, value, residual, phi, slack
 
 
-def test_runs_hold_every_pair_once(labelled):
-    rows, runs = sort_by_label(labelled.y, labelled.offsets)
-    pairs = [(rows[i], rows[j]) for _, begin, end, last in runs for i in range(begin, end) for j in range(end, last)]
-    assert sorted(pairs) == sorted(zip(labelled.pairs.better, labelled.pairs.worse, strict=True))
-    better = [
-        (rows[i], rows[j]) for query, begin, end, _ in runs for j in range(begin, end) for i in range(query, begin)
-    ]
-    assert sorted(better) == sorted(pairs)
-    assert len(rows) < labelled.n_documents
-
-
 @pytest.mark.parametrize("start", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
 def test_the_minimum_on_a_segment_is_the_one_that_scipy_finds(labelled, scale, start):
@@ -107,27 +96,6 @@ def test_pieces_without_curvature_are_crossed():
     step, value, _, phi, _ = search(labelled, np.zeros(4), np.array([2.0, 0.0, 0.0, 0.0]), start=0.9)
     assert step >= 0.5
     assert value == phi(step) == 1.0
-
-
-def test_residuals_are_those_of_the_pairs_at_the_step(labelled):
-    rng = np.random.default_rng(5)
-    scores, change = rng.normal(size=(2, labelled.n_documents))
-    step, _, residual, _, slack = search(labelled, scores, change)
-    expected = np.zeros(labelled.n_documents)
-    np.add.at(expected, labelled.pairs.better, slack(step))
-    np.add.at(expected, labelled.pairs.worse, -slack(step))
-    np.testing.assert_allclose(residual, expected, atol=1e-11)
-    assert 0.0 < step < 1.0
-    assert residual @ change == pytest.approx(0.0, abs=1e-9 * np.abs(residual * change).sum())
-
-
-def test_an_ascent_direction_gives_no_step_and_a_descent_direction_the_longest(labelled):
-    up = np.where(labelled.y > 0, -1.0, 0.0) - labelled.y
-    step, value, _, phi, _ = search(labelled, np.zeros(labelled.n_documents), up, start=0.7)
-    assert step == 0.0
-    assert value == phi(0.0)
-    step, _, _, _, _ = search(labelled, np.zeros(labelled.n_documents), -1e-3 * up, start=0.2)
-    assert step == 1.0
 
 
 @pytest.fixture
@@ -182,7 +150,3 @@ def test_equal_stumps_go_to_the_first_feature_and_the_lowest_threshold():
     bins = np.array([column, column])
     feature, b, r = best_stump(bins, np.array([2, 2]), np.array([-0.5, -0.25, 0.5, 0.25]), 1.5)
     assert (feature, b, r) == (0, 0, 0.75)
-
-
-def test_no_stump_has_a_gain_without_potentials():
-    assert best_stump(np.array([[0, 1, 2]], np.int32), np.array([2]), np.zeros(3), 1.0)[2] == 0.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from moerank.kernels.step_tables import (
-    WIDTH,
+    VECTOR_WIDTH,
     add_counts,
     add_to_groups,
     forward_blocks,
@@ -44,7 +44,7 @@ def test_forward_blocks_enters_what_lowers_the_minimum_most(sizes):
     n = first[-1]
     Z = rng.normal(size=(n + 5, n)) + rng.normal(size=(n + 5, 1))
     A, b = Z.T @ Z + 0.1 * np.eye(n), rng.normal(size=n)
-    total = np.zeros((-(-(n + 1) // WIDTH) * WIDTH,) * 2)
+    total = np.zeros((-(-(n + 1) // VECTOR_WIDTH) * VECTOR_WIDTH,) * 2)
     total[:n, :n], total[:n, n] = np.triu(A), b
 
     def fall(features):
@@ -60,7 +60,7 @@ def test_forward_blocks_enters_what_lowers_the_minimum_most(sizes):
 
 
 def test_equal_features_enter_in_order_of_their_columns():
-    total = np.zeros((WIDTH, WIDTH))
+    total = np.zeros((VECTOR_WIDTH, VECTOR_WIDTH))
     total[:6, :6] = np.ones((6, 6)) + 1e-3 * np.eye(6)
     total[:6, 6] = 1.0
     assert forward_blocks(total, blocks([2, 2, 2]), 3).tolist()[0] == 0
@@ -91,7 +91,7 @@ def test_counts_and_squares_are_exact():
     np.testing.assert_array_equal(sums, expected)
     factor = rng.integers(-3, 4, 200) * 1.0
     squares = np.zeros((176, 176))
-    assert len(squares) % WIDTH == 0
+    assert len(squares) % VECTOR_WIDTH == 0
     subtract_squares(sums, factor, squares)
     np.testing.assert_array_equal(np.triu(squares), -np.triu(sums.T @ (factor[:, None] * sums)))
 

@@ -51,15 +51,6 @@ def test_a_context_limits_and_puts_back():
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_a_limit_that_is_set_inside_is_set_again_by_an_inner_context():
-    with one_blas_thread():
-        set_limits(THREADS)
-        with one_blas_thread():
-            assert limits() == {1}
-    assert limits() == {THREADS}
-
-
-@pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 def test_threads_that_overlap_see_one_thread_until_the_last_has_left(order):
     barrier = Barrier(4, timeout=60)

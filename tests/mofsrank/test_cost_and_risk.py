@@ -39,13 +39,6 @@ def test_cost_equals_the_sum_by_hand_for_all_subsets(small_data):
     np.testing.assert_array_equal(F[:, :2], stage_of(small_data, "features", "error").evaluate(X))
 
 
-def test_equal_costs_are_equal_whatever_they_are_the_sums_of(small_data):
-    data = small_data.with_costs(FeatureCosts.of([0.1, 0.2, 0.3, 0.6, 5.0]))
-    X = np.array([[1, 1, 1, 0, 0], [0, 0, 0, 1, 0]], bool)
-    assert 0.1 + 0.2 + 0.3 != 0.6
-    np.testing.assert_array_equal(stage_of(data, "cost").evaluate(X)[:, 0], [0.6] * 2)
-
-
 @pytest.mark.parametrize(("a", "is_given"), [(0.0, False), (1.0, False), (5.0, False), (1.0, True)])
 def test_risk_equals_its_formula_against_all_features_or_given_scores(small_data, a, is_given):
     X = all_subsets(5)

@@ -81,7 +81,7 @@ def test_a_worker_unlike_this_process_is_refused_by_its_address(train, client, m
 
 
 def test_a_cluster_without_workers_ends_the_search_in_a_sentence(train, client, monkeypatch):
-    monkeypatch.setattr(dask_slices, "PATIENCE", 1)
+    monkeypatch.setattr(dask_slices, "SECONDS_FOR_A_WORKER", 1)
     with pytest.raises(OSError, match=r"has no worker any more; start one: dask worker tcp://.*, and resume"):
         MOFSRank(**STAGES, random_state=0, workers=client).fit(train)
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from helpers.plain import all_subsets
 from pymoo.algorithms.moo.nsga2 import NSGA2
-from pymoo.core.sampling import Sampling
 from pymoo.optimize import minimize
 
 from moerank.data import FeatureCosts, RankingData, load_planted_fold
@@ -227,19 +226,6 @@ def test_an_ensemble_of_groups_counts_whole_groups():
     assert stage.used.tolist() == [0, 2]
     assert stage.evaluate(np.array([[1, 0, 1.0, 1.0], [1, 1, 1.0, 1.0]])).tolist() == [[2.0, 8.5], [3.0, 10.5]]
     assert stage.members().tolist() == [[1, 0, 1, 0], [0, 1, 0, 1]]
-
-
-class Ones(Sampling):
-    def _do(self, problem, n_samples, **kwargs):
-        return np.ones((n_samples, problem.n_var), bool)
-
-
-@pytest.mark.parametrize("initial", [np.ones((4, 5), bool), Ones()], ids=["array", "sampling"])
-def test_an_initial_population_is_brought_within_the_limits(initial):
-    solver = MOFSRank(
-        instance_selection=False, feature_selection={**BUDGET, "initial": initial}, limits=Limits(max_features=2)
-    )
-    assert solver.fit(data()).front_support_.sum(axis=1).max() <= 2
 
 
 @pytest.mark.parametrize("by_group", [False, True])

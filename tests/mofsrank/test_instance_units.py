@@ -85,16 +85,6 @@ def test_the_stage_counts_pairs_and_has_no_empty_winner(data, unit):
     np.testing.assert_array_equal(F[1:], [[len(data.pairs) + 1, 2.0]] * 2)
 
 
-@pytest.mark.parametrize(("unit", "loss"), [("document", "pair"), ("query", "pair"), ("query", "query")])
-def test_mofsrank_runs_on_other_instances(unit, loss):
-    train, vali, test = mr.load_planted_fold(1, n_queries=20, n_documents=10)
-    budget = {"population": 8, "generations": 3}
-    stages = {"instance_selection": {**budget, "unit": unit}, "feature_selection": budget, "ensemble": budget}
-    solver = mr.MOFSRank(mr.RankRLS(loss=loss), **stages, random_state=0).fit(train, validation=vali)
-    assert solver.instance_unit_ == unit
-    assert mr.NDCG(10).score(test, solver.predict(test)) > 0.6
-
-
 def test_the_default_is_pairs_as_long_as_they_are_few(data, monkeypatch):
     assert default_unit(data) == "pair"
     monkeypatch.setattr("moerank.mofsrank.instance_selection.MOST_PAIRS", len(data.pairs) - 1)

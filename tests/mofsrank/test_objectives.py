@@ -5,7 +5,7 @@ from helpers.third_objective import QueriesHurt
 
 from moerank.evolution import ALGORITHMS, make_algorithm, search
 from moerank.metrics import NDCG
-from moerank.mofsrank import Ensemble, FeatureSelection, MOFSRank, objectives
+from moerank.mofsrank import Ensemble, FeatureSelection, MOFSRank
 from moerank.mofsrank.objectives import OBJECTIVES, Error, read_objectives
 from moerank.rankers import RankRLS
 
@@ -126,18 +126,6 @@ def test_objectives_are_read_by_name_or_as_they_are():
     ):
         with pytest.raises(ValueError, match=message):
             read_objectives(wrong)
-
-
-def test_another_package_offers_an_objective_by_name(small_data, monkeypatch):
-    own = QueriesHurt()
-    for offered in (own, QueriesHurt):
-        monkeypatch.setattr(
-            objectives, "plugins", lambda group, o=offered: {"hurt": o} if "objectives" in group else {}
-        )
-        assert read_objectives(("error", "hurt"))[1].title == own.title
-        X = all_subsets(5)
-        named, given = (stage_of(small_data, ("error", entry)).evaluate(X) for entry in ("hurt", own))
-        np.testing.assert_array_equal(named, given)
 
 
 def test_pairs_are_for_instance_selection(small_data):

@@ -140,17 +140,6 @@ def test_same_bits_with_any_number_of_workers(fold):
     assert one.front_.equals(two.front_)
 
 
-def test_excluded_features_have_no_part_in_the_reference(fold):
-    solver = fitted(fold, refit=RankBoost(8), limits={"max_features": 4, "include": [5], "exclude": [0]})
-    assert solver.front_support_[:, 5].all()
-    train, _, test = fold
-    columns = np.arange(8) > 0
-    everything = RankBoost(8).fit(train.X[:, columns], train.y, qid=train.qid).predict(test.X[:, columns])
-    selection, reference = METRIC.per_query(test, np.column_stack([solver.predict(test), everything])).T
-    verdict = solver.verdict(test)
-    assert verdict == judge(selection, reference, "test", METRIC.name, solver.support_.sum(), 7, advice=verdict.advice)
-
-
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

@@ -9,7 +9,6 @@ from pymoo.algorithms.moo.nsga2 import NSGA2
 from pymoo.optimize import minimize
 
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Memo, make_algorithm, row_digests, search
-from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import Ensemble, FeatureSelection, InstanceSelection
 from moerank.rankers import FSMRank, RankRLS, RankSVM
@@ -123,16 +122,6 @@ def test_a_search_killed_anywhere_resumes_to_the_same_bits_and_trains_nothing_tw
     assert rest[: len(trained) - last + 1] == trained[last - 1 :]
     again = [digest for batch in rest[len(trained) - last + 1 :] for digest in batch]
     assert set(again) <= set(row_digests(resumed.archive.X))
-
-
-def test_identical_documents_tie_under_every_backend(small_data):
-    twins = np.array([5, 2]), np.array([30, 28])
-    rng = np.random.default_rng(3)
-    masks = rng.random((21, len(small_data.pairs))) < 0.4
-    for backend in BACKENDS:
-        scores = linear_scores(small_data.X, backend.fit_population(small_data, pair_mask=masks))
-        for a, b in twins:
-            np.testing.assert_array_equal(scores[a], scores[b])
 
 
 @pytest.mark.parametrize("name", STAGES[:2])

@@ -57,12 +57,3 @@ def test_equal_subsets_are_trained_once_and_all_are_told_of(small_data):
     assert sorted(trained) == [1, 2, 5]
     assert told == [(1 / 3, 1), (2 / 3, 2), (1.0, 3)]
     np.testing.assert_array_equal(population.scores(small_data.X), small_data.X[:, [0, 0, 2, 0]])
-
-
-def test_a_subset_of_constant_features_scores_all_alike(small_data):
-    X = small_data.X.copy()
-    X[:, 2] = 0.5
-    population = train_on_subsets(TREES, RankingData(X, small_data.y, small_data.qid), MASKS)
-    scores = population.scores(small_data.X)
-    assert not scores[:, 2].any()
-    assert (np.ptp(np.delete(scores, 2, axis=1), axis=0) > 0).all()

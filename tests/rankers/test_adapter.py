@@ -90,12 +90,6 @@ class Recorder(BaseEstimator):
         return self
 
 
-def test_sizes_go_before_query_ids(noisy_data):
-    population = RankerAdapter(Recorder()).fit_population(noisy_data)
-    np.testing.assert_array_equal(population.rankers[0].group_, np.diff(noisy_data.offsets))
-    assert population.rankers[0].qid_ is None
-
-
 def test_a_pair_mask_is_refused_with_a_reason(noisy_data):
     pair_mask = np.ones((1, len(noisy_data.pairs)), bool)
     with pytest.raises(ValueError, match=r"Ridge is trained on documents.*without instance selection"):

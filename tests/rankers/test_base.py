@@ -102,29 +102,6 @@ def test_data_in_which_nothing_varies_are_refused():
         RankSVM().fit(np.repeat([[0.1], [0.7]], 3, axis=0), [0, 1, 2, 0, 1, 2], qid=[1, 1, 1, 2, 2, 2])
 
 
-def test_names_come_with_the_data_and_are_known_everywhere(data):
-    named = RankingData(data.X, data.y, data.qid, list("abcdef"))
-    with pytest.warns(ConstantFeatureWarning, match=r"left out: b$"):
-        ranker = RankSVM().fit(named)
-    assert ranker.feature_names_in_.tolist() == list("abcdef")
-    np.testing.assert_array_equal(ranker.predict(named), ranker.predict(data))  # unnamed data go by their place
-    np.testing.assert_array_equal(ranker.transform(named), data.X[:, ranker.support_])
-    turned = RankingData(data.X, data.y, data.qid, list("fedcba"))
-    with pytest.raises(ValueError, match="columns of X must be those of the fit, in their order: a, b, c, d, e, f"):
-        ranker.predict(turned)
-    with pytest.raises(ValueError, match="features of data must be those of the training data, in their order: a, b"):
-        RankSVM().fit(named, validation=turned)
-    assert not hasattr(ranker.fit(data), "feature_names_in_"), "a fit forgets the one before"
-
-
-@pytest.mark.parametrize("validation", [5, "data", np.zeros((2, 2)), ([[0.0]], [1], [1], [1]), ([[0.0]],)])
-def test_validation_data_of_another_kind_are_refused(data, validation):
-    with pytest.raises(ValueError, match=r"validation must be a RankingData or \(X, y, qid\), not "):
-        RankSVM().fit(data, validation=validation)
-    with pytest.raises(ValueError, match="the training data have 6 features but"):
-        RankSVM().fit(data, validation=(data.X[:, 1:], data.y, data.qid))
-
-
 def test_the_memory_of_training_data_keeps_no_validation_data(data):
     held_out = RankingData(data.X, data.y, data.qid)
     seen = weakref.ref(held_out)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData
 from moerank.metrics import MAP
@@ -103,18 +102,6 @@ def test_tuning_takes_the_number_of_rounds_with_the_best_neighbourhood(noisy_dat
     values = MAP().score(vali, kind(30).fit(noisy_data)._scores_by_size(noisy_data, vali.X))
     means = [np.mean(values[max(t - 3, 0) : t + 4]) for t in range(30)]
     assert kind(30).tune(noisy_data, vali).n_rounds == 1 + np.argmax(means)
-
-
-@pytest.mark.parametrize("kind", RANKERS)
-def test_a_feature_of_the_wrong_sign_is_not_used(kind):
-    x = np.arange(12.0)
-    data = RankingData(x[:, None], (x < 6).astype(int))
-    with pytest.warns(ConvergenceWarning, match=f"{kind.__name__} found no feature to rank by"):
-        nothing = kind(n_rounds=5).fit(data)
-    assert nothing.n_rounds_ == 0
-    assert not nothing.support_.any()
-    np.testing.assert_array_equal(nothing.predict(data.X), np.zeros(12))
-    assert nothing._scores_by_size(data, data.X).shape == (12, 1)
 
 
 @pytest.mark.parametrize("kind", RANKERS)

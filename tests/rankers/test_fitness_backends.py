@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from moerank.data import RankingData, make_planted
+from moerank.data import make_planted
 from moerank.rankers import FSMRank, RankRLS, RankSVM
 
 BACKENDS = [RankSVM(2.0), RankRLS(0.05), RankRLS(0.05, target="difference"), FSMRank(lambda2=1e-4)]
@@ -67,20 +67,6 @@ def test_an_individual_without_pairs_is_refused(noisy_data, backend):
         backend.fit_population(noisy_data, pair_mask=pairs)
     with pytest.raises(ValueError, match="pair_mask has 3 rows but feature_mask has 2"):
         backend.fit_population(noisy_data, pair_mask=pairs | True, feature_mask=np.ones((2, 12), bool))
-
-
-def test_data_without_pairs_are_refused(backend):
-    with pytest.raises(ValueError, match="no preference pair"):
-        clone(backend).fit(np.eye(3), [1, 1, 1])
-
-
-def test_constant_features_get_no_weight(backend):
-    rng = np.random.default_rng(2)
-    X = np.column_stack([rng.random(40), np.repeat([0.1, 0.7], 20), rng.random(40)])  # 0.1 has no exact mean
-    data = RankingData(X, np.digitize(X[:, 0], [0.5, 0.8]), np.repeat([1, 2], 20))
-    W = backend.fit_population(data, pair_mask=rng.random((3, len(data.pairs))) < 0.5)
-    assert not W[:, 1].any()
-    assert W[:, 0].all()
 
 
 @pytest.mark.parametrize("backend", [RankSVM(C=5000.0), RankRLS(alpha=1e-4, tol=0.0)], ids=lambda b: type(b).__name__)

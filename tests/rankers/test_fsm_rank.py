@@ -11,7 +11,6 @@ from moerank.data import RankingData, load_fold
 from moerank.metrics import NDCG
 from moerank.rankers import FSMRank
 from moerank.rankers.importance import feature_importance, feature_similarity
-from moerank.training.pairs import CountedPairs
 
 TIGHT = {"max_iter": 50_000, "tol": 1e-13}
 
@@ -156,23 +155,6 @@ def test_clipping_gives_the_nearest_positive_semidefinite_matrix(indefinite_data
     assert abs(fits[0] - fits[1]).max() > 1e-3
 
 
-def test_features_without_importance_are_dropped(noisy_data):
-    level = np.full(noisy_data.n_documents, 7.0)
-    y = noisy_data.y - noisy_data.y.mean()
-    x = np.random.default_rng(7).normal(size=len(y))
-    uncorrelated = x - x.mean() - y * (x @ y) / (y @ y)
-    X = np.column_stack([noisy_data.X, level, uncorrelated])
-    padded = RankingData(X, noisy_data.y, noisy_data.qid)
-    assert feature_importance(padded)[-2:].tolist() == [0.0, 0.0]
-    W = FSMRank(lambda2=1e-6, convex=False).fit_population(padded)
-    np.testing.assert_allclose(W[0, :-2], FSMRank(lambda2=1e-6, convex=False).fit_population(noisy_data)[0])
-    assert W[0, :-2].any()
-    assert not W[0, -2:].any()
-    assert FSMRank().objective(padded, np.ones(2 * padded.n_features)) == np.inf
-    only_level = np.arange(padded.n_features) == padded.n_features - 2
-    assert not FSMRank().fit_population(padded, feature_mask=only_level).any()
-
-
 def rank_correlations(data, coefficient):
     """scipy's coefficient of each two of the features and the label, over all documents."""
     columns = [*data.X.T, data.y]
@@ -263,25 +245,6 @@ def test_too_few_steps_are_told():
         FSMRank(max_iter=2, tol=1e-9).fit(X, np.digitize(X[:, 0], [0.5, 0.8]))
     with pytest.warns(ConvergenceWarning, match="FSMRank found no feature to rank by.*; a smaller lambda2"):
         FSMRank(lambda2=10.0).fit(X, np.digitize(X[:, 0], [0.5, 0.8]))
-
-
-SETTINGS = [(1e-3, 1e-3), (1.0, 1e-2), (0.0, 0.1), (1e-5, 1e-6)]
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """Let no pair be listed."""
-    monkeypatch.setattr("moerank.rankers.fsm_rank.pairs_for", lambda train, masks: CountedPairs.of(train))
-
-
-@pytest.mark.parametrize(("lambda1", "lambda2"), SETTINGS)
-def test_a_fit_takes_the_same_steps_as_on_listed_pairs(noisy_data, lambda1, lambda2, counted, request):
-    by_passes = FSMRank(lambda1, lambda2, tol=1e-9).fit(noisy_data)
-    request.getfixturevalue("monkeypatch").undo()
-    listed = FSMRank(lambda1, lambda2, tol=1e-9).fit(noisy_data)
-    assert by_passes.n_iter_ == listed.n_iter_
-    np.testing.assert_allclose(by_passes.objectives_, listed.objectives_, rtol=1e-11)
-    np.testing.assert_allclose(by_passes.coef_, listed.coef_, rtol=0, atol=1e-9 * np.abs(listed.coef_).max())
 
 
 def test_documents_and_queries_are_the_pairs_among_them(noisy_data):

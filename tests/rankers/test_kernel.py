@@ -50,16 +50,6 @@ def test_the_nystrom_map_is_the_low_rank_kernel_of_its_landmarks(noisy_data):
     assert len({tuple(row) for row in ranker.landmarks_.tolist()}) == 25, "drawn without replacement"
 
 
-def test_landmarks_that_repeat_each_other_add_no_directions():
-    rng = np.random.default_rng(1)
-    X = np.repeat(rng.random((10, 4)), 6, axis=0)
-    data = RankingData(X, rng.integers(0, 3, 60))
-    ranker = fit(RankNystrom, data, n_components=60, gamma=2.0)
-    assert ranker.landmarks_.shape == (60, 4)
-    assert ranker.whitening_.shape == (60, 10)
-    assert np.abs(ranker.predict(X)).max() < 100.0
-
-
 @pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
 @pytest.mark.parametrize("C", [1.0, 1000.0])
 def test_the_solution_is_that_of_rank_svm_on_the_mapped_documents(noisy_data, maker, C):

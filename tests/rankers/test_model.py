@@ -19,7 +19,6 @@ from moerank.rankers import AdditiveRLS, BaggedLambdaMART, FRank, KernelRankSVM,
 from moerank.rankers.model import Forest, Model
 from moerank.selectors.filter import SingleFeatures
 from moerank.selectors.fs_ed import FSED
-from moerank.studies.result import write_result
 
 NAMES = [f"feature {number}" for number in range(14)]
 BAGS = BaggedLambdaMART(n_bags=3, n_trees=30, document_share=0.8, patience=5, random_state=0)
@@ -112,11 +111,6 @@ def test_scores_by_trees_are_the_rankers(data, unseen, name):
     assert (name == "no stump") == (len(model.trees.roots) == 0) == (np.ptp(model.scores(unseen)) == 0)
 
 
-def test_one_booster_gives_the_same_bits(data, unseen):
-    ranker = fitted(LambdaMART(40), data)
-    np.testing.assert_array_equal(model_of(ranker).scores(unseen), ranker.predict(unseen))
-
-
 @pytest.mark.parametrize("ranker", NEITHER.values(), ids=NEITHER)
 def test_a_ranker_without_weights_and_trees_says_what_to_train(data, unseen, ranker):
     ranker = fitted(ranker, data)
@@ -148,17 +142,6 @@ def test_the_text_of_a_linear_model():
     model = Model.of(ranker, ["BM25", "constant", "Länge"])
     assert model.to_json() == text
     assert Model.from_json(text).scores(X).tolist() == [-0.75, -1.4]
-
-
-def test_the_file_of_a_run_is_provenance_and_model(tiny_result, tmp_path):
-    write_result(tiny_result, tmp_path)
-    text = (tmp_path / "model.json").read_text(encoding="utf-8")
-    best = tiny_result.best
-    model = Model(
-        names=tuple(tiny_result.names(best.features)), columns=tuple(best.features), weights=tuple(best.weights)
-    )
-    assert text == model.to_json(problem="tiny", fold=2, solver="mofsrank")
-    assert Model.from_json(text) == model
 
 
 def test_a_table_without_the_features_or_with_others_is_refused(data):
@@ -224,15 +207,11 @@ DAMAGE = [
     (stored_weights, ["score"], "the largest weight", "score: this version scores such a model by .* not 'the lar"),
     (stored_weights, ["names", 1], "a", "names must be distinct, but 'a' is there more than once"),
     (stored_weights, ["columns", 1], 2, r"columns\[1\] is 2, but columns count from 0 and ascend"),
-    (stored_weights, ["trees"], stored_forest()["trees"], "a model has weights or trees, not both"),
     (stored_forest, ["columns", 1], 6, "trees split by column 5, which is none of the features"),
     (stored_forest, ["trees", "thresholds"], [0.5], "trees: thresholds must have one entry per split, 2 in all, not 1"),
-    (stored_forest, ["trees", "left", 0], 2, r"trees: left\[0\] is 2, which is no split and no leaf"),
     (stored_forest, ["trees", "left", 1], 0, r"trees: left\[1\] is 0, but a split must come before those below it"),
-    (stored_forest, ["trees", "left", 1], -2, "trees: left, right and roots lead 2 times to leaf 1"),
     (stored_forest, ["trees", "leaves"], [1.0, 2.0, 3.0, 0.25, 7.0], "trees: .* lead 0 times to leaf 4"),
     (stored_scaled, ["scaling", "scale", 1], 0.0, r"scaling.standard: .* scale 0\.0 of feature 1 cannot be applied"),
-    (stored_scaled, ["missing"], "query-max", "missing"),
 ]
 
 

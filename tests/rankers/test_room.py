@@ -16,13 +16,11 @@ from moerank.selectors.gas import GAS, NGAS
 SQUARES = {
     "RankRLS": lambda data: RankRLS().fit(data),
     "RankRLS of queries": lambda data: RankRLS(loss="query").fit(data),
-    "RankRLS without a query": lambda data: RankRLS().leave_query_out(data),
     "RankSVM": lambda data: RankSVM().fit(data),
     "RankSVM of a subset": lambda data: RankSVM().fit_population(data, pair_mask=np.ones((1, data.n_pairs), bool)),
     "CRR": lambda data: CombinedRegressionRanking().fit(data),
     "FSMRank": lambda data: FSMRank().fit(data),
     "GAS": lambda data: GAS().fit(data),
-    "GAS of Spearman": lambda data: GAS(similarity="spearman").fit(data),
     "NGAS": lambda data: NGAS().fit(data),
     "MOFSRank": lambda data: MOFSRank(random_state=0).fit(data),
     "correlations": feature_correlations,

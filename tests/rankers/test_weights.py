@@ -10,7 +10,6 @@ from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import FSMRank, LambdaMART, ListNet, RankerAdapter, RankRLS, RankSVM
 from moerank.selectors import HCAS, SingleFeatures
-from moerank.training.pair_moments import PairMoments
 
 
 def weighted_data(seed=0, n_queries=9, *, queries=True, documents=True, dtype=np.float64):
@@ -104,18 +103,6 @@ def test_the_query_loss_weighs_queries_and_documents():
     np.testing.assert_allclose(ranker.fit_population(data, pair_mask=every, unit="query")[0], expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("parameters", [{"target": "unit"}, {"target": "difference"}, {"loss": "query"}])
-def test_leaving_a_query_out_is_training_without_it(parameters, weighted):
-    data = weighted_data(4, queries=weighted, documents=weighted)
-    ranker = RankRLS(alpha=0.2, **parameters)
-    scores = ranker.leave_query_out(data)
-    for q in range(data.n_queries):
-        rows = np.arange(*data.offsets[q : q + 2])
-        rest = data.with_rows(np.setdiff1d(np.arange(data.n_documents), rows))
-        np.testing.assert_allclose(scores[rows], data.X[rows] @ ranker.fit(rest).coef_, rtol=1e-8, atol=1e-10)
-
-
 def copies(data, queries, documents):
     """The same data with whole numbers of copies of the queries and documents."""
     rows, qid = [], []
@@ -125,17 +112,6 @@ def copies(data, queries, documents):
             qid += [len(qid) and qid[-1] + 1] * len(own)
             rows += own.tolist()
     return RankingData(data.X[rows], data.y[rows], np.array(qid))
-
-
-@pytest.mark.parametrize(("dtype", "error"), [(np.float64, 1e-10), (np.float32, 1e-4)])
-def test_moments_weigh_pairs(dtype, error):
-    data = weighted_data(8, 30, dtype=dtype)
-    D, t, omega, *_ = explicit_pairs(data)
-    share = omega / omega.sum()
-    moments = PairMoments.of(data)
-    np.testing.assert_allclose(moments.gram, (share[:, None] * D).T @ D, rtol=0.1 * error)
-    np.testing.assert_allclose(moments.unit, share @ D, rtol=error)
-    np.testing.assert_allclose(moments.difference, (share * t) @ D, rtol=error)
 
 
 def test_trees_weigh_queries_as_copies():

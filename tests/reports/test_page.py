@@ -119,12 +119,6 @@ def test_the_same_study_gives_the_same_page_with_a_caption_for_each_figure(tiny_
     assert first.count("<figcaption>") == first.count("<figure ") == 2
 
 
-def test_the_words_of_figures_are_words(page):
-    svgs = re.findall(r"<svg.*?</svg>", page, flags=re.S)
-    assert any("Number of features, at most</text>" in svg for svg in svgs)
-    assert "DejaVuSans-" not in page  # no outlines of letters
-
-
 def test_the_page_tells_what_else_was_searched(page, priced_page, priced_report):
     plain, priced = (json.loads(Reader(text).scripts[0])["tiny"] for text in (page, priced_page))
     assert (plain["further"], priced["further"]) == ([], ["cost"])

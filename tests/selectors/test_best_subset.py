@@ -54,17 +54,6 @@ def test_no_subset_of_any_size_is_better(seed, alpha):
     assert solver.masks_.sum(axis=1).tolist() == list(range(1, 11))
 
 
-def test_no_subset_of_sixteen_features_is_better():
-    data, alpha = some_data(5, 16, repeats=6), 0.01
-    A, b = system(data, alpha)
-    masks = np.arange(1, 2**16)[:, None] >> np.arange(16) & 1
-    outer = masks[:, :, None] * masks[:, None, :]
-    w = np.linalg.solve(A * outer + np.eye(16) * (1 - masks)[:, :, None], (b * masks)[:, :, None])[:, :, 0]
-    losses, sizes = 1 - w @ b, masks.sum(axis=1)
-    least = [losses[sizes == k].min() for k in range(1, 17)]
-    np.testing.assert_allclose(BestSubset(alpha=alpha).fit(data).losses_, least, rtol=1e-10)
-
-
 COSTS = FeatureCosts.of([1, 2, 1, 5, 3, 2, 1, 4], ["a", "a", None, "b", "b", "b", None, None], {"a": 4, "b": 2})
 
 

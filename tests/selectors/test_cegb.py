@@ -41,15 +41,6 @@ def test_the_first_split_has_the_largest_gain_less_its_cost(data, share):
     assert np.flatnonzero(stump.support_).tolist() == expected
 
 
-def test_a_penalty_of_splits_makes_smaller_trees(data):
-    sizes = [
-        len(CEGB(tradeoff=1.0, split_penalty=penalty, **SMALL)._learn(data).forest_.thresholds)
-        for penalty in (0.0, 0.001, 0.01, 10.0)
-    ]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] > sizes[-1] == 0
-
-
 def test_a_group_pays_its_shared_cost_in_equal_parts(data):
     costs = FeatureCosts.of(
         [1.0, 2.0, 3.0, 0, 0, 0, 0, 0], ["a", "a", None, "b", "b", "b", "b", None], {"a": 6, "b": 4}

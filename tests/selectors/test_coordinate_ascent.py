@@ -56,19 +56,3 @@ def test_equals_the_search_one_candidate_at_a_time(metric, n_features, restarts)
     assert value == pytest.approx(expected_value, abs=1e-14)
     assert value == metric.score(data, data.X @ weights)
     assert np.abs(weights).sum() == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_two_features_come_near_the_best_of_all_directions(seed):
-    data = make(seed, 2)
-    angles = np.linspace(0, 2 * np.pi, 2001)
-    best = np.max(MAP().score(data, data.X @ np.array([np.cos(angles), np.sin(angles)])))
-    value = coordinate_ascent(data, MAP())[1]
-    assert best - 0.02 <= value <= best + 0.002
-
-
-def test_some_features_are_searched_as_if_there_were_no_others():
-    data = make(5, 6)
-    weights, value = coordinate_ascent(data, MAP(), (4, 1))
-    alone, alone_value = coordinate_ascent(RankingData(data.X[:, [4, 1]], data.y, data.qid), MAP())
-    assert (weights.tolist(), value) == (alone.tolist(), alone_value)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import LambdaMART, RankBoost, RankRLS, RankSVM
-from moerank.selectors.fs_bfs import FSBFS, best_first, coordinate_ascent, partition
+from moerank.selectors.fs_bfs import FSBFS, best_first, coordinate_ascent
 
 QUICK = {"max_size": 3, "patience": 3, "restarts": 1}
 
@@ -46,21 +46,6 @@ def test_best_first_search_looks_at_subsets_in_the_order_of_their_value():
     assert seen == [(0,), (0, 1), (0, 2), (1,), (0, 1, 2), (2,), (1, 2)]
     # (0, 1) is better than (0,); (0, 2) and, before the larger (0, 1, 2) of equal value, (1,) are two that are not.
     assert best_first((0,), range(3), value, 2, 3, 0.0) == (0, 1)
-
-
-def test_less_than_the_tolerance_is_no_improvement():
-    values = {(0,): 0.5, (1,): 0.2, (0, 1): 0.5005}
-    assert best_first((0,), range(2), values.__getitem__, 5, 2, 0.001) == (0,)
-    assert best_first((0,), range(2), values.__getitem__, 5, 2, 0.0001) == (0, 1)
-
-
-@pytest.mark.parametrize("max_size", [1, 2, 4])
-def test_partition_is_disjoint_covers_and_keeps_to_the_size(max_size):
-    values = np.random.default_rng(0).random(2**9)
-    parts = partition(range(9), lambda subset: values[sum(1 << f for f in subset)], 3, max_size, 0.0)
-    assert sorted(f for part in parts for f in part) == list(range(9))
-    assert max(map(len, parts)) <= max_size
-    assert max_size > 1 or [values[1 << part[0]] for part in parts] == sorted(values[1 << np.arange(9)])[::-1]
 
 
 def test_each_part_has_the_value_of_its_combination(data, fitted):

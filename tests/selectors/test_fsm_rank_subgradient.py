@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers import FSMRank
 from moerank.selectors.fsm import FSMRankSubgradient
@@ -62,14 +61,3 @@ def test_entries_solved_together_have_the_bits_of_one_by_one(data):
     for column, ranker in zip(together.T, rankers, strict=True):
         alone = ranker.fit(data.X, data.y, qid=data.qid)
         np.testing.assert_array_equal(column, linear_scores(data.X, alone.coef_[None])[:, 0])
-
-
-def test_features_without_importance_get_no_weight(data):
-    y = data.y - data.y.mean()
-    x = np.random.default_rng(7).normal(size=len(y))
-    uncorrelated = x - x.mean() - y * (x @ y) / (y @ y)
-    padded = RankingData(np.column_stack([data.X, uncorrelated]), data.y, data.qid)
-    ranker = FSMRankSubgradient(lambda2=1e-6).fit(padded.X, padded.y, qid=padded.qid)
-    assert ranker.coef_[-1] == 0.0
-    assert ranker.support_[:-1].all()
-    assert np.isfinite(ranker.objectives_).all()

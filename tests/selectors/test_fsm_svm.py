@@ -32,12 +32,3 @@ def test_tuning_settles_fsm_rank_first_then_size_and_ranker(data, held_out, metr
     best = grid[int(np.argmax(values))]
     assert tuned.n_features_to_select == best["n_features_to_select"]
     assert tuned.ranker.C == best["ranker"].C
-
-
-def test_given_lambdas_are_kept(data, held_out):
-    both = FSMSVM(lambda1=0.5, lambda2=1e-5).tune(data, held_out)
-    assert (both.lambda1, both.lambda2) == (0.5, 1e-5)
-    one = FSMSVM(lambda1=0.5).tune(data, held_out)
-    entries = [{"lambda2": entry["lambda2"]} for entry in FSMRank().default_grid(data)[::13]]
-    assert one.lambda1 == 0.5
-    assert one.lambda2 == FSMRank(lambda1=0.5).tune(data, held_out, entries).lambda2

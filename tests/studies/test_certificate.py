@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 from moerank.cli.app import app
 from moerank.figures import RUN_FIGURES
-from moerank.metrics import NDCG
 from moerank.rankers import RankRLS
 from moerank.studies.evidence import certify
 from moerank.studies.problem import load_problem
@@ -37,68 +36,42 @@ def result(problem):
 
 @pytest.fixture(scope="module")
 def certificate(result):
-    return certify(result, enumerate_to=2)
+    return certify(result)
 
 
-def error_of(train, alpha, features):
-    """The error of RankRLS, from a list of the preference pairs."""
+def loss_of(train, alpha, features):
+    """The loss of RankRLS, from a list of the preference pairs."""
     D = (train.X[train.pairs.better] - train.X[train.pairs.worse])[:, features]
-    w = np.linalg.solve(D.T @ D / len(D) + alpha * np.eye(len(features)), D.mean(axis=0))
-    return 1 - NDCG(5).score(train, train.X[:, features] @ w), 1 - D.mean(axis=0) @ w
+    return 1 - D.mean(axis=0) @ np.linalg.solve(D.T @ D / len(D) + alpha * np.eye(len(features)), D.mean(axis=0))
 
 
 def test_the_certificate_is_that_of_all_subsets(problem, result, certificate):
     train, vali, _ = problem.load_fold(1)
     assert certificate.alpha == RankRLS().tune(train, vali).alpha
-    pairs = {S: error_of(train, certificate.alpha, list(S)) for k in (1, 2) for S in combinations(range(30), k)}
-    errors = [min(error for S, (error, _) in pairs.items() if len(S) <= k) for k in (1, 2)]
-    np.testing.assert_allclose(certificate.errors, errors, rtol=1e-9)
-    assert certificate.n_subsets == len(pairs) == 465
-    losses = [min(loss for S, (_, loss) in pairs.items() if len(S) == k) for k in (1, 2)]
+    losses = [min(loss_of(train, certificate.alpha, list(S)) for S in combinations(range(30), k)) for k in (1, 2)]
     np.testing.assert_allclose(certificate.best[:2], losses, rtol=1e-9)
-    of_members = [error_of(train, certificate.alpha, list(member.features))[1] for member in result.front]
+    of_members = [loss_of(train, certificate.alpha, list(member.features)) for member in result.front]
     np.testing.assert_allclose(certificate.losses, of_members, rtol=1e-9)
     sizes = [len(member.features) for member in result.front]
     np.testing.assert_array_equal(certificate.least, np.array(certificate.best)[np.array(sizes) - 1])
     assert certificate.proved == list(range(1, 31))
 
 
-def test_the_share_of_the_hypervolume_is_that_of_members_that_no_subset_beats(result, certificate):
-    points = [(len(member.features), member.scores["train"]["NDCG@5"]) for member in result.front]
-    bars = {k: max((value for size, value in points if size <= k), default=0) for k in range(1, 30)}
-    proved = [
-        (k, value)
-        for k, value in points
-        if k <= len(certificate.errors) and value >= 1 - certificate.errors[k - 1] - 1e-9
-    ]
-    part = {k: max((value for size, value in proved if size <= k), default=0) for k in range(1, 30)}
-    assert certificate.hypervolume == pytest.approx(sum(part.values()) / sum(bars.values()), rel=1e-9)
-    assert 0.5 < certificate.hypervolume < 1  # the single features are few, so that the search finds the best
-
-
 def test_limits_hold_for_what_the_front_is_compared_with():
     limits = {"features.include": [4], "features.max_features": 3, "features.exclude": [0]}
-    result = run_fold(load_problem("planted", SMALL | limits), solver=ONE_SEARCH)
-    certificate = certify(result, enumerate_to=2)
+    certificate = certify(run_fold(load_problem("planted", SMALL | limits), solver=ONE_SEARCH))
     assert certificate.sizes == [1, 2, 3]  # feature 4 with up to two others
-    assert certificate.n_subsets == 1 + 28 + 28 * 27 // 2 and len(certificate.errors) == 3
     assert all(loss >= least for loss, least in zip(certificate.losses, certificate.least, strict=True))
 
 
-def test_a_search_that_ends_early_gives_bounds(result, certificate):
-    early = certify(result, enumerate_to=0, time_limit=1e-9)
-    assert early.errors == [] and early.hypervolume == 0
+def test_ctrl_c_leaves_bounds(result, certificate):
+    def interrupt(stage, fraction, text):
+        raise KeyboardInterrupt
+
+    early = certify(result, progress=interrupt)
     assert (np.array(early.bounds) <= np.array(certificate.best) * (1 + 1e-9)).all()
     assert len(early.proved) < 30
     assert early.given_up[0] >= certificate.given_up[0]
-
-
-def test_ctrl_c_keeps_the_sizes_that_are_enumerated(result, certificate):
-    def interrupt(stage, fraction, text):
-        if stage == "enumeration" and "up to 2" in text:
-            raise KeyboardInterrupt
-
-    assert certify(result, enumerate_to=2, progress=interrupt).errors == certificate.errors[:1]
 
 
 def test_nothing_is_said_where_an_assumption_does_not_hold(problem, result):
@@ -114,7 +87,7 @@ def test_nothing_is_said_where_an_assumption_does_not_hold(problem, result):
 def test_the_command_adds_the_certificate_to_the_result(result, certificate, tmp_path):
     write_result(result, tmp_path)
     assert not RUN_FIGURES["certificate"].shows(result)
-    ran = CliRunner().invoke(app, ["certify", str(tmp_path), "--enumerate", "2"])
+    ran = CliRunner().invoke(app, ["certify", str(tmp_path)])
     assert ran.exit_code == 0, ran.output
     found = find_result(tmp_path)
     assert found.certificate == certificate
@@ -123,6 +96,6 @@ def test_the_command_adds_the_certificate_to_the_result(result, certificate, tmp
     assert f"{certificate.sentence(result)}." in " ".join(ran.stdout.split())
     cell = tmp_path / "cell.json"
     cell.write_text(result.to_json())
-    ran = CliRunner().invoke(app, ["certify", str(cell), "--enumerate", "2", "--json"])
+    ran = CliRunner().invoke(app, ["certify", str(cell), "--json"])
     assert json.loads(ran.stdout) == certificate.model_dump()
     assert find_result(cell).certificate == certificate

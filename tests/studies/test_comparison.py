@@ -3,8 +3,7 @@ import pytest
 from helpers.changes import replace
 from scipy import stats
 
-from moerank.studies.comparison import against_reference, solver_ranks, verdicts
-from moerank.studies.results import NoResultsError, Results
+from moerank.studies.results import NoResultsError, Results, against_reference, solver_ranks, verdicts
 from moerank.studies.run_fold import run_fold
 from moerank.verdict import judge
 
@@ -68,14 +67,14 @@ def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
 
 def test_findings_of_the_runs_are_counted(results):
     run = next(r for r in results if r.solver == "fsmrank")
-    found = [judge(0.5 + d, np.full(160, 0.5), "test", "NDCG@10", 5, 20) for d in np.multiply.outer([-1, 0, 1], SPREAD)]
+    found = [judge(0.5 + d, np.full(400, 0.5), "test", "NDCG@10", 5, 20) for d in np.multiply.outer([-1, 0, 1], SPREAD)]
     runs = [
         replace(run, verdict=verdict, fold=fold, configuration={**run.configuration, "fold": fold})
         for fold, verdict in enumerate(found, start=1)
     ]
     (row,) = verdicts(Results(runs)).itertuples()
     assert (row.runs, row.loss, row.gain, row.equivalent) == (3, 1, 1, 0)
-    assert row.verdict.n_differing == 480
+    assert row.verdict.n_differing == 1200
 
 
-SPREAD = np.tile([0.01, 0.03], 80)
+SPREAD = np.tile([0.01, 0.03], 200)

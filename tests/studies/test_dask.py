@@ -38,14 +38,6 @@ def finished(study):
     return {(result.solver, result.fold, result.seed): result.front for result in study.results()}
 
 
-def test_a_scheduler_without_workers_is_told(scheduler, tiny_problem_file, tmp_path, monkeypatch):
-    _, address = scheduler
-    monkeypatch.setattr("moerank.mofsrank.dask_slices.CONNECT", 1)
-    with pytest.raises(OSError) as told:
-        Study([tiny_problem_file], ["rankrls"], tmp_path).run(dask=address)
-    assert f"{address} has no worker; start one: dask worker {address}" in str(told.value)
-
-
 def test_both_workers_take_part_and_change_nothing(cluster, tiny_problem_file, undisturbed, tmp_path):
     client, _, _ = cluster
     study = Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2)

@@ -28,13 +28,6 @@ def priced(tiny_problem_file, tiny_problem, tmp_path):
     return write
 
 
-def test_costs_come_from_the_table_beside_the_problem_file(priced, monkeypatch, tmp_path):
-    problem, names = priced()
-    monkeypatch.chdir(tmp_path.parent)
-    for part in problem.load_fold(1):
-        assert part.costs.own.tolist() == list(range(1, len(names) + 1))
-
-
 def test_features_that_are_left_out_are_nowhere(priced):
     problem, names = priced(exclude='[0, "noise 2"]')
     left = [name for name in names[1:] if name != "noise 2"]
@@ -79,12 +72,6 @@ def test_every_member_of_the_front_keeps_the_limits_of_the_file(priced, solver):
     }  # fmt: skip
 
 
-def test_a_solver_that_cannot_keep_a_limit_is_refused_by_name(priced):
-    problem, _ = priced(limits=LIMITS)
-    with pytest.raises(ValueError, match=r"gas-e cannot keep \[features\] include, max_features, max_cost: it selects"):
-        run_fold(problem, 1, "gas-e")
-
-
 @pytest.mark.parametrize(
     ("exclude", "limits", "message"),
     [
@@ -102,7 +89,7 @@ def test_what_cannot_be_left_out_is_refused(priced, exclude, limits, message):
 
 def test_a_missing_or_wrong_table_is_named(priced, tmp_path):
     problem, _ = priced(costs=["noise 1,free"])
-    with pytest.raises(ValueError, match=r"costs.csv: line 2: cost must be a number from 0 on, not 'free'"):
+    with pytest.raises(ValueError, match=r"costs.csv: .* costs no number from 0 on"):
         problem.load_fold(1)
     (tmp_path / "costs.csv").unlink()
     with pytest.raises(FileNotFoundError, match=r"no costs.csv in .*; put it beside the problem file"):

@@ -1,7 +1,6 @@
 """Folders of studies that somebody else has had their hands on."""
 
 import json
-import os
 import shutil
 import time
 
@@ -33,33 +32,6 @@ def test_results_that_have_changed_places_are_refused_by_name(study, tmp_path):
     assert len(study.results()) == len(cells)
 
 
-def test_what_is_no_file_does_not_hang(study, tmp_path, command):
-    begin = time.monotonic()
-    key = study.cells()[0].key
-    path = tmp_path / "cells" / f"{key}.json"
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(OSError, match=rf"{path} is a pipe or a device, not a file"):
-        study.results()
-    path.unlink()
-    failure = tmp_path / "failures" / f"{key}.json"
-    os.mkfifo(failure)
-    with pytest.raises(OSError, match=rf"{failure} is a pipe"):
-        study.failures()
-    failure.unlink()
-    failure.write_text('{"error": 1}')
-    with pytest.raises(ValueError, match=rf"{failure}: not written by .*cell: Field required.*remove"):
-        study.failures()
-    os.remove(tmp_path / "study.json")
-    os.mkfifo(tmp_path / "study.json")
-    outcome = command("report", tmp_path)
-    assert (outcome.exit_code, outcome.stderr) == (
-        2,
-        f"error: {tmp_path / 'study.json'} is a pipe or a device, not a file\n",
-    )
-    assert time.monotonic() - begin < 20
-
-
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -75,7 +47,7 @@ def test_a_study_of_another_shape_is_refused_by_its_place(study, tmp_path, chang
     request = json.loads(path.read_text())
     request["grids"][0] |= change
     path.write_text(json.dumps(request))
-    with pytest.raises(ValueError, match=rf"^{path}: not written by this version of moerank \({sentence}"):
+    with pytest.raises(ValueError, match=rf"^{path}: not written by this version of moerank \(grids\.0\.{sentence}"):
         Study.load(tmp_path)
 
 
@@ -93,9 +65,6 @@ def test_more_cells_than_anybody_runs_are_refused_before_they_are_made(tiny_prob
         Study([tiny_problem], ["mofsrank"], tmp_path, folds=[1], seeds=2**63)
     with pytest.raises(ValueError, match=r"a study has at most 1,000,000 cells, not 2,500,000; divide it"):
         Study([tiny_problem], ["mofsrank"], tmp_path, seeds=500_000)
-    for seeds, sentence in ((True, "seeds must be an integer, not True"), (2.0, "seeds must be an integer, not 2.0")):
-        with pytest.raises(ValueError, match=sentence):
-            Study([tiny_problem], ["mofsrank"], tmp_path, seeds=seeds)
     with pytest.raises(ValueError, match=r"fold must be an integer, not 1\.0"):
         Study([tiny_problem], ["mofsrank"], tmp_path, folds=[1.0])
     assert time.monotonic() - begin < 5

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankSVM
 from moerank.studies.result import Result
-from moerank.studies.run_fold import configuration, run_fold
+from moerank.studies.run_fold import run_fold
 from moerank.studies.solver import Solver
 
 SMALL = {"population": 8, "generations": 3}
@@ -71,18 +71,6 @@ def test_rankers_of_other_libraries_use_all_features(tiny_problem, ranker):
     assert len(result.best.features) == train.n_features
 
 
-def test_budgets_of_the_problem_do_not_count_and_its_data_do(tiny_problem):
-    solver = Solver.of(RankSVM())
-    other = tiny_problem.model_copy(update={"ensemble": tiny_problem.ensemble.model_copy(update={"generations": 9})})
-    assert configuration(tiny_problem, 1, solver, 0, baselines=False) == configuration(
-        other, 1, solver, 0, baselines=False
-    )
-    data = tiny_problem.data.model_copy(update={"noise": 0.2})
-    assert configuration(tiny_problem, 1, solver, 0, baselines=False) != configuration(
-        tiny_problem.model_copy(update={"data": data}), 1, solver, 0, baselines=False
-    )
-
-
 @pytest.mark.parametrize(
     ("given", "name", "message"),
     [
@@ -95,14 +83,3 @@ def test_budgets_of_the_problem_do_not_count_and_its_data_do(tiny_problem):
 def test_what_cannot_be_a_solver_is_refused(given, name, message):
     with pytest.raises(ValueError, match=message):
         Solver.of(given, name)
-
-
-def test_limits_that_it_does_not_know_of_are_refused(tiny_problem):
-    limited = tiny_problem.model_copy(update={"features": type(tiny_problem.features)(max_features=3)})
-    with pytest.raises(ValueError, match=r"RankSVM cannot keep \[features\] max_features"):
-        run_fold(limited, 1, Solver.of(RankSVM()), baselines=False)
-
-
-def test_one_that_was_read_from_a_folder_cannot_run(tiny_problem):
-    with pytest.raises(ValueError, match="mine was given as a Python object; give it to Study again"):
-        run_fold(tiny_problem, 1, Solver(name="mine", given={"class": "Mine"}), baselines=False)

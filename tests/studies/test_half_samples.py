@@ -13,10 +13,8 @@ from moerank.cli.app import app
 from moerank.data import RankingData, make_planted
 from moerank.figures.stability_figure import stability_figure
 from moerank.selectors import GreedyRankRLS
-from moerank.studies.evidence import HalfSample, Stability, expected_false, stability
-from moerank.studies.problem import load_problem, make_problem
-from moerank.studies.solver import Solver
-from moerank.studies.study import Cell
+from moerank.studies.evidence import Stability, expected_false, half_of, stability
+from moerank.studies.problem import load_problem
 
 ALPHA = 1e-3
 
@@ -31,11 +29,6 @@ def found(parts):
     return stability(GreedyRankRLS(5, alpha=ALPHA), *parts[:2], size=3, pairs=6)
 
 
-def queries_of(half, n, seed=0):
-    problem = make_problem("train", mr.load_planted_fold(1, n_queries=10))
-    return HalfSample(Cell(problem, 1, Solver.parse("mofsrank"), seed), half).queries(n)
-
-
 def rows_of(data, queries):
     return np.concatenate([np.arange(*data.offsets[q : q + 2]) for q in sorted(queries)])
 
@@ -44,18 +37,18 @@ def selections(train, size, pairs, alpha=ALPHA):
     """Greedy RankRLS on each half, by a loop over halves."""
     masks = []
     for half in range(2 * pairs):
-        part = train.with_rows(rows_of(train, queries_of(half, train.n_queries)))
+        part = train.with_rows(rows_of(train, half_of(train.n_queries, half, 0)))
         masks.append(GreedyRankRLS(size, alpha=alpha).fit(part).support_)
     return np.array(masks)
 
 
 def test_halves_are_complementary_and_differ_between_pairs_and_seeds():
-    drawn = [set(queries_of(half, 37)) for half in range(20)]
+    drawn = [set(half_of(37, half, 0)) for half in range(20)]
     assert all(len(half) == 18 for half in drawn)
     assert all(not first & second for first, second in zip(drawn[::2], drawn[1::2], strict=True))
     assert all(first != second for first, second in pairwise(drawn))
-    assert set(queries_of(0, 37, seed=1)) != drawn[0]
-    shares = np.bincount([query for half in range(400) for query in queries_of(half, 10)]) / 400
+    assert set(half_of(37, 0, 1)) != drawn[0]
+    shares = np.bincount([query for half in range(400) for query in half_of(10, half, 0)]) / 400
     np.testing.assert_allclose(shares, 0.5, atol=1e-12)  # of an even number, each pair has every query once
 
 
@@ -105,20 +98,8 @@ def test_fewer_false_features_are_selected_than_the_bound_allows():
     assert n_false.mean() < 1
 
 
-def test_any_number_of_workers_and_any_interruption_give_the_same_result(parts, found, tmp_path):
-    def interrupt(stage, fraction, text):
-        if text == "5 of 12":
-            raise KeyboardInterrupt
-
-    arguments = dict(size=3, pairs=6, out=tmp_path)
-    solver = GreedyRankRLS(5, alpha=ALPHA)
-    with pytest.raises(KeyboardInterrupt):
-        stability(solver, *parts[:2], **arguments, progress=interrupt)
-    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("cells/*.json")}
-    assert len(kept) == 5
-    assert stability(solver, *parts[:2], **arguments, workers=2) == found
-    assert len(list(tmp_path.glob("cells/*.json"))) == 12
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+def test_any_number_of_workers_gives_the_same_result(parts, found):
+    assert stability(GreedyRankRLS(5, alpha=ALPHA), *parts[:2], size=3, pairs=6, workers=2) == found
     assert Stability.model_validate_json(found.model_dump_json()) == found
 
 
@@ -179,12 +160,12 @@ def test_the_sentences_say_what_is_known(found):
     frequency[found.counted[0]], frequency[found.counted[1]] = 0.9, 0.8
     finding, risk = found.model_copy(update={"frequency": frequency}).sentences()
     assert finding == (
-        "2 of 30 features are in at least 75% of the selections of at most 3 on 12 halves of 37 training queries: "
+        "In at least 75% of the selections of at most 3 on 12 halves of 37 training queries: 2 of 30 features: "
         f"{names[found.counted[0]]} (90%), {names[found.counted[1]]} (80%)"
     )
     assert risk.startswith("At most 0.6 are expected to be false features, which half of the queries select")
     assert found.model_copy(update={"frequency": [0.5, *[0.0] * 29]}).sentences() == [
-        "None of 30 features is in at least 75% of the selections of at most 3 on 12 halves of 37 training queries; "
+        "In at least 75% of the selections of at most 3 on 12 halves of 37 training queries: 0 of 30 features; "
         f"the most frequent is {names[0]} (50%)"
     ]
 

@@ -36,13 +36,12 @@ algorithm = "nsga2"
 objectives = ["features", "error"]
 final = "train"
 [feature_selection]
-form = "additive"
-decay = "inverse"
+by_group = true
+crossover = 0.5
 [[published]]
 method = "x"
 solver = "x"
 source = "x"
-folds = {MAP = [0.5]}
 """
 
 

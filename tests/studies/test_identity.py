@@ -15,7 +15,7 @@ from moerank.data import RankingData, query_level_norm
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import RankRLS, RankSVM
-from moerank.studies.solver import data_digest, describe, digest_of
+from moerank.studies.solver import data_digest, digest_of, identity_of
 
 SOURCE = """
 from moerank.rankers import RankSVM
@@ -48,7 +48,7 @@ def module(tmp_path, monkeypatch):
 
 
 def digest(value):
-    return digest_of(describe(value, "it"))
+    return digest_of(identity_of(value, "it"))
 
 
 def test_a_function_is_its_name_its_text_its_defaults_and_its_version(module):
@@ -93,19 +93,19 @@ def test_another_process_says_the_same(module, tmp_path):
     known = digest(module().make)
     script = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom users_own import make\n"
-        "from moerank.studies.solver import describe, digest_of\nprint(digest_of(describe(make, 'it')))"
+        "from moerank.studies.solver import identity_of, digest_of\nprint(digest_of(identity_of(make, 'it')))"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == known
 
 
 def test_estimators_are_their_class_and_parameters():
-    one = describe(MOFSRank(RankRLS(alpha=0.5), metric=NDCG(5), workers=2), "it", without=("workers",))
+    one = identity_of(MOFSRank(RankRLS(alpha=0.5), metric=NDCG(5), workers=2), "it", without=("workers",))
     assert one["class"] == "moerank.mofsrank.estimator.MOFSRank"
     assert one["parameters"]["backend"]["parameters"]["alpha"] == 0.5
     assert "workers" not in one["parameters"]
     fitted = RankSVM(C=0.5).fit([[0.1], [0.9]], [0, 1])
-    assert describe(fitted, "it") == describe(RankSVM(C=0.5), "it")
+    assert identity_of(fitted, "it") == identity_of(RankSVM(C=0.5), "it")
     variants = [RankSVM(), RankSVM(C=2), RankRLS(), MOFSRank(metric=NDCG(5)), MOFSRank(metric=NDCG(6))]
     assert len({digest(variant) for variant in variants}) == len(variants)
 
@@ -117,14 +117,14 @@ def test_arrays_are_their_values_types_and_shapes():
     changed[1, 2] = np.nextafter(5.0, 6.0)
     others = [array, array.reshape(3, 2), array.astype(np.float32), changed, array.astype(object)]
     assert len({digest(other) for other in others}) == 5
-    assert describe(np.float32(0.5), "it") == 0.5
+    assert identity_of(np.float32(0.5), "it") == 0.5
     assert digest({"b": {"x", "y"}}) == digest({"b": {"y", "x"}})
 
 
 @pytest.mark.parametrize("value", [threading.Lock(), MOFSRank(random_state=threading.Lock())])
 def test_what_has_no_lasting_description_is_refused(value):
     with pytest.raises(ValueError, match="is a lock, which has no description that stays the same"):
-        describe(value, "it")
+        identity_of(value, "it")
 
 
 def test_data_are_all_that_can_decide():

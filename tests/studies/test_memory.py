@@ -1,14 +1,13 @@
 """Problems whose data are in memory."""
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from moerank.data import RankingData, load_planted_fold
 from moerank.data.folds import deal_queries, split_queries
-from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
+from moerank.studies.problem import Problem, make_problem
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +65,9 @@ def test_the_key_of_a_cell_holds_the_digest_and_files_hold_nothing_else(table):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (3, "a fold in memory is a RankingData or .train, validation, test"),
-        ([], "a fold in memory is a RankingData or"),
-        ([(1, 2, 3)], "a fold in memory is a RankingData or"),
+        (3, "a fold in memory is a tuple of three"),
+        ([], "a fold in memory is a tuple of three"),
+        ([(1, 2, 3)], "a fold in memory is a tuple of three"),
         ([RankingData([[0.1], [0.2]], [0, 1])] * 2, "a fold in memory is"),
         (
             [RankingData([[0.1] * n, [0.2] * n], [0, 1], name=f"of {n}") for n in (1, 2, 1)],
@@ -79,17 +78,3 @@ def test_the_key_of_a_cell_holds_the_digest_and_files_hold_nothing_else(table):
 def test_what_cannot_be_data_is_refused(data, message):
     with pytest.raises(ValueError, match=message):
         make_problem("mine", data)
-
-
-def test_a_problem_with_other_settings(table):
-    problem = make_problem("mine", table)
-    changed = with_settings(problem, {"metric.name": "MAP"})
-    assert changed.metric.name == "MAP"
-    assert changed.load_fold(1)[0].n_documents == problem.load_fold(1)[0].n_documents
-    with pytest.raises(ValueError, match=r"data\.normalize: the data of mine are in memory"):
-        with_settings(problem, {"data.normalize": "query"})
-    digits = load_problem("digits")
-    assert with_settings(digits, {"data.seed": 3}).configuration()["data"]["seed"] == 3
-    assert with_settings(digits, {}).configuration() == digits.configuration()
-    beside = digits.located_in(Path("somewhere"))
-    assert with_settings(beside, {"metric.name": "MAP"})._folder == Path("somewhere")

@@ -86,16 +86,6 @@ def test_what_a_folder_knows_by_its_digest_alone_is_asked_for(fold, tmp_path):
         Study.load(tmp_path / "data").run()
 
 
-def test_settings_are_for_all_problems(tiny_problem_file, tiny_problem, fold):
-    study = Study({"a": tiny_problem_file, "b": fold}, "rankrls", settings={"metric.name": "MAP"}, folds=[1])
-    assert [(problem.name, problem.metric.name) for problem in study.problems] == [("a", "MAP"), ("b", "MAP")]
-    shipped = Study("planted", "mofsrank", settings={"ensemble.generations": 5, "metric.name": "MAP"}, folds=[1])
-    same = load_problem("planted", {"ensemble.generations": 5, "metric.name": "MAP"})
-    assert shipped.problems[0].configuration() == same.configuration()
-    with pytest.raises(ValueError, match=r"unknown key \[ensemble\] generatons; did you mean generations"):
-        Study("planted", "mofsrank", settings={"ensemble.generatons": 5})
-
-
 @pytest.mark.parametrize(
     ("problems", "solvers", "message"),
     [
@@ -117,30 +107,10 @@ def test_arguments_of_a_run_make_no_other_solver():
     assert len(Study("planted", solvers, folds=[1]).solvers) == 1
 
 
-def test_data_without_a_name_are_refused(fold):
-    for given in (fold[0], fold, [fold]):
-        with pytest.raises(ValueError, match="data in memory need a name"):
-            Study(given, "gas")
-
-
-class Stuck:
-    """Known by its class, and not to be sent."""
-
-    def __reduce__(self):
-        raise TypeError("stuck here")
-
-
-def test_what_cannot_be_sent_is_refused_by_name_before_anything_starts(fold, tmp_path):
-    stuck, lock = Stuck(), threading.Lock()
-    study = Study({"mine": fold}, {"made": lambda problem, seed: RankRLS(alpha=1.0 if stuck else 2.0)}, tmp_path / "s")
-    with pytest.raises(
-        ValueError, match=r"the solver made cannot be sent to another process \(stuck here\); take work"
-    ):
-        study.run(workers=2)
-    assert not (tmp_path / "s").exists()
-    assert len(study.run().results()) == 1
+def test_a_lock_in_a_function_is_refused_by_name(fold, tmp_path):
+    lock = threading.Lock()
     with pytest.raises(ValueError, match="the solver made, a value in it is a lock, which has no description"):
-        Study({"mine": fold}, {"made": lambda problem, seed: lock and RankRLS()}, tmp_path / "other")
+        Study({"mine": fold}, {"made": lambda problem, seed: lock and RankRLS()}, tmp_path)
 
 
 def test_an_estimator_that_changes_later_is_run_as_it_was_given(fold, tmp_path):

@@ -6,16 +6,9 @@ import os
 import pytest
 from helpers.further_objective import cost, with_cost
 
-from moerank.files import prepare_folder, replace_file
+from moerank.files import replace_file
 from moerank.rankers.model import Model
-from moerank.studies.result import read_result, unfinished, write_result
-
-
-def test_what_is_written_is_read_again(tiny_result, tmp_path):
-    assert read_result(tmp_path) is None
-    assert [path.name for path in write_result(tiny_result, tmp_path)] == ["result.json", "front.csv", "model.json"]
-    assert read_result(tmp_path) == tiny_result
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["front.csv", "model.json", "result.json"]
+from moerank.studies.result import write_result
 
 
 def test_front_table(tiny_result, tmp_path):
@@ -64,27 +57,6 @@ def test_model_ranks_like_the_chosen_member(tiny_result, tiny_problem, tmp_path)
     assert Model.from_json((tmp_path / "model.json").read_text()) == tiny_result.model(tiny_result.best)
 
 
-def test_an_unreadable_result_is_named(tmp_path):
-    (tmp_path / "result.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"result\.json: not written by this version.*--out"):
-        read_result(tmp_path)
-
-
-def test_a_folder_that_cannot_be_written_is_found_out(tmp_path, monkeypatch):
-    prepare_folder(tmp_path / "new" / "deep")
-    assert list((tmp_path / "new" / "deep").iterdir()) == []
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match=r"cannot write results to .*file/deep: Not a directory; choose another .* --out"):
-        prepare_folder(tmp_path / "file" / "deep")
-
-    def refuse(**_):
-        raise PermissionError(13, os.strerror(13))
-
-    monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
-    with pytest.raises(OSError, match=r"cannot write results to .*Permission denied"):
-        prepare_folder(tmp_path)
-
-
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "file"
     replace_file(path, b"old")
@@ -97,10 +69,3 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
         replace_file(path, b"new")
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-
-
-def test_memos_tell_an_unfinished_run(tmp_path):
-    (tmp_path / "memo.txt").write_text("of the user's own")
-    assert unfinished(tmp_path) == []
-    (tmp_path / "search.memo.ensemble").write_bytes(b"")
-    assert [path.name for path in unfinished(tmp_path)] == ["search.memo.ensemble"]

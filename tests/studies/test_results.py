@@ -24,18 +24,6 @@ def test_results_are_chosen_by_problem_and_solver(results):
         _ = Results([]).metric
 
 
-def test_runs_are_found_by_solver_fold_and_seed(results):
-    runs = results.by_solver()
-    assert list(runs) == ["fsmrank", "ranksvm-primal", "mofsrank", "mofsrank-no-ensemble", "greedy-rankrls"]
-    assert [(fold, [run.seed for run in seeds]) for fold, seeds in runs["mofsrank"].items()] == [
-        (1, [0, 1, 2]),
-        (2, [0, 1, 2]),
-    ]
-    assert [(run.fold, run.seed) for run in results.first_runs(2).values()] == [(2, 0)] * 5
-    only = Results(run for run in results if (run.solver, run.fold) != ("fsmrank", 2))
-    assert "fsmrank" not in only.first_runs(2)
-
-
 def test_means_are_over_folds_after_seeds(results):
     for solver, means in results.means().items():
         runs = [run for run in results if run.solver == solver]
@@ -59,7 +47,7 @@ def test_baselines_are_results_of_their_own(tiny_result):
     assert found.solvers == ["mofsrank", "all features", "best single feature", "FSMRank"]
     assert [result.best for result in found] == [tiny_result.best, *tiny_result.baselines]
     assert found[0] is tiny_result
-    own = found.frame[["training seconds", "tuning seconds", "compared"]].notna().all(axis=1)
+    own = found.frame[["training seconds", "tuning seconds"]].notna().all(axis=1)
     assert own.tolist() == [True, False, False, False]  # those of the solver are not those of the baselines
 
 

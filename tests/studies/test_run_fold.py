@@ -1,7 +1,5 @@
 """What a run reports is measured again here with the plainest means."""
 
-import itertools
-
 import numpy as np
 import pytest
 from helpers.changes import replace
@@ -9,8 +7,8 @@ from helpers.changes import replace
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank.settings import Settings
-from moerank.rankers import AdditiveRLS, Ranker, RankRLS, RankSVM
-from moerank.solvers import SolverEntry, make_backend, solvers
+from moerank.rankers import RankRLS
+from moerank.solvers import make_backend
 from moerank.studies.problem import load_problem, make_problem
 from moerank.studies.result import Result
 from moerank.studies.run_fold import configuration, run_fold
@@ -106,26 +104,6 @@ def test_the_backend_of_the_problem_is_used(tiny_problem_file, tiny_result):
         run_fold(load_problem(tiny_problem_file, {"backend.name": "mofsrank"}))
 
 
-def test_rankers_without_weights_are_measured_by_what_they_predict(tiny_problem, parts, monkeypatch):
-    """A solver of another package that scores a document by the product of two features."""
-
-    class Product(Ranker):
-        _additive = False
-
-        def _fit(self, train, validation):
-            self.support_ = np.arange(train.n_features) < 2
-
-        def _scores(self, X):
-            return X[:, 0] * X[:, 1]
-
-    entry = SolverEntry("product", "filter", "Nobody: Nothing", 2000, Product, linear=False, selects=True)
-    monkeypatch.setitem(solvers(), "product", entry)
-    best = run_fold(tiny_problem, 2, solver="product").best
-    assert (best.features, best.weights) == ((0, 1), None)
-    for part, rows in parts.items():
-        assert best.scores[part]["MAP"] == MAP().score(rows, rows.X[:, 0] * rows.X[:, 1])
-
-
 def test_a_selection_without_a_front_shows_its_path(tiny_problem, parts):
     result = run_fold(tiny_problem, 2, solver="greedy-rankrls")
     sizes = [len(member.features) for member in result.front]
@@ -137,30 +115,6 @@ def test_a_selection_without_a_front_shows_its_path(tiny_problem, parts):
     for member in (result.front[0], result.best):
         scores = test.X[:, member.features] @ member.weights
         assert member.scores["test"]["MAP"] == pytest.approx(MAP().score(test, scores), abs=1e-12)
-
-
-def test_parameters_of_the_solver_are_given_or_chosen(tiny_problem_file):
-    def parameters(**settings):
-        problem = load_problem(tiny_problem_file, {f"solver.{key}": value for key, value in settings.items()})
-        return run_fold(problem, 2, solver="fsmrank").best.parameters
-
-    given = {"lambda1": 0.25}
-    assert parameters(parameters=given)["lambda1"] == 0.25
-    assert parameters(parameters=given)["lambda2"] != 1e-3
-    assert parameters(parameters=given, tune=False)["lambda2"] == 1e-3
-
-
-def test_the_configuration_tells_solvers_and_their_parameters_apart(tiny_problem, tiny_problem_file):
-    given = load_problem(tiny_problem_file, {"solver.parameters.lambda1": 0.5})
-    configurations = [
-        configuration(tiny_problem, 1, Solver(name="fsmrank"), 0),
-        configuration(tiny_problem, 1, Solver(name="rankrls"), 0),
-        configuration(given, 1, given.spec(Solver(name="fsmrank")), 0),
-        configuration(tiny_problem, 1, Solver(name="fsmrank", parameters={"lambda1": 0.25}), 0),
-    ]
-    assert configurations[0]["solver"] == {"name": "fsmrank", "label": "fsmrank", "parameters": {}, "tune": True}
-    assert configurations[2]["solver"]["parameters"] == {"lambda1": 0.5}
-    assert all(a != b for a, b in itertools.combinations(configurations, 2))
 
 
 def test_the_configuration_covers_what_the_solver_takes(tiny_problem, tiny_problem_file):
@@ -179,8 +133,7 @@ def test_the_configuration_covers_what_the_solver_takes(tiny_problem, tiny_probl
     assert not changes("rankrls", other, baselines=False)
     assert changes("mofsrank", other, baselines=False)
     wider = load_problem(tiny_problem_file, {"search.margin": 0.03})
-    for solver, is_judged in {"mofsrank": True, "gas": True, "fsmrank": True, "rankrls": False}.items():
-        assert changes(solver, wider) == is_judged
+    assert changes("mofsrank", wider) and changes("gas", wider)
 
 
 def test_selections_have_a_verdict_and_rankers_have_none(tiny_problem_file, parts):
@@ -193,12 +146,6 @@ def test_selections_have_a_verdict_and_rankers_have_none(tiny_problem_file, part
     assert (result.verdict.margin, result.verdict.against) == (0.03, repr(everything))
     assert Result.from_json(result.to_json()) == result
     assert run_fold(wider, 2, solver="rankrls").verdict is None
-
-
-def test_members_of_a_front_are_compared_beside_the_settings_of_its_backend(tiny_result, parts):
-    assert tiny_result.n_compared == len(tiny_result.front) + len(RankRLS().default_grid(parts["train"]))
-    alone = run_fold(make_problem("tiny", tuple(parts.values()), {"comparison.trees": 0}), 1, "ranksvm-primal")
-    assert alone.n_compared == len(RankSVM().default_grid(parts["train"]))
 
 
 @pytest.mark.parametrize(
@@ -227,6 +174,4 @@ def test_the_shapes_of_a_ranker_by_trees_of_one_or_two_features_are_stored(parts
     names = set(result.names(result.best.features))
     assert {name for shape in result.shapes for name in shape.features} == names
     assert sum(len(shape.features) == 2 for shape in result.shapes) <= 2
-    n_settings = len({(entry["n_bins"], entry["smooth"]) for entry in AdditiveRLS().default_grid(parts["train"])})
-    assert result.n_compared == n_settings + 2
     assert run_fold(problem, 1, "rankrls", baselines=False).shapes == []

@@ -62,10 +62,10 @@ def test_a_stored_model_is_judged_against_all_features_by_hand(stored, tmp_path,
         scores = X[:, member["features"]] @ np.array(member["weights"])
         means.append(NDCG(10).score(data, scores))
     assert result["baselines"][0]["name"] == "all features"
-    assert found.n_queries == 60
-    assert found.n_features_against == 5
-    share = found.n_differing / found.n_queries
-    assert found.difference * share == pytest.approx(means[0] - means[1], abs=1e-12)
+    assert found["n_queries"] == 60
+    assert found["n_features_against"] == 5
+    share = found["n_differing"] / found["n_queries"]
+    assert found["difference"] * share == pytest.approx(means[0] - means[1], abs=1e-12)
 
 
 def test_a_loss_has_its_own_exit_code_and_line(stored, command, tmp_path):
@@ -118,21 +118,19 @@ def test_new_data_of_letor_have_numbers_for_names(stored, tmp_path):
     values = json.loads((run / "result.json").read_text())
     values |= {"feature_names": list("12345"), "negative": []}
     (run / "result.json").write_text(json.dumps(values))
-    assert judge_on_new(run, tmp_path / "new.txt").difference == right.difference
+    assert judge_on_new(run, tmp_path / "new.txt")["difference"] == right["difference"]
 
 
 def test_trees_are_compared_with_another_run(stored, tmp_path):
     run, other = stored("run", solver="lambdamart[n_trees=5]"), stored("other")
     frame(2).to_csv(tmp_path / "new.csv", index=False)
     columns = {"label": "bought", "query": "session"}
-    with pytest.raises(
-        ValueError, match="ranks by trees, and keeps no trees on all features; name a run with --solver"
-    ):
+    with pytest.raises(ValueError, match="has no model on all features; name another run by --against"):
         judge_on_new(run, tmp_path / "new.csv", **columns)
     found = judge_on_new(other, tmp_path / "new.csv", run, **columns)
     back = judge_on_new(run, tmp_path / "new.csv", other, **columns)
-    assert found.n_features_against == back.n_features == 5
-    assert found.difference == -back.difference != 0
+    assert found["n_features_against"] == back["n_features"] == 5
+    assert found["difference"] == -back["difference"] != 0
 
 
 def test_a_model_finds_features_by_their_names(tiny_result, tmp_path):

@@ -1,6 +1,5 @@
 import pytest
 
-from moerank.solvers import make_solver
 from moerank.studies.problem import load_problem
 from moerank.studies.solver import RUN_ARGUMENTS, Solver
 
@@ -24,12 +23,6 @@ def test_what_belongs_to_a_run_is_refused_wherever_a_method_is_described(name, t
         Solver(name="mofsrank", parameters={name: 1})
 
 
-def test_all_that_mofsrank_takes_beside_its_method_is_refused():
-    method = {"adaptive_mutation", "algorithm", "backend", "ensemble", "feature_selection", "final", "metric", "tune"}
-    method |= {"instance_selection", "margin", "objectives", "refit", "limits"}
-    assert set(make_solver("mofsrank").get_params(deep=False)) - method <= set(RUN_ARGUMENTS)
-
-
 @pytest.mark.parametrize("text", ["x = nan", "x = {y = [1.0, inf]}", "x = 2020-01-01"])
 def test_parameters_that_no_result_could_keep_are_refused(tmp_path, text):
     path = tmp_path / "mine.toml"
@@ -37,12 +30,6 @@ def test_parameters_that_no_result_could_keep_are_refused(tmp_path, text):
     reason = "x must be a text, a switch, a finite number, or a table or list of such"
     with pytest.raises(ValueError, match=rf"^{path}: \[solver\] parameters: {reason}"):
         load_problem(path)
-
-
-@pytest.mark.parametrize("text", ["mofsrank[x=" + "[" * 200_000 + "]" * 200_000 + "]", "gas[c=" + "9" * 5000 + "]"])
-def test_values_without_end_are_refused_by_name(text):
-    with pytest.raises(ValueError, match=r"unknown parameter|number or a switch"):
-        Solver.parse(text)
 
 
 @pytest.mark.parametrize(

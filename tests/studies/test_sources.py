@@ -3,7 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from moerank.data import PER_QUERY, UNSCALED, fit_scaling, load_fold, load_table, load_web_fold
+from moerank.data import UNSCALED, fit_scaling, load_fold, load_table, load_web_fold
 from moerank.data.folds import deal_queries, split_queries
 from moerank.studies.problem import Problem, load_problem
 
@@ -108,13 +108,6 @@ def test_folds_are_counted(problem, tmp_path, n_folds):
         read.load_fold(n_folds + 1)
 
 
-def test_a_folder_of_three_files_is_one_fold(problem, tmp_path):
-    letor_fold(tmp_path / "mine" / "SET", 4)
-    read = problem(LETOR)
-    assert read.n_folds() == 1
-    assert read.load_fold(1)[0].X[0, 0] == 4
-
-
 def test_data_are_looked_for_beside_the_file_first(problem, tmp_path, monkeypatch):
     read = problem(LETOR)
     with pytest.raises(FileNotFoundError, match=rf"no SET in {tmp_path}/mine, data; "):
@@ -145,14 +138,6 @@ def test_a_scaling_is_fitted_to_the_training_part(problem, tmp_path, kind):
         assert before.scaling == UNSCALED
         assert after.scaling == scaling
         assert np.array_equal(after.X, scaling.apply(before).X)
-
-
-def test_files_may_come_scaled(problem, tmp_path):
-    (tmp_path / "mine" / "own.csv").write_text(TABLE)
-    raw = problem(OWN + "split = {}").load_fold(1)
-    for before, after in zip(raw, problem(OWN + 'split = {}\nscaled = "query"').load_fold(1), strict=True):
-        assert np.array_equal(before.X, after.X)
-        assert after.scaling == PER_QUERY
 
 
 def test_tables_keep_their_missing_values_and_precision(problem, tmp_path):

@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -11,9 +12,10 @@ from helpers.study_files import contents
 import moerank
 from moerank.rankers import RankRLS
 from moerank.solvers import SolverEntry, solvers
-from moerank.studies.cells import Store
+from moerank.studies.result import write_result
+from moerank.studies.run_fold import run_fold
 from moerank.studies.solver import Solver
-from moerank.studies.study import Cell, Study
+from moerank.studies.study import Cell, Study, read_results
 
 SOLVERS = ["fsmrank", "ranksvm-primal", "mofsrank"]
 
@@ -60,8 +62,6 @@ def test_all_solvers_of_a_study_draw_alike(tiny_problem):
 
 
 def test_results_are_those_of_single_runs(undisturbed, tiny_problem_file, tiny_problem):
-    from moerank.studies.run_fold import run_fold
-
     study = Study([tiny_problem_file], SOLVERS, undisturbed, folds=[1, 2], seeds=2)
     frame = study.frame()
     assert len(frame) == 8
@@ -103,7 +103,7 @@ def test_a_cell_that_fails_stops_no_other(tiny_problem_file, tmp_path, monkeypat
     monkeypatch.setitem(solvers(), "broken", entry)
     study = Study([tiny_problem_file], ["broken", "rankrls"], tmp_path, folds=[1, 2])
     seen = Counter()
-    with pytest.warns(UserWarning, match=r"2 of 4 cells failed: tiny, fold 1, broken: RuntimeError: out of luck"):
+    with pytest.warns(UserWarning, match=r"2 of 4 cells failed, first tiny, fold 1, broken: RuntimeError: out of luck"):
         study.run(done=lambda cell, succeeded: seen.update([(cell.solver.name, succeeded)]))
     assert seen == {("broken", False): 2, ("rankrls", True): 2}
     (failure, _) = study.failures().values()
@@ -130,6 +130,28 @@ def test_a_folder_keeps_what_was_asked_for(tiny_problem_file, tiny_problem, undi
         Study([other], ["rankrls"], tmp_path).run()
 
 
+def test_cells_that_ran_in_another_folder_are_taken(tiny_problem_file, tmp_path):
+    for name, solver in (("office", "rankrls"), ("home", "ranksvm-primal")):
+        Study([tiny_problem_file], solver, tmp_path / name, folds=[1]).run()
+    shutil.copytree(tmp_path / "office" / "cells", tmp_path / "home" / "cells", dirs_exist_ok=True)
+    both = Study([tiny_problem_file], ["rankrls", "ranksvm-primal"], tmp_path / "home", folds=[1]).run()
+    assert len(both.results()) == 2
+    assert sum(starts(tmp_path / "home").values()) == 1
+
+
+def test_results_are_read_as_one_table(undisturbed, tiny_problem, tmp_path):
+    assert len(read_results(undisturbed)) == 8
+    for fold in (1, 2, 10):
+        (tmp_path / f"fold{fold}").mkdir()
+        write_result(run_fold(tiny_problem, 1, "greedy-rankrls", fold, baselines=False), tmp_path / f"fold{fold}")
+    assert read_results(tmp_path)["seed"].tolist() == [1, 2, 10]
+    members = read_results(tmp_path / "fold2", members=True)
+    assert members["member"].tolist() == list(range(1, len(members) + 1))
+    assert members[members["chosen"]]["test MAP"].tolist() == [read_results(tmp_path)["test MAP"][1]]
+    with pytest.raises(FileNotFoundError):
+        read_results("nowhere")
+
+
 def test_folders_without_a_study_are_refused(tmp_path):
     with pytest.raises(ValueError, match="holds no study; moerank study makes one"):
         Study.load(tmp_path)
@@ -151,15 +173,6 @@ def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_
     states = study.states()
     assert [states[cell] for cell in (first, second, third)] == ["finished", "failed", "finished"]
     assert {states[cell] for cell in others} == {"open"}
-
-
-def test_a_cell_that_failed_elsewhere_is_not_claimed(tiny_problem, tmp_path):
-    cell = Cell(tiny_problem, 1, Solver(name="rankrls"), 0)
-    with Store(tmp_path) as store:
-        store.fail(cell, "out of luck")
-        assert not store.claim(cell)
-        store.forget_failure(cell)
-        assert store.claim(cell)
 
 
 def test_a_worker_has_one_thread_and_its_death_is_that_of_its_cell_alone(tiny_problem, tmp_path, monkeypatch):
@@ -184,15 +197,12 @@ def test_a_worker_has_one_thread_and_its_death_is_that_of_its_cell_alone(tiny_pr
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path(moerank.__file__).parents[1])]))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         monkeypatch.setenv(name, "2")
-    monkeypatch.setattr("moerank.studies.cells.MOST_DEATHS", 2)
     study = Study([tiny_problem], ["fsmrank", "single", "rankrls"], tmp_path / "s", folds=[1]).run(workers=2)
     by_solver = {cell.solver.name: state for cell, state in study.states().items()}
     assert by_solver == {"fsmrank": "failed", "single": "failed", "rankrls": "finished"}
     errors = {cell.solver.name: failure["error"] for cell, failure in study.failures().items()}
-    assert errors["fsmrank"].startswith("its process died 2 times")
+    assert errors["fsmrank"].startswith("its process died: ")
     assert errors["single"] == "RuntimeError: [('blas', 1), ('numba', 1), ('openmp', 1)]"
-    tries = Counter(line.split(" ", 2)[2] for line in (tmp_path / "s" / "starts.log").read_text().splitlines())
-    assert tries == {cell.label: 2 if cell.solver.name == "fsmrank" else 1 for cell in study.cells()}
 
 
 def test_the_label_of_a_solver_reads_back():

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -104,42 +103,6 @@ def test_a_study_goes_on_where_the_disk_was_full(small_disk, run, asked, undistu
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
-@pytest.mark.parametrize(
-    ("options", "missing"),
-    [
-        ("nr_inodes=1", "results to {}: "),
-        (f"size={PAGE}", "{}/starts.log: "),
-    ],
-)
-def test_a_disk_that_is_full_from_the_start(small_disk, run, asked, options, missing):  # noqa: F811
-    disk = small_disk(options)
-    study = disk.folder / "study"
-    code, out, err = run(*asked(study))
-    assert (code, out) == (2, "")
-    assert err == f"error: cannot write {missing.format(study)}{FULL}\n"
-    assert not temporary(disk.folder)
-
-
-def test_a_read_only_folder_keeps_what_is_there(small_disk, run, asked, undisturbed, tmp_path):  # noqa: F811
-    disk = small_disk("size=10m")
-    study = disk.folder / "study"
-    shutil.copytree(undisturbed, study)
-    one, *_ = sorted((study / "cells").iterdir())
-    one.unlink()
-    disk.remount("ro")
-    before = contents(study)
-    code, _, err = run(*asked(study))
-    reason = "Read-only file system; choose another folder with --out"
-    assert (code, sentence(err)) == (2, f"error: cannot write results to {study}: {reason}")
-    assert contents(study) == before
-    code, _, err = run("report", study, "--format", "latex", "--out", tmp_path / "report.tex")
-    assert code == 0
-    assert "7 of 8 runs are finished" in (tmp_path / "report.tex").read_text()
-    code, _, err = run("report", study, "--format", "latex")
-    assert (code, err) == (2, f"error: cannot write results to {study}: {reason}\n")
-    assert list(Study.load(study).states().values()).count("open") == 1
-
-
 class ThreadPool(ThreadPoolExecutor):
     """In the place of the pool of a worker process, which would import the package first."""
 
@@ -223,7 +186,6 @@ def slow(slow_problem_file):
 def test_a_study_that_is_ended_leaves_no_process_and_goes_on(
     run, slow, slow_undisturbed, tmp_path, workers, number, times, whole_group, code
 ):
-    """Many more are killed by tests/benchmarks/kill_study.py."""
     study = tmp_path / "study"
     returned, err = interrupted(slow, study, workers, number, times, whole_group)
     assert (returned, "Traceback" in err) == (code, False)

@@ -51,13 +51,3 @@ def test_the_linear_kernel_gives_the_problem_with_features(case, C):
     np.testing.assert_allclose(image, K @ b, rtol=1e-9, atol=1e-9 * np.abs(image).max())
     objective = pair_objective(D, C)
     assert objective(X.T @ b)[0] == pytest.approx(minimum(objective, N_FEATURES).fun, rel=1e-11)
-
-
-def test_the_estimated_diagonal_takes_documents_of_pairs_for_as_unlike_as_any_two(case):
-    X, pairs, D = case
-    degree = (pairs.n_better + pairs.n_worse).astype(float)
-    chance = np.outer(degree, degree) / degree.sum() ** 2  # of two documents, each drawn as often as it is in a pair
-    unlike = [(chance * np.subtract.outer(x, x) ** 2).sum() for x in X.T]
-    estimate = hessian_diagonal(X, pairs, 30.0)
-    np.testing.assert_allclose(estimate, 1.0 + 2.0 * 30.0 * np.array(unlike), rtol=1e-11)
-    np.testing.assert_allclose(estimate, 1.0 + 2.0 * 30.0 * np.mean(D**2, axis=0), rtol=0.25)  # near the exact one

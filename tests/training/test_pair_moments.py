@@ -41,8 +41,3 @@ def test_single_precision_with_a_large_mean_keeps_its_digits():
     np.testing.assert_allclose(moments.gram, gram, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(moments.difference, difference, rtol=1e-10, atol=1e-11)
     assert PairMoments.of(data) is moments
-
-
-def test_a_feature_that_is_constant_in_every_query_has_no_moment():
-    data = RankingData([[0.1, 0.3], [0.1, 0.7], [0.1, 0.2]], [0, 1, 2], [1, 1, 1])
-    assert PairMoments.of(data).gram[0].tolist() == [0.0, 0.0]

@@ -26,7 +26,7 @@ LONGEST_LINE = 2**26
 
 MISSING_REMEDY = (
     "say what missing values become: a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, "
-    "--missing, or missing = in [data] of a problem file"
+    "or missing = in [data] of a problem file"
 )
 
 

@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -59,8 +58,7 @@ def load_letor(
     ----------
     path : path-like
         The file. If its lines have no query ids, a file beside it gives the number of documents of each query, one
-        per line, as LightGBM has it: for ``x.txt`` it is the first of ``x.txt.query``, ``x.txt.group``, ``x.query``
-        and ``x.group``.
+        per line, as LightGBM has it: for ``x.txt`` it is ``x.txt.query``, or else ``x.txt.group``.
     n_features : int, optional
         The number of columns of X; a file with a larger feature number is refused. By default the largest number in
         the file, which must not exceed `LARGEST_FEATURE`.
@@ -275,40 +273,27 @@ class _Parser:
             return f"the label {quoted(label)} is not an integer from 0 (irrelevant) to 999,999,999"
         has_id = bool(tokens) and tokens[0].startswith(b"qid:")
         if self.counts_file is None and not has_id:
-            return (
-                "no query id after the label; expected 'label qid:Q 1:v 2:v …', or a file .query beside this one with "
-                "the number of documents of each query"
-            )
+            remedy = f"a file {self.path.name}.query beside this one with the number of documents of each query"
+            return f"no query id after the label; expected 'label qid:Q 1:v 2:v …', or {remedy}"
         if self.counts_file is not None and has_id:
             return f"the line has a query id, but {self.counts_file.name} gives the queries, too; remove one of the two"
         if has_id and not _QUERY_ID.fullmatch(tokens.pop(0)[4:].decode(errors="surrogateescape")):
             raw = re.split(rb"[ \t]+", line)[1][4:]
             return f"the query id {quoted(raw)} is not a text of 1 to 100 characters without spaces in UTF-8"
-        faults = (self._fault_of_feature(last, token) for last, token in pairwise([b"0:", *tokens]))
-        return next(filter(None, faults), "the line is no document")
-
-    def _fault_of_feature(self, last: bytes, token: bytes) -> str:
-        """Say what is wrong with a feature and its value that follow another one, if anything."""
-        number, colon, raw = token.partition(b":")
-        before, value = int(last.partition(b":")[0]), raw.decode("latin-1")
-        if not colon or not number.isdigit():
-            return f"{quoted(token)} is not of the form feature:value, as in 12:0.5"
-        feature = int(number[:20])
-        if feature == 0:
-            return "feature number 0; feature numbers start at 1, so add 1 to all of them"
-        if feature <= before:
-            again = f"feature {feature} {'is listed twice' if feature == before else f'follows feature {before}'}"
-            return f"{again}; list the features in increasing order"
-        if feature > self.limit or len(number) > 9:
-            beyond = f"feature {shortened(number)} is beyond the limit of {self.limit:,} features"
-            return f"{beyond}; number them without gaps, or pass n_features if so many are meant"
-        if re.search(_NULL, value):
-            return f"the value of feature {feature} is missing ({value}); {MISSING_REMEDY}" * (not self.nulls)
-        if re.search(_NUMBER, value):
-            bits = 8 * self.dtype.itemsize
-            large = f"the value of feature {feature} is too large for a {bits}-bit floating-point number"
-            return large * (abs(float(value)) > self._largest)
-        return f"the value {quoted(raw)} of feature {feature} is not a finite number"
+        before = 0
+        for number, colon, raw in (token.partition(b":") for token in tokens):
+            feature, value = int(number) if re.fullmatch(rb"[0-9]{1,18}", number) else -1, raw.decode("latin-1")
+            if not colon or not before < feature <= self.limit:
+                what = f"{quoted(number + colon + raw)} is not feature:value of a feature from {before + 1} to"
+                return f"{what} {self.limit}; list features once and in order, or pass n_features for larger numbers"
+            if re.search(_NULL, value):
+                if not self.nulls:
+                    return f"the value of feature {feature} is missing ({value}); {MISSING_REMEDY}"
+            elif not re.search(_NUMBER, value) or abs(float(value)) > self._largest:
+                bits = 8 * self.dtype.itemsize
+                return f"the value {quoted(raw)} of feature {feature} is not a finite number of {bits} bits"
+            before = feature
+        return "the line is no document"
 
 
 def _line_ends(text: bytes) -> int:
@@ -319,10 +304,8 @@ def _line_ends(text: bytes) -> int:
 def _find_query_file(path: Path) -> Path | None:
     """Return the file with the counts of `path`, see `load_letor`; None if there is none."""
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    # For another ending only the whole name counts, as x.train and x.test would share the others.
-    stems = [plain.name, plain.stem] if plain.suffix.lower() == ".txt" else [plain.name]
-    candidates = [path.with_name(stem + ending) for stem in stems for ending in (".query", ".group")]
-    return next((candidate for candidate in candidates if candidate != path and candidate.is_file()), None)
+    candidates = [plain.with_name(plain.name + ending) for ending in (".query", ".group")]
+    return next(filter(Path.is_file, candidates), None)
 
 
 def _read_query_file(path: Path, letor: Path, n_documents: int) -> Integers:

@@ -12,10 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -51,14 +51,18 @@ LABELS = ("label", "relevance", "rel", "grade", "target", "y")
 QUERIES = ("qid", "query_id", "query", "queryid", "srch_id", "session_id", "group")
 """Usual names of the columns of label and query, the most usual first; upper and lower case do not count."""
 
-PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
+NAMES_OF_PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
 """How CSV files write that a value is missing."""
 
 SEPARATORS = ",;\t"
 
-BLOCK = 2**22
+NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
+
+NOT_NUMBERS = "make numbers of it, or leave the column out: exclude= in Python, or in [data] of a problem file"
+
+CELLS_AT_A_TIME = 2**22
 """Values that are read together."""
 
 BUFFER = 2**16
@@ -74,8 +78,6 @@ class Columns:
     features: tuple[str, ...]
     further: Mapping[str, str] = field(default_factory=dict)
     """The columns of documents and weights, by the names of the arguments of `RankingData`."""
-    given: bool = False
-    """Whether the features were named."""
 
     @property
     def texts(self) -> list[str]:
@@ -102,16 +104,10 @@ class Reader:
 
     Attributes
     ----------
-    read : callable
-        ``read(path, columns)`` returns the columns of these names in their order, as a pyarrow Table, as record
-        batches, or as any object with Arrow's ``__arrow_c_stream__``.
-    columns_of : callable, optional
-        ``columns_of(path, needed)`` returns the names of all columns; `needed` are some of them. By default they are
-        those of ``read(path, None)``.
-    compressions : tuple of str
-        Endings that may follow the ending of the format.
-    textual : bool
-        Whether `read` takes the names of the columns of texts as its third argument; the others hold numbers.
+    names : callable
+        ``names(path, needed)`` returns the names of all columns; `needed` are some of them.
+    batches : callable
+        ``batches(path, columns, texts)`` yields columns block by block; those of `texts` need not hold numbers.
     roles : callable, optional
         ``roles(path)`` returns the columns that are ``label``, ``query``, ``document`` and ``features``, if the file
         tells them.
@@ -119,25 +115,19 @@ class Reader:
         ``line_of(path, columns, row)`` returns the line of a row, counted from 0, for messages.
     """
 
-    read: Callable[..., Any]
-    columns_of: Callable[[Path, Sequence[str]], Sequence[str]] | None = None
-    compressions: tuple[str, ...] = ()
-    textual: bool = False
+    names: Callable[[Path, Sequence[str]], list[str]]
+    batches: Callable[[Path, Sequence[str], Sequence[str]], Iterable[pa.RecordBatch]]
     roles: Callable[[Path], Mapping[str, Any]] = lambda path: {}
     line_of: Callable[[Path, Sequence[str], int], int] | None = None
 
-    def names(self, path: Path, needed: Sequence[str] = ()) -> list[str]:
-        """Return the names of the columns of a file."""
-        if self.columns_of:
-            return list(self.columns_of(path, needed))
-        return list(pa.RecordBatchReader.from_stream(self.read(path, None)).schema.names)
+    @classmethod
+    def of(cls, read: Callable[[Path, Sequence[str] | None], Any]) -> Self:
+        """Return the reader of an installed package, a function that returns columns, or all for None.
 
-    def batches(self, path: Path, columns: Sequence[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield columns block by block; `texts` are the columns that hold no numbers."""
-        content = self.read(path, columns, texts) if self.textual else self.read(path, columns)
-        if hasattr(content, "__arrow_c_stream__"):
-            content = pa.RecordBatchReader.from_stream(content)
-        yield from content
+        Its result is any object with Arrow's ``__arrow_c_stream__``, such as a pyarrow Table.
+        """
+        stream = pa.RecordBatchReader.from_stream
+        return cls(lambda path, _: stream(read(path, None)).schema.names, lambda path, *of: stream(read(path, of[0])))
 
 
 def load_table(
@@ -220,21 +210,15 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> tuple[
     """Read the training, validation and test table of a fold, all with the features of the training table.
 
     The folder holds ``train``, ``vali`` (or ``valid``, or ``validation``) and ``test``, each with an ending of
-    `READERS`, of which the first found is read. By default a part with other columns than the training table is
-    refused. The options are the other arguments of `load_table`; errors as there.
+    `READERS`, of which the first found is read. A part that
+    lacks one of the features is refused. The options are the other arguments of `load_table`; errors as there.
     """
     folder = Path(directory)
     check_folder(folder, "load_table_fold reads the folder of one fold")
-    paths = [_part(folder, names) for names in PARTS]
+    paths = [_part(folder, names) for names in NAMES_OF_PARTS]
     others = {name: options[name] for name in options.keys() & {"missing", "dtype"}}
     roles = {name: value for name, value in options.items() if name not in others}
     first = table_columns(paths[0], **roles)
-    for path in paths[1:] if not first.given else ():
-        expected, present = set(first.all), set(_table_reader(path).names(path, first.all))
-        if different := expected ^ present:
-            here, there = ("lacks", "has") if min(different) in expected else ("has", "lacks")
-            what = f"the column {min(different)!r}, which {paths[0].name} {there}"
-            raise ValueError(f"{path} {here} {what}; list the columns that are features")
     roles = roles | {"label": first.label, "query": first.query, "features": first.features, "exclude": ()}
     train, vali, test = (load_table(path, **roles, **others) for path in paths)
     return train, vali, test
@@ -268,11 +252,10 @@ def table_columns(
     used = {*roles.values(), *left_out}
     others = (name for name in stored.get("features") or present if name not in used)
     chosen = tuple(dict.fromkeys(listed(features))) if features is not None else tuple(others)
-    named = features is not None or bool("features" in stored or left_out)
     for fault in _faults_of_columns(roles, left_out, chosen, present, named=features is not None):
         raise ValueError(f"{path}: {fault}")
     arrays = {f"{role}s": name for role, name in roles.items() if role not in ("label", "query")}
-    return Columns(roles["label"], roles["query"], chosen, arrays, given=named)
+    return Columns(roles["label"], roles["query"], chosen, arrays)
 
 
 def _faults_of_columns(
@@ -300,11 +283,16 @@ def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -
     try:
         documents = _read(path, reader.batches(path, columns.all, columns.texts), columns, as_precision(dtype), nulls)
     except WrongRowError as error:
-        line = f"line {reader.line_of(path, columns.all, error.row)}" if reader.line_of else f"row {error.row + 1:,}"
-        raise ValueError(f"{path}, {line}: {error.reason}") from None
+        raise ValueError(f"{path}, {row_name(path, error.row, columns.all)}: {error.reason}") from None
     except pa.ArrowException as error:
         raise ValueError(f"{path}: cannot be read ({error})") from None
     return documents
+
+
+def row_name(path: Path, row: int, needed: Sequence[str] = ()) -> str:
+    """Return the line of a row, counted from 0, or its number from 1 in a file without lines; some columns help."""
+    line_of = _table_reader(path).line_of
+    return f"line {line_of(path, needed, row)}" if line_of else f"row {row + 1:,}"
 
 
 def _read(
@@ -319,7 +307,7 @@ def _read(
         features = batch.select(list(columns.features))
         pieces.append(zeros(n_features, batch.num_rows, dtype).T)
         for name, column, target in zip(columns.features, features.columns, pieces[-1].T, strict=True):
-            _fill(target, _numbers(column, path, name, given=columns.given), name, n_rows, nulls=nulls)
+            _fill(target, _numbers(column, path, name), name, n_rows, nulls=nulls)
         others.append(batch.select(columns.all[:-n_features]))
         n_rows += batch.num_rows
     if not n_rows:
@@ -349,12 +337,11 @@ def _require(right: Mask, reason: Callable[[int], str], row: int = 0) -> None:
         raise WrongRowError(row + wrong, reason(wrong))
 
 
-def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str, *, given: bool = True) -> Array:
+def _numbers(column: pa.Array | pa.ChunkedArray, path: Path, name: str) -> Array:
     """Return a column of plain numbers, NaN for missing ones; refuse another column."""
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        remedy = "make numbers of it" if given else "leave it out (exclude), or make numbers of it"
-        raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {remedy}")
+        raise ValueError(f"{path}: the column {name!r} holds {kind}, not plain numbers; {NOT_NUMBERS}")
     return arrow_numbers(column)
 
 
@@ -434,16 +421,16 @@ def write_table(path: Path, columns: Mapping[str, pa.Array], about: Json) -> Non
         raise cannot_write(path, error) from None
 
 
-def find_part(folder: Path, names: tuple[str, ...] = PARTS[0]) -> Path | None:
+def find_part(folder: Path, names: tuple[str, ...] = NAMES_OF_PARTS[0]) -> Path | None:
     """Return the table in a folder that has one of these names, by default the training table; None without one."""
-    candidates = (folder / (name + ending) for name in names for ending in _endings())
+    candidates = (folder / (name + ending) for name in names for ending in _readers())
     return next((path for path in candidates if path.is_file()), None)
 
 
 def _part(folder: Path, names: tuple[str, ...]) -> Path:
     path = find_part(folder, names)
     if path is None:
-        first, *others = _endings()
+        first, *others = _readers()
         wanted = f"{', '.join(name + first for name in names)} (also {', '.join(others)})"
         raise FileNotFoundError(f"{folder}: looked for {wanted} and found {names_in(folder)}")
     return path
@@ -463,7 +450,7 @@ def stored_roles(path: Path) -> Mapping[str, Any]:
 def sample_table(path: Path, n_rows: int = 20_000) -> dict[str, pa.ChunkedArray]:
     """Return the first rows of all columns of a table, those of a CSV file as texts."""
     reader, batches, size = _table_reader(path), [], 0
-    names = reader.names(path)
+    names = reader.names(path, ())
     for batch in reader.batches(path, names, names):
         batches.append(batch)
         size += batch.num_rows
@@ -487,7 +474,7 @@ def _opened_parquet(path: Path) -> Iterator[pq.ParquetFile]:
             raise ValueError(f"{path}: not a Parquet file that can be read, or a damaged one ({reason})") from None
 
 
-def _parquet_names(path: Path, needed: Sequence[str]) -> list[str]:
+def _parquet_names(path: Path, _: Sequence[str]) -> list[str]:
     """Return the names of the columns."""
     with _opened_parquet(path) as file:
         return list(file.schema_arrow.names)
@@ -500,11 +487,11 @@ def _parquet_roles(path: Path) -> Json:
         return roles
 
 
-def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield columns block by block."""
     with _opened_parquet(path) as file:
         n_rows, n_read = int(file.metadata.num_rows), 0
-        size = max(2**8, min(BLOCK // len(columns), 2**16))
+        size = max(2**8, min(CELLS_AT_A_TIME // len(columns), 2**16))
         for batch in file.iter_batches(batch_size=size, columns=list(columns)):
             if sorted(batch.schema.names) != sorted(columns):
                 raise ValueError(f"{path}: a damaged Parquet file: it holds other columns than it says")
@@ -545,8 +532,9 @@ def header_of(line: str, needed: Sequence[str] = ()) -> tuple[list[str], str]:
 
 def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
     """Return the names of the columns and the separator of a CSV file."""
-    header, separator = header_of(next(text_lines(path), (0, ""))[1], needed)
-    if not any(header) or all(map(NUMBER.fullmatch, header)):
+    separator = header_of(next((line for _, line in text_lines(path) if line.strip()), ""), needed)[1]
+    _, header = next(csv_rows(path, text_lines(path), separator), (0, []))
+    if not any(header) or all(map(NUMBER.fullmatch, header)) or any("\n" in name or "\r" in name for name in header):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns")
     return header, separator
 
@@ -559,15 +547,17 @@ def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Ite
     indices = [index[name] for name in numeric]
     rows = csv_rows(path, text_lines(path), separator)
     next(rows)
-    while block := list(islice(rows, max(1, BLOCK // (32 * len(names))))):  # cells are larger than numbers
+    while block := list(islice(rows, max(1, CELLS_AT_A_TIME // (32 * len(names))))):  # cells are larger than numbers
         cells = pa.array([fields[at] for _, fields in block for at in indices], pa.string())
         missing = pc.is_in(cells, pa.array(MISSING))
         right = pc.or_(missing, pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$"))
+        if not pc.all(right).as_py():
+            missing = pc.or_(missing, pc.match_substring_regex(cells, r"(?i)^[ \t]*[+-]?nan[ \t]*$"))
+            right = pc.or_(right, missing)
         if (wrong := pc.index(right, False).as_py()) >= 0:
             row, column = divmod(wrong, len(numeric))
             text, where = cells[wrong].as_py(), f"{path}, line {block[row][0]}"
-            remedy = f"{REMEDIES[kind_of(text)]}, {LEFT_OUT}"
-            raise ValueError(f"{where}: the value {quoted(text)} of {numeric[column]!r} is not a number; {remedy}")
+            raise ValueError(f"{where}: the value {quoted(text)} of {numeric[column]!r} is not a number; {NOT_NUMBERS}")
         numbers = pc.if_else(missing, None, pc.utf8_trim(cells, " \t")).cast(pa.float64())
         batch = {name: [fields[index[name]] for _, fields in block] for name in texts}
         batch |= {name: numbers[column :: len(numeric)] for column, name in enumerate(numeric)}
@@ -582,59 +572,22 @@ def _csv_line(path: Path, columns: Sequence[str], row: int) -> int:
 
 NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
 
-KINDS = {
-    "numbers": NUMBER,
-    "decimal commas": re.compile(r"[ \t]*[+-]?[0-9]*,[0-9]+[ \t]*"),
-    "switches": re.compile(r"(?i)[ \t]*(?:true|false|yes|no)[ \t]*"),
-    "dates": re.compile(r"[ \t]*[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[ \t]*[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}.*"),
-    "texts": re.compile(r"(?s).*"),
-}
-"""Patterns of the values of columns, the most particular first."""
+_PARQUET = Reader(_parquet_names, _read_parquet, _parquet_roles)
+_CSV = Reader(lambda path, needed: _csv_header(path, needed)[0], _read_csv, line_of=_csv_line)
 
-REMEDIES = {
-    "decimal commas": 'write a point, as pandas.read_csv(path, sep=";", decimal=",").to_csv(path, index=False) does',
-    "switches": "write 1 for true and 0 for false",
-    "dates": "write a number of days",
-    "numbers": "make numbers of it",
-    "texts": "make numbers of it",
-}
-
-LEFT_OUT = "or leave a feature out: --exclude, exclude= in Python, or exclude = in [data] of a problem file"
-
-
-def kind_of(*texts: str) -> str:
-    """Return which of `KINDS` all these texts are."""
-    return next(kind for kind, pattern in KINDS.items() if all(map(pattern.fullmatch, texts)))
-
-
-_PARQUET = Reader(_read_parquet, _parquet_names, roles=_parquet_roles)
-_CSV = Reader(
-    _read_csv,
-    lambda path, needed: _csv_header(path, needed)[0],
-    compressions=(".gz",),
-    textual=True,
-    line_of=_csv_line,
-)
-
-READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".tsv": replace(_CSV, compressions=())}
+READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".csv.gz": _CSV, ".tsv": _CSV}
 """The readers by the endings of their files, in the order in which the files of a folder are looked for."""
 
 
-def _readers() -> Iterator[tuple[str, Reader]]:
-    """Yield all readers by the endings of their files with compressions, those of installed packages last."""
-    added = {f".{name.removeprefix('.')}": reader for name, reader in plugins("moerank.readers").items()}
-    for ending, given in (READERS | added).items():
-        reader = given if isinstance(given, Reader) else Reader(given)
-        yield from ((ending + compression, reader) for compression in ("", *reader.compressions))
-
-
-def _endings() -> list[str]:
-    return [ending for ending, _ in _readers()]
+def _readers() -> dict[str, Reader]:
+    """Return all readers by the endings of their files, those of installed packages last."""
+    added = plugins("moerank.readers").items()
+    return READERS | {f".{name.removeprefix('.')}": Reader.of(read) for name, read in added}
 
 
 def reader_of(path: Path) -> Reader | None:
     """Return the reader of a table by its ending, or that of Parquet by its first bytes; None for other files."""
-    for ending, reader in _readers():
+    for ending, reader in _readers().items():
         if path.name.lower().endswith(ending):
             return reader
     if path.is_file():
