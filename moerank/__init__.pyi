@@ -34,6 +34,7 @@ from .mofsrank import Limits as Limits
 from .mofsrank import MOFSRank as MOFSRank
 from .rankers import SVMMAP as SVMMAP
 from .rankers import AdaRank as AdaRank
+from .rankers import AdditiveRLS as AdditiveRLS
 from .rankers import BaggedLambdaMART as BaggedLambdaMART
 from .rankers import CombinedRegressionRanking as CombinedRegressionRanking
 from .rankers import FRank as FRank

@@ -89,8 +89,10 @@ def test_the_plot_holds_the_front(fold):
     assert [chosen.get_xdata()[0], chosen.get_ydata()[0]] == [solver.support_.sum(), front["validation"].max()]
     assert axes.get_ylabel() == "NDCG@10 (higher is better)"
     alone = MOFSRank(**small).fit(train)
-    assert alone.plot(axes) is axes
+    assert alone.plot(axes=axes) is axes
     assert len(axes.get_lines()) == 5
+    with pytest.raises(AttributeError, match="no shapes: fit it with a backend"):
+        alone.plot("shapes")
 
 
 def test_the_logger_tells_of_each_stage_and_is_silent_by_default(fold, caplog, capfd):

@@ -127,6 +127,7 @@ RUN_FIGURES = {
         "objectives_of_study:run_objectives_figure",
         lambda result: min(len(result.objectives), len(result.front)) > 1 and bool(result.further_objectives),
     ),
+    "shapes": RunFigure("shapes_of_run:shapes_figure", lambda result: bool(result.shapes)),
 }
 """The figures of one run by name."""
 
@@ -146,6 +147,12 @@ FIGURES = {
     ),
     "instances": StudyFigure("instances_of_study:instances_figure", "results"),
     "frequency": StudyFigure("frequency_of_study:frequency_figure", "features"),
+    "shapes": StudyFigure(
+        "shapes_of_run:shapes_of_study",
+        "features",
+        ("fold",),
+        reported=lambda results: any(result.shapes for result in results),
+    ),
     "ranks": StudyFigure("ranks_of_study:ranks_figure", "tests", ("metric",), of_problem=False, of_chosen=True),
 }
 """The figures of a study by name, in the order of reports, for the command line, recipes and tests."""

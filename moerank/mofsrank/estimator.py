@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import joblib
 import numpy as np
@@ -75,6 +75,7 @@ from moerank.rankers import (
 from moerank.rankers.arguments import as_ranking_data
 from moerank.rankers.base import tuning_metric
 from moerank.rankers.model import Forest
+from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.statistics import LEVEL, level_of_each
 from moerank.training.masks import Unit
 from moerank.verdict import Part, Verdict, judge
@@ -82,6 +83,7 @@ from moerank.verdict import Part, Verdict, judge
 if TYPE_CHECKING:  # matplotlib takes long to load
     from distributed import Client
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 LOGGER = logging.getLogger("moerank")
 
@@ -108,7 +110,7 @@ def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, metr
 
 
 @dataclass(eq=False, repr=False)
-class MOFSRank(RankingEstimator):
+class MOFSRank(ShapesMixin, RankingEstimator):
     """Select features for ranking: instance selection, feature selection, ensemble.
 
     Parameters
@@ -194,6 +196,8 @@ class MOFSRank(RankingEstimator):
         Its weights, 0 for features left out; only for rankers with weights.
     forest_ : Forest
         Its trees; only for rankers with trees.
+    shapes_ : DataFrame
+        What each of its features adds to the score; only for additive rankers, see `AdditiveRLS`.
     support_ : ndarray of bool, shape (n_features,)
     verdict_ : Verdict or None
         The chosen member against the same ranker on all allowed features, on the validation queries: optimistic,
@@ -307,6 +311,7 @@ class MOFSRank(RankingEstimator):
             parts = {"training": train, "validation": validation, "tests": tests}
             values = {name: self._measured(front, part) for name, part in parts.items() if part is not None}
         self._choose(front, values, validation)
+        self._shapes = shapes_of(getattr(self, "forest_", None), train)
 
     def _held_out(self, validation: RankingData | None) -> tuple[RankingData | None, RankingData | None]:
         """Return the validation queries that tune and choose, and those of the tests of a guarantee."""
@@ -421,20 +426,25 @@ class MOFSRank(RankingEstimator):
             chosen = validated.members[:, self.chosen_]
             self.verdict_ = self._judged(chosen, validated.reference, validation, "validation", level)
 
-    def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the front: the number of features against the metric on training and validation data.
+    def plot(self, what: Literal["front", "shapes"] = "front", *, axes: Axes | None = None) -> Axes | Figure:
+        """Draw the front, or what each feature of the chosen member adds to its score.
 
         Parameters
         ----------
+        what : {"front", "shapes"}, default "front"
+            "front": the number of features against the metric on training and validation data. "shapes": the functions
+            of `shapes_`, of a member that adds up functions of one or two features.
         axes : matplotlib.axes.Axes, optional
-            Where to draw; by default axes of a new figure.
+            Where to draw the front; by default axes of a new figure.
 
         Returns
         -------
-        matplotlib.axes.Axes
-            A circle marks the chosen member.
+        matplotlib.axes.Axes or matplotlib.figure.Figure
+            Of a front, on which a circle marks the chosen member; of shapes.
         """
         check_is_fitted(self, "front_")
+        if what == "shapes":
+            return self._shapes_figure()
         front, metric = self.front_, self._scored_by.name
         values = pd.DataFrame({"training": 1 - front["error"], "validation": front["validation"]}).dropna(axis=1)
         values.index = pd.Index(front["n_features"], name="number of features")

@@ -158,7 +158,7 @@ def train_on_subsets(
     [1, 1]
     """
     distinct, row = np.unique(feature_mask, axis=0, return_inverse=True)
-    if isinstance(ranker, FitnessBackend):
+    if isinstance(ranker, FitnessBackend) and not getattr(ranker, "interactions", 0):
         n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
         return train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
     usable = distinct & varying_for(ranker, train)

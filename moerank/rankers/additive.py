@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
@@ -14,23 +17,31 @@ from moerank.data import RankingData
 from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_blocks
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Grid, Ranker
+from moerank.rankers.interactions import Interactions
 from moerank.rankers.model import Forest
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
+from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.rankers.table_population import TablePopulation
 from moerank.training.bins import MOST_BINS, Bins
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_moments import PairMoments
 from moerank.training.step_moments import StepMoments
 
+if TYPE_CHECKING:  # matplotlib takes long to load
+    from matplotlib.figure import Figure
+
 SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
 BINS_GRID = (16, 32)
+
+MOST_PAIRED = 15
+"""Features whose pairs may interact: the system of 105 pairs has about 3,700 steps."""
 
 MOST_TUNED = 2_000
 """Largest number of thresholds in all for which the grid tries more bins: that system takes a quarter second."""
 
 
 @dataclass(eq=False, repr=False)
-class AdditiveRLS(Ranker):
+class AdditiveRLS(ShapesMixin, Ranker):
     """Least squares ranking by a sum of step functions, Σ_f g_f(x_f).
 
     The step function g_f is constant between thresholds t_1 < … < t_B of its feature, and θ are the heights of its
@@ -50,6 +61,10 @@ class AdditiveRLS(Ranker):
     alpha : float, default 0.001
         Regularisation, > 0.
     target : {"unit", "difference"}, default "unit"
+    interactions : int, default 0
+        Largest number of pairs of features with a function of both, which `fit` adds one by one: the pair that lowers
+        the loss the most, among the 15 features with the largest spread. Validation data in `fit` choose the number by
+        MAP. Members of a population have none, so a search does not see them; give the ranker to ``refit``.
 
     Attributes
     ----------
@@ -60,6 +75,12 @@ class AdditiveRLS(Ranker):
         The ranker as trees, one for each feature in use.
     support_ : ndarray of bool, shape (n_features,)
         The features in use: their step function is not 0.
+    interactions_ : DataFrame or None
+        The path of the interactions, of none, one, two, …: ``n_interactions``, ``first`` and ``second``, the features
+        of the last one, and ``error`` and ``validation``, 1 − MAP on the training and the validation data.
+    shapes_ : DataFrame
+        The step functions, one row for each bin: ``feature``, ``from``, ``to``, ``value`` and ``share``, that of the
+        training documents. The mean of each function over these documents is 0.
 
     Notes
     -----
@@ -67,6 +88,9 @@ class AdditiveRLS(Ranker):
     for the training data: O(n_documents · n_features²) to count which bins meet, and O(n_runs · (n_features · B)²) for
     n_runs labels of all queries. A subset with k thresholds then takes O(k³ / 3), and O(n_documents) for each feature
     to score. An increasing transformation of a feature changes the scores only through v, so features need no scaling.
+
+    The function of a pair is constant between at most five thresholds of either feature. O(n_documents · n_pairs²) and
+    O(n_runs · (36 n_pairs)²) beside it for the system of all pairs.
 
     An individual with pairs, documents or queries of its own needs a system of its own.
 
@@ -90,6 +114,7 @@ class AdditiveRLS(Ranker):
     smooth: NotNegative = 0.3
     alpha: Positive = 0.001
     target: TargetName = "unit"
+    interactions: Annotated[int, partial(check_at_least, 0)] = 0
 
     def fit_population(
         self,
@@ -129,11 +154,7 @@ class AdditiveRLS(Ranker):
         feature. O(n_steps · B · n_thresholds²) time for up to B thresholds of each feature.
         """
         system = self._remembered_system(train, read_masks(train))
-        n = len(system.b)
-        width = -(-(n + 1) // VECTOR_WIDTH) * VECTOR_WIDTH
-        total = np.zeros((width, width))
-        total[:n, :n], total[:n, n] = system.A + self.alpha * np.eye(n), system.b
-        return forward_blocks(total, system.bins.first_step, train.n_features if n_steps is None else n_steps)
+        return system.forward_path(self.alpha, train.n_features if n_steps is None else n_steps)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return 16 and 32 bins, smooth from 0.03 to 1, and alpha = tr(A) / n_steps · 10ᵏ, k = 2 … −6.
@@ -170,25 +191,56 @@ class AdditiveRLS(Ranker):
 
     def _system(self, train: RankingData, masks: Masks) -> System:
         bins = Bins.of(train, self.n_bins)
-        moments = StepMoments.of(train, bins, masks)
-        prior = _Prior.of(train, bins, self.smooth)
+        return self._system_of(train, masks, bins, _Prior.of(train, bins, self.smooth))
+
+    def _system_of(self, data: RankingData, masks: Masks, bins: Bins, prior: _Prior) -> System:
+        moments = StepMoments.of(data, bins, masks)
         A = prior.root(prior.root(moments.gram).T)
         return System(bins, prior, A, prior.root(moments.moment(TARGETS[self.target])[None])[0])
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._population = self._trained(train, read_masks(train))
-        self.support_ = self._population.feature_mask[0]
-        bins = self._population.bins
+        self.forest_, table, bins = self._population.forest(0), self._population.tables[0], self._population.bins
+        self.interactions_: pd.DataFrame | None = None
+        if self.interactions:
+            self.forest_, table = self._paired(train, validation)
+        self.support_ = np.isin(np.arange(train.n_features), self.forest_.columns)
         self.thresholds_ = bins.thresholds
-        self.tables_ = tuple(np.split(self._population.tables[0], bins.first[1:-1]))
+        self.tables_ = tuple(np.split(table[: bins.first[-1]], bins.first[1:-1]))
+        self._shapes = shapes_of(self.forest_, train)
 
-    @property
-    def forest_(self) -> Forest:
-        """The ranker as trees, one for each feature in use."""
-        return self._population.forest(0)
+    def _paired(self, train: RankingData, validation: RankingData | None) -> tuple[Forest, Vector]:
+        """Return the trees and tables of the ranker with interactions, and note their path."""
+        shapes = shapes_of(self.forest_, train)[:MOST_PAIRED]
+        features = np.array([train.feature_names.index(shape.features[0]) for shape in shapes], np.int64)
+        pairs = Interactions.of(train, self.n_bins, features)
+        data = pairs.data(train)
+        prior = replace(_Prior.of(train, pairs.single, self.smooth), pairs=pairs.roots(self.smooth))
+        system = self._system_of(data, read_masks(data), pairs.bins, prior)
+        entered = system.forward_path(self.alpha, self.interactions, given=train.n_features)
+        mask = np.zeros((len(entered) + 1, data.n_features), np.bool_)
+        mask[:, : train.n_features] = True
+        for n, pair in enumerate(entered.tolist(), start=1):
+            mask[n:, pair] = True
+        path = system.solved(self.alpha, mask)
+        names = [train.feature_names[f] for pair in entered - train.n_features for f in pairs.pairs[pair]]
+        errors = {
+            name: 1.0 - self._scored_by.score(part, path.scores(pairs.table(part.X)))
+            for name, part in (("error", train), ("validation", validation))
+            if part is not None
+        }
+        steps = {"n_interactions": np.arange(len(mask)), "first": ["", *names[::2]], "second": ["", *names[1::2]]}
+        self.interactions_ = pd.DataFrame({**steps, **errors})
+        best = len(entered) if validation is None else int(np.argmin(errors["validation"]))
+        return path.forest(best, pairs.axes), path.tables[best]
+
+    def plot(self) -> Figure:
+        """Draw the step functions, those with the largest spread first; see `moerank.figures.shapes_of_run`."""
+        check_is_fitted(self, "support_")
+        return self._shapes_figure()
 
     def _scores(self, X: Matrix) -> Vector:
-        return self._population.scores(X)[:, 0]
+        return self.forest_.scores(X) if self.interactions else self._population.scores(X)[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +250,8 @@ class _Prior:
     smooth: float
     direction: Vector  # (n_steps,), v of each feature
     share: Vector  # (n_steps,), c v
-    first: Integers  # where the steps of each feature with steps begin
+    first: Integers  # where the steps of each feature that has some begin
+    pairs: Sequence[Matrix] = ()  # roots of the steps of interactions, which come last
 
     @classmethod
     def of(cls, train: RankingData, bins: Bins, smooth: float) -> _Prior:
@@ -211,10 +264,13 @@ class _Prior:
 
     def root(self, values: Matrix) -> Matrix:
         """Return values (n, n_steps) times the root."""
-        sums = np.add.reduceat(values * self.direction, self.first, axis=1)
+        ends = np.cumsum([len(self.direction), *map(len, self.pairs)])
+        single, *others = np.split(values, ends[:-1], axis=1)
+        sums = np.add.reduceat(single * self.direction, self.first, axis=1)
         sizes = np.diff(self.first, append=len(self.direction))
         along: Matrix = np.repeat(sums, sizes, axis=1) * self.share
-        return self.smooth * values + along
+        parts = [self.smooth * single + along, *(each @ root for each, root in zip(others, self.pairs, strict=True))]
+        return np.concatenate(parts, axis=1) if others else parts[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,6 +292,20 @@ class System:
             cells = slice(*bins.first[feature : feature + 2])
             np.cumsum(tables[:, cells], axis=1, out=tables[:, cells])
         return TablePopulation(bins, tables)
+
+    def forward_path(self, alpha: float, n_steps: int, given: int = 0) -> Integers:
+        """Return the features in the order in which they enter after the first ones, which are given.
+
+        See `AdditiveRLS.forward_path`.
+        """
+        n_given = int(self.bins.first_step[given])
+        n = len(self.b) - n_given
+        system = np.column_stack([self.A + alpha * np.eye(len(self.b)), self.b])
+        width = -(-(n + 1) // VECTOR_WIDTH) * VECTOR_WIDTH
+        total, top = np.zeros((width, width)), system[:n_given, n_given:]
+        eliminated = top[:, :n].T @ np.linalg.solve(system[:n_given, :n_given], top)
+        total[:n, : n + 1] = system[n_given:, n_given:] - eliminated
+        return given + forward_blocks(total, self.bins.first_step[given:] - n_given, n_steps)
 
 
 def _increments(train: RankingData, bins: Bins) -> Vector:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from moerank.arrays import Floats, Integers, Mask, Matrix
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.kernels.step_tables import table_scores
 from moerank.rankers.model import Forest
 from moerank.training.bins import Bins
+
+Axis: TypeAlias = tuple[int, Vector]
+"""A feature with its thresholds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,15 +71,17 @@ class TablePopulation:
         tables[:, source >= 0] = self.tables[:, source[source >= 0]]
         return TablePopulation(bins, tables)
 
-    def forest(self, individual: int) -> Forest:
-        """Return a balanced tree for each used feature of an individual; equal neighbouring bins are joined."""
+    def forest(self, individual: int, pairs: Mapping[int, tuple[Axis, ...]] | None = None) -> Forest:
+        """Return a balanced tree for each used feature of an individual; equal neighbouring bins are joined.
+
+        `pairs` has the columns that hold the bin of two features together, with the thresholds of these.
+        """
         forest = _Trees()
         for feature in np.flatnonzero(self.feature_mask[individual]).tolist():
             begin, end = self.bins.first[feature : feature + 2]
-            values = self.tables[individual, begin:end]
-            changes = np.flatnonzero(np.diff(values))
-            cuts = self.bins.thresholds[feature][changes].tolist()
-            forest.roots.append(forest.grow(feature, cuts, values[np.append(changes, len(values) - 1)].tolist()))
+            axes = (pairs or {}).get(feature, ((feature, self.bins.thresholds[feature]),))
+            values = self.tables[individual, begin:end].reshape([len(cuts) + 1 for _, cuts in axes])
+            forest.roots.append(forest.grow(axes, values))
         return forest.finished()
 
 
@@ -100,18 +105,22 @@ class _Trees:
         self.leaves: list[float] = []
         self.roots: list[int] = []
 
-    def grow(self, column: int, cuts: Sequence[float], values: Sequence[float]) -> int:
-        """Add a balanced tree of a step function, which has one more value than cuts, and return its root."""
-        if not cuts:
-            self.leaves.append(values[0])
+    def grow(self, axes: Sequence[Axis], values: Matrix) -> int:
+        """Add a balanced tree of a step function of some features, which has an axis for each, and return its root."""
+        if not axes:
+            self.leaves.append(float(values))
             return -len(self.leaves)
-        split, middle = len(self.columns), len(cuts) // 2
+        (column, cuts), *others = axes
+        changes = np.flatnonzero((values[1:] != values[:-1]).any(axis=tuple(range(1, values.ndim))))
+        if not len(changes):
+            return self.grow(others, values[0])
+        split, cut = len(self.columns), changes[len(changes) // 2]
         self.columns.append(column)
-        self.thresholds.append(cuts[middle])
+        self.thresholds.append(float(cuts[cut]))
         self.left.append(0)
         self.right.append(0)
-        self.left[split] = self.grow(column, cuts[:middle], values[: middle + 1])
-        self.right[split] = self.grow(column, cuts[middle + 1 :], values[middle + 1 :])
+        self.left[split] = self.grow([(column, cuts[:cut]), *others], values[: cut + 1])
+        self.right[split] = self.grow([(column, cuts[cut + 1 :]), *others], values[cut + 1 :])
         return split
 
     def finished(self) -> Forest:

@@ -18,6 +18,7 @@ from moerank.data.scaling import QueryRule
 from moerank.files import Json, harmless, read_text, replace_file
 from moerank.mofsrank.objectives import FRONT
 from moerank.rankers.model import Forest, Model
+from moerank.rankers.shapes import Shape
 from moerank.verdict import Verdict
 from moerank.version import VERSION
 
@@ -229,6 +230,8 @@ class Result(Stored):
         ranker of a solver that selects no features.
     chosen : int
         The index of the chosen member in `front`, from 0.
+    shapes : list of Shape
+        What each feature of the chosen member adds to its score, if it adds up functions of one or two features.
     baselines : list of Member
         All features, the best single feature, LambdaMART on all features, and FSMRank.
     certificate : Certificate or None
@@ -262,6 +265,7 @@ class Result(Stored):
     queries: dict[str, list[int | float | str]]
     front: Annotated[list[Member], Field(min_length=1)]
     chosen: Natural
+    shapes: list[Shape] = Field(default_factory=list)
     baselines: list[Member]
     certificate: Certificate | None = None
     convergence: dict[str, Convergence]

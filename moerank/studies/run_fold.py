@@ -39,6 +39,7 @@ from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
 from moerank.rankers.population import batch_of
+from moerank.rankers.shapes import shapes_of
 from moerank.solvers import (
     code_is_allowed,
     load_code,
@@ -362,13 +363,13 @@ def run_fold(
         chosen=chosen,
         baselines=compared,
         **_course(estimator, seconds),
-        **_data_fields(parts),
+        **_data_fields(parts, front[chosen]),
         verdict=verdict,
     )
 
 
-def _data_fields(parts: Parts) -> Json:
-    """Return feature names, query ids, scaling, missing rule and negative features as fields of the result."""
+def _data_fields(parts: Parts, chosen: Member) -> Json:
+    """Return features, queries, scaling, features below 0 and the shapes of a ranker as fields of the result."""
     train = parts["train"]
     names = list(train.feature_names)
     return {
@@ -377,6 +378,7 @@ def _data_fields(parts: Parts) -> Json:
         "scaling": train.scaling,
         "missing": train.missing,
         "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
+        "shapes": list(shapes_of(chosen.trees, train)),
     }
 
 

@@ -83,7 +83,7 @@ def test_a_run_has_the_figure_of_objectives_only_where_there_are_others(tiny_res
     with pytest.raises(NoResultsError, match="one objective"):
         RUN_FIGURES["objectives"].draw(single)
     drawn = [path.stem for path in draw_run_figures(priced, tmp_path)]
-    assert drawn == sorted(RUN_FIGURES.keys() - {"certificate"})
+    assert drawn == sorted(RUN_FIGURES.keys() - {"certificate", "shapes"})
 
 
 @pytest.mark.parametrize("change", [lambda r: r, four, lambda r: replace(r, objectives=["error", "cost"])])

@@ -13,7 +13,8 @@ from scipy import stats
 from moerank.figures import RUN_FIGURES, draw_run_figures
 from moerank.figures.panels import judged
 from moerank.figures.style import save_figure
-from moerank.studies.result import Member
+from moerank.rankers.shapes import Shape
+from moerank.studies.result import Member, Result
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -157,6 +158,57 @@ def test_of_three_objectives_members_are_points_and_a_note_says_what_is_shown(ti
     assert not axes.collections
     texts = [text.get_text() for text in axes.figure.texts]
     assert any("Searched: cost, error, risk. Shown: cost and NDCG@10." in text.replace("\n", " ") for text in texts)
+
+
+def shape_of(name, cuts, values, deciles):
+    return Shape((name,), (tuple(cuts),), (tuple(deciles),), tuple(values), (1 / len(values),) * len(values))
+
+
+SHAPES = [
+    shape_of("price", [2.0, 30.0], [-0.5, 0.9, -0.4], [0.0, *range(1, 10), 5000.0]),
+    shape_of("in_stock", [0.5], [-0.3, 0.3], [0.0] * 5 + [1.0] * 6),
+    shape_of("a feature with a very long name", [-1.0, 0.0], [-0.2, 0.1, 0.1], np.linspace(-3.0, 2.0, 11).tolist()),
+]
+
+
+PAIR = Shape(
+    ("free_shipping", "number_of_reviews"),
+    ((0.5,), (10.0, 20.0)),
+    ((0.0,) * 5 + (1.0,) * 6, tuple(range(11))),
+    (0.1, -0.2, 0.3, -0.1, 0.2, -0.3),
+    (1 / 6,) * 6,
+)
+
+
+def test_interactions_are_maps_with_a_scale(tiny_result):
+    figure = draw("shapes", replace(tiny_result, shapes=[PAIR, PAIR, PAIR, *SHAPES]))
+    assert_legible(figure)
+    maps = [axes for axes in figure.axes if axes.images]
+    assert [axes.get_title(loc="left") for axes in maps] == ["free_s… × number…"] * 3
+    (image,) = maps[0].images
+    np.testing.assert_array_equal(image.get_array(), np.reshape(PAIR.values, (2, 3)).T)
+    assert image.get_clim() == (-0.3, 0.3)
+    assert [label.get_text() for label in maps[0].get_yticklabels()] == ["10", "20"]
+
+
+def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result, tmp_path):
+    assert not RUN_FIGURES["shapes"].shows(tiny_result)
+    result = replace(tiny_result, shapes=SHAPES)
+    assert Result.from_json(result.to_json()).shapes == SHAPES
+    figure = draw("shapes", result)
+    assert_legible(figure)
+    for axes, shape in zip(figure.axes, SHAPES, strict=True):
+        steps = axes.patches[-1].get_data()
+        assert list(steps.values) == list(shape.values)
+        assert list(steps.edges[1:-1]) == list(shape.thresholds[0])
+        assert axes.get_ylim() == figure.axes[0].get_ylim()
+        assert [*axes.lines[-1].get_xdata()] == list(shape.deciles[0])
+    assert [axes.get_xscale() for axes in figure.axes] == ["symlog", "linear", "linear"]
+    assert title_of_figure(figure) == "price moves the score most, then in_stock and a feature with a …"
+    many = replace(tiny_result, shapes=[SHAPES[0]] * 40)
+    assert_legible(draw("shapes", many))
+    assert "22 with a smaller spread are left out." in draw("shapes", many)._supxlabel.get_text().replace("\n", " ")
+    assert "shapes.png" in [path.name for path in draw_run_figures(result, tmp_path)]
 
 
 @pytest.mark.parametrize("name", OF_EVERY_SEARCH)

@@ -12,10 +12,13 @@ from helpers.drawn import assert_legible, panels_of, texts_on_the_page
 from moerank.figures import FIGURES
 from moerank.figures.panels import MOST_LINES, apart_from_first, best_of_families, judged
 from moerank.figures.style import encode, save_figure
+from moerank.rankers.shapes import Shape
 from moerank.solvers import FAMILIES, solvers
 from moerank.studies.problem import Published
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.solver import Solver
+
+OF_SOLVERS = [name for name in FIGURES if name != "shapes"]  # which no solver of these studies has
 
 
 def relabelled(result, parameters):
@@ -58,7 +61,7 @@ def assert_well_laid_out(figure):
     assert min(heights) > 0.55  # legends and notes take nothing from the panels
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_SOLVERS)
 def test_no_text_is_clipped_or_overlaps(name, hostile, crowded_problem):
     assert_well_laid_out(draw(name, hostile, crowded_problem))
 
@@ -85,6 +88,15 @@ def test_every_figure_says_what_it_is():
     assert [name for name, figure in FIGURES.items() if not figure.of_problem] == ["ranks"]
 
 
+def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
+    shape = Shape(("price",), ((2.0, 30.0),), (tuple(range(11)),), (-0.5, 0.9, -0.4), (0.2, 0.3, 0.5))
+    additive = Results(replace(run, shapes=[shape] * (run.solver == "mofsrank")) for run in results)
+    assert FIGURES["shapes"].reported(additive) and not FIGURES["shapes"].reported(results)
+    figure = draw("shapes", additive, problem, fold=2)
+    assert_well_laid_out(figure)
+    assert "fold 2: mofsrank." in " ".join(figure._supxlabel.get_text().split())
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -93,6 +105,7 @@ def test_every_figure_says_what_it_is():
         ("fronts", "no solver offers more than one size on fold 1 of tiny"),
         ("hypervolume", "no solver of the study of tiny is a search"),
         ("frequency", "no solver of the study of tiny selects features"),
+        ("shapes", "no solver adds up functions of features on fold 1 of tiny"),
         ("ranks", "ranks need at least three solvers that have at least two folds in common"),
     ],
 )
@@ -150,7 +163,7 @@ def test_a_file_that_is_no_figure_is_refused(name, results, problem, tmp_path):
         save_figure(draw("cost", results, problem), tmp_path / name)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_SOLVERS)
 def test_a_large_study_fits_a_glance(name, drawn_large):
     figure = drawn_large(name)
     assert_well_laid_out(figure)
@@ -227,7 +240,7 @@ def test_equal_searches_are_rarely_called_different(folds):
     assert worded <= 18
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", OF_SOLVERS)
 def test_only_the_chosen_solvers_are_drawn(name, results, problem):
     chosen = ["mofsrank-no-ensemble", "mofsrank", "greedy-rankrls"]
     if name in ("attainment", "hypervolume", "ablation"):

@@ -42,6 +42,7 @@ TREES = {
     "standard": lambda: fitted(LambdaMART(20), "standard", ABSENT),
     "stumps": lambda: fitted(RankBoost(20), "none"),
     "additive": lambda: fitted(AdditiveRLS(), "none", ABSENT),
+    "interactions": lambda: fitted(AdditiveRLS(interactions=3), "none", ABSENT),
     "one leaf": lambda: stumps([0.0], extra_leaf=0.25),
     "thresholds": lambda: stumps([1e300, -1e300, 1e-6, 0.1, -1e-3, -0.7, 40.0, 1e-3]),
 }

@@ -35,6 +35,7 @@ LINEAR = {
 FORESTS = {
     "RankBoost": RankBoost(25),
     "additive": AdditiveRLS(),
+    "interactions": AdditiveRLS(interactions=3),
     "FRank": FRank(25, n_thresholds=None),
     "no stump": RankBoost(1),
     "LambdaMART": LambdaMART(40),

@@ -166,3 +166,12 @@ def test_an_additive_backend_selects_instances_where_one_asks(parts, solver, set
     assert (Settings.of(made.get_params(deep=False)).instance_selection is not None) == selects_instances
     if not selects_instances:
         assert list(run_fold(problem, solver=solver, baselines=False).convergence) == ["feature_selection", "ensemble"]
+
+
+def test_the_shapes_of_a_ranker_by_trees_of_one_or_two_features_are_stored(parts):
+    problem = make_problem("tiny", tuple(parts.values()))
+    result = run_fold(problem, 1, "additive[alpha=0.01,interactions=2]", baselines=False)
+    names = set(result.names(result.best.features))
+    assert {name for shape in result.shapes for name in shape.features} == names
+    assert sum(len(shape.features) == 2 for shape in result.shapes) <= 2
+    assert run_fold(problem, 1, "rankrls", baselines=False).shapes == []
