@@ -117,7 +117,10 @@ def test_the_memory_of_training_data_keeps_no_validation_data(data):
 EXTREME = [RankSVM(C=1e308), RankSVMStruct(C=1e308), LambdaMART(3, learning_rate=1e308), AdditiveRLS(alpha=1e-320)]
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:.*stopped at")
 @pytest.mark.parametrize("ranker", EXTREME, ids=repr)
-def test_a_ranker_of_infinite_weights_is_refused(noisy_data, ranker):
-    with pytest.raises(ValueError, match=rf"^{type(ranker).__name__}(:| scores row 0 by).*; scale the features,"):
-        ranker.fit(noisy_data)
+def test_a_ranker_of_infinite_weights_is_refused(ranker):
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.random((60, 4)), rng.integers(0, 3, 60), np.repeat(np.arange(6), 10)
+    with pytest.raises(ValueError, match=rf"^{type(ranker).__name__}(:| scores row \d+ by).* scale the features,"):
+        ranker.fit(X, y, qid=qid).predict(X)

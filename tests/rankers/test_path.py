@@ -3,6 +3,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
+from moerank.data import RankingData
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import FittedPopulation, FSMRank, RankRLS, SelectionPath, train_on_subsets
 
