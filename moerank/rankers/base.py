@@ -199,8 +199,8 @@ class RankingEstimator(_Estimator):
         step = SCORED_ROWS if self._additive and table.dtype != np.float64 else max(len(table), 1)
         parts = [table[begin : begin + step] for begin in range(0, len(table), step)]
         scores = [self._scores(np.asarray(part, np.float64)).reshape(len(part)) for part in parts]
-        whole = scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
-        return finite_scores(whole, type(self).__name__)
+        joined = scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
+        return finite_scores(joined, type(self).__name__)
 
     def score(
         self,

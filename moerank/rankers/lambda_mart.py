@@ -189,13 +189,13 @@ def boosted_trees(
     watched: RankingData | None = None,
     patience: int = 100,
     value: Callable[[RankingData, Vector], float] | None = None,
-    whole: RankingData | None = None,
+    all_data: RankingData | None = None,
 ) -> Booster:
     """Train LightGBM's LambdaMART in one thread and return its Booster.
 
     With data to watch, the training ends `patience` trees after the best ``value(watched, scores)``, by default MAP;
-    the Booster's ``best_iteration`` is the number of trees of this value, and not positive otherwise. `whole` are the
-    data of which `train` is a part, if it is one: thresholds lie between their values, see `training.bins.between`.
+    the Booster's ``best_iteration`` is the number of trees of this value, and not positive otherwise. `all_data` are
+    the data of which `train` is a part, if it is one: thresholds lie between their values.
     """
     import lightgbm  # which takes a second
 
@@ -226,9 +226,7 @@ def boosted_trees(
             "feval": lambda scores, _: ("value", value(watched, scores), True),
             "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
         }
-    return _between_values(
-        lightgbm.train(fixed | parameters, data, n_trees, **watching), train if whole is None else whole
-    )
+    return _between_values(lightgbm.train(fixed | parameters, data, n_trees, **watching), all_data or train)
 
 
 def _between_values(booster: Booster, data: RankingData) -> Booster:
@@ -248,8 +246,7 @@ def _between_values(booster: Booster, data: RankingData) -> Booster:
         elif key == "threshold":
             values = map(float, value.split())
             above = [np.searchsorted(seen[:, f], t, side="right") for f, t in zip(columns, values, strict=True)]
-            right = np.array(above, np.int64)
-            middles = between(ordered[right - 1, columns], ordered[right, columns]).tolist()
+            middles = between(*(ordered[np.array(above, np.int64) - side, columns] for side in (1, 0))).tolist()
             line = f"threshold={' '.join(map(repr, middles))}"
         if key != "tree_sizes":  # lengths of the texts, which change
             lines.append(line)
@@ -398,7 +395,7 @@ class BaggedLambdaMART(Ranker):
                 watched = of_queries(train, np.setdiff1d(teaching, bag))
             part = of_queries(train, bag)
             settings = self._settings(part.n_documents, int(rng.integers(2**31 - 1)))
-            booster = boosted_trees(part, self.n_trees, settings, watched, self.patience, whole=train)
+            booster = boosted_trees(part, self.n_trees, settings, watched, self.patience, all_data=train)
             best = booster.best_iteration
             members.append((bag, booster, best if best > 0 else booster.num_trees()))
         self.bags_, self.boosters_, sizes = zip(*members, strict=True)
