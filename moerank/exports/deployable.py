@@ -60,7 +60,7 @@ class Deployable:
     weights : tuple of float or None
         Weights of a linear model.
     scaling : FittedScaling or None
-        Scaling of raw values before the weights are applied.
+        Scaling of raw values before the weights are applied; thresholds of trees are those of raw values already.
     trees : Forest or None
         Trees over raw values of these features, numbered from 0.
     missing : float or None
@@ -117,14 +117,28 @@ class Deployable:
 
     @property
     def coarse(self) -> list[str]:
-        """The warning about scaled features whose values hardly differ in single precision, if there are any."""
-        terms = [] if self.weights is None else self.terms
-        coarse = ", ".join(repr(term.name) for term in terms if abs(term.offset) > MOST_OFFSET * term.scale)
+        """The warning about features whose values hardly differ in single precision, if there are any."""
+        coarse = ", ".join(repr(name) for name, size, spread in self._ranges() if size > MOST_OFFSET * spread)
         sentence = (
             f"Single precision keeps fewer than three digits of {coarse}, because its values are far from 0 compared "
             "to their spread. Subtract a constant before it is stored, and train again."
         )
         return [sentence] if coarse else []
+
+    def _ranges(self) -> Iterator[tuple[str, float, float]]:
+        """Yield the name of each feature, how far from 0 its values lie, and their spread, as far as both are known.
+
+        Of raw values only the thresholds are known; a single one has no spread.
+        """
+        if self.scaling is not None:
+            for name, offset, scale in zip(self.names, self.scaling.offset, self.scaling.scale, strict=True):
+                yield name, abs(offset), scale
+        elif self.trees is not None:
+            columns, thresholds = np.array(self.trees.columns), np.array(self.trees.thresholds)
+            for index, name in enumerate(self.names):
+                own = np.unique(thresholds[columns == index])
+                if len(own) > 1:
+                    yield name, float(np.abs(own).max()), float(own[-1] - own[0])
 
 
 @dataclass(frozen=True)
@@ -159,7 +173,7 @@ def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -
         name=name,
         names=model.names,
         weights=model.weights,
-        scaling=scaling if model.trees is None else None,
+        scaling=scaling,
         trees=None if model.trees is None else _over_raw_values(model.trees, model.columns, scaling),
         missing=model.missing,
         features=tuple(features.get(own, TargetFeature()) for own in model.names),

@@ -278,12 +278,12 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         return super().set_params(**merged_settings(self.get_params(deep=False), params))
 
     def path(self, train: RankingData) -> SelectionPath:
-        """Return for each k the best member of the front with at most k features, by the metric that `final` uses.
+        """Return for each k the member of the front with at most k features and the least error that the search had.
 
         `train` is the data that the search was fitted on.
         """
         check_is_fitted(self, "front_")
-        return best_of_each_size(self.front_support_, self.front_rankers_, self._quality)
+        return best_of_each_size(self.front_support_, self.front_rankers_, -self.front_["error"].to_numpy())
 
     @property
     def _scored_by(self) -> Metric:

@@ -33,6 +33,7 @@ from moerank.rankers.arguments import (
     warn_of_constant_features,
     warn_of_scales,
 )
+from moerank.rankers.model import finite_scores
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import PairLoss
 from moerank.training.pairs import Pairs, solve_pairs
@@ -148,8 +149,9 @@ class RankingEstimator(_Estimator):
         Raises
         ------
         ValueError
-            If parameters or data are malformed, the data hold no preference pair, or they have weights of queries or
-            documents that the training does not use; the message names the place.
+            If parameters or data are malformed, the data hold no preference pair, they have weights of queries or
+            documents that the training does not take, or the scores come out infinite or NaN; the message names the
+            place.
         TypeError
             For tables of objects that are not numbers.
 
@@ -175,7 +177,11 @@ class RankingEstimator(_Estimator):
             warn_of_constant_features(train, self.varying_, self._constant_in)
         if self._scales_matter():
             warn_of_scales(train)
-        self._fit(train, held_out)
+        try:
+            self._fit(train, held_out)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"{type(self).__name__}: {error}; scale the features, or change the parameters") from None
+        finite_scores(self._scores(np.asarray(train.X[:1], np.float64)).reshape(1), type(self).__name__)
         for warning in self._fit_warnings():
             warnings.warn(f"{type(self).__name__} {warning}", ConvergenceWarning, stacklevel=2)
         return self
@@ -189,11 +195,12 @@ class RankingEstimator(_Estimator):
         """
         table = self._table(X)
         if getattr(self, "coef_", None) is not None:  # a sum in the precision of the features, as in the training
-            return self._scores(table).reshape(len(table))
+            return finite_scores(self._scores(table).reshape(len(table)), type(self).__name__)
         step = SCORED_ROWS if self._additive and table.dtype != np.float64 else max(len(table), 1)
         parts = [table[begin : begin + step] for begin in range(0, len(table), step)]
         scores = [self._scores(np.asarray(part, np.float64)).reshape(len(part)) for part in parts]
-        return scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
+        joined = scores[0] if len(scores) == 1 else np.concatenate([np.empty(0), *scores])
+        return finite_scores(joined, type(self).__name__)
 
     def score(
         self,

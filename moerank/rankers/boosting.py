@@ -19,6 +19,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, Metric, as_metric
 from moerank.rankers.base import Grid, LinearRanker, Ranker
 from moerank.rankers.model import Forest
+from moerank.training.bins import thresholds
 
 REACH = 10
 """Neighbours on each side that count, but at most a tenth of all values."""
@@ -102,7 +103,7 @@ class StumpBoosting(Ranker):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         train = train.with_features(self.varying_)
-        bins, n_thresholds, thresholds = _bins(train, self.n_thresholds)
+        bins, n_thresholds, cuts = _bins(train, self.n_thresholds)
         importance = self._importance(train)
         groups = train.pairs.groups
         weights, scores, potentials = np.empty(len(train.pairs)), *np.zeros((2, train.n_documents))
@@ -118,7 +119,7 @@ class StumpBoosting(Ranker):
             right, wrong = split_weight(groups, weights, above)
             alpha = self._step(right / total, wrong / total, 1.0 / len(train.pairs))
             scores[above] += alpha
-            stumps.append((feature, thresholds[feature, b], alpha, right / total, wrong / total))
+            stumps.append((feature, cuts[feature, b], alpha, right / total, wrong / total))
         columns = np.array(stumps).reshape(-1, 5).T
         self.n_rounds_ = len(stumps)
         self.features_ = np.flatnonzero(self.varying_)[columns[0].astype(np.int64)]
@@ -153,26 +154,30 @@ class StumpBoosting(Ranker):
 def _bins(train: RankingData, n_thresholds: int | None) -> tuple[NDArray[np.int32], Integers, Vector]:
     """Return bins (n_features, n_documents), numbers of thresholds, and thresholds of the features; remembered.
 
-    A bin is the number of thresholds below a value. `n_thresholds` thresholds divide the range of a feature into as
-    many equal parts, from its minimum on; None takes all distinct values except the largest. Shorter rows are padded
-    with infinity.
+    A bin is the number of thresholds below a value. `n_thresholds` levels divide the range of a feature into as many
+    equal parts, from its minimum on. A threshold lies in the middle between the two values around a level, or around
+    the next level above it that single precision tells apart; None takes all of them, see `training.bins.thresholds`.
+    Rows of fewer thresholds are filled up with infinity.
     """
 
-    def compute() -> tuple[NDArray[np.int32], Integers, Vector]:
+    def of_column(column: Vector) -> Vector:
+        every = thresholds(column, len(column))
         if n_thresholds is None:
-            lists = [np.unique(column)[:-1] for column in train.X64.T]
-        else:
-            parts = np.arange(n_thresholds) / n_thresholds
-            lists = [
-                low + extent * parts
-                for low, extent in zip(train.X64.min(axis=0), np.ptp(train.X64, axis=0), strict=True)
-            ]
-        thresholds = np.full((len(lists), max(map(len, lists))), np.inf)
+            return every
+        levels = column.min() + np.ptp(column) * (np.arange(n_thresholds) / n_thresholds)
+        ordered = np.sort(column)
+        counts, wanted = (np.searchsorted(ordered, values, side="right") for values in (every, levels))
+        index = np.unique(np.searchsorted(counts, wanted))
+        return every[index[index < len(every)]]
+
+    def compute() -> tuple[NDArray[np.int32], Integers, Vector]:
+        lists = [of_column(column) for column in train.X64.T]
+        table = np.full((len(lists), max(map(len, lists))), np.inf)
         bins = np.empty((len(lists), train.n_documents), np.int32)
         for f, values in enumerate(lists):
-            thresholds[f, : len(values)] = values
+            table[f, : len(values)] = values
             bins[f] = np.searchsorted(values, train.X64[:, f], side="left")
-        return bins, np.array([len(values) for values in lists]), thresholds
+        return bins, np.array([len(values) for values in lists]), table
 
     return train.remember(("stumps", n_thresholds), compute)
 
@@ -191,8 +196,9 @@ class RankBoost(StumpBoosting):
     n_rounds : int, default 300
         Number of stumps, at least 1.
     n_thresholds : int or None, default 255
-        Thresholds per feature, at equal distances from its minimum up; None takes every value of it. LETOR's results
-        are with 255 (Liu 2011); RankLib takes 10.
+        Levels per feature, at equal distances from its minimum up; the threshold is the middle between the values
+        around a level. None takes the middles between all values. LETOR's results are with 255 (Liu 2011); RankLib
+        takes 10.
 
     Attributes
     ----------

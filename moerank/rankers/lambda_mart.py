@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from sklearn.base import clone
 
-from moerank.arrays import Mask, Matrix, Vector
+from moerank.arrays import Floats, Mask, Matrix, Vector
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, Share, check_share
 from moerank.data import RankingData
 from moerank.data.folds import of_queries
@@ -19,6 +19,7 @@ from moerank.metrics import LARGEST_EXP2_LABEL, MAP
 from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest
+from moerank.training.bins import between, separable
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -189,11 +190,13 @@ def boosted_trees(
     patience: int = 100,
     value: Callable[[RankingData, Vector], float] | None = None,
     start: Booster | None = None,
+    all_data: RankingData | None = None,
 ) -> Booster:
     """Train LightGBM's LambdaMART in one thread, on from the trees of `start`, and return its Booster.
 
     With `watched`, training ends `patience` trees after the best ``value(watched, scores)``, by default MAP, and the
-    Booster's ``best_iteration`` is the number of trees with this value; otherwise it is not positive.
+    Booster's ``best_iteration`` is the number of trees with this value; otherwise it is not positive. `all_data` are
+    the data of which `train` is a part, if it is one: thresholds lie between their values.
     """
     import lightgbm  # the import takes a second
 
@@ -215,7 +218,7 @@ def boosted_trees(
     sizes, weights = np.diff(train.offsets), train.document_weights
     if train.query_weights is not None:
         weights = np.repeat(train.query_weights, sizes) * (1.0 if weights is None else weights)
-    data = lightgbm.Dataset(train.X, label=train.y, group=sizes, weight=weights, params=fixed | parameters)
+    data = lightgbm.Dataset(separable(train.X), label=train.y, group=sizes, weight=weights, params=fixed | parameters)
     watching: Parameters = {}
     if watched is not None:
         value = value or MAP().score
@@ -224,7 +227,35 @@ def boosted_trees(
             "feval": lambda scores, _: ("value", value(watched, scores), True),
             "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
         }
-    return lightgbm.train(fixed | parameters, data, n_trees, init_model=start, **watching)
+    return _between_values(
+        lightgbm.train(fixed | parameters, data, n_trees, init_model=start, **watching), all_data or train
+    )
+
+
+def _between_values(booster: Booster, data: RankingData) -> Booster:
+    """Return the same trees with each threshold in the middle between the values around it, as all thresholds are.
+
+    LightGBM's lie beside 0, where scaled values lie, or between the values of a sample. No document changes sides.
+    """
+    import lightgbm
+
+    ordered: Floats = data.remember("ordered values", lambda: np.sort(data.X, axis=0))
+    seen: Floats = data.remember("ordered separable values", lambda: separable(ordered))
+    lines = []
+    for line in booster.model_to_string(num_iteration=-1).split("\n"):
+        key, _, value = line.partition("=")
+        if key == "split_feature":
+            columns = [int(column) for column in value.split()]
+        elif key == "threshold":
+            values = map(float, value.split())
+            above = [np.searchsorted(seen[:, f], t, side="right") for f, t in zip(columns, values, strict=True)]
+            middles = between(*(ordered[np.array(above, np.int64) - side, columns] for side in (1, 0))).tolist()
+            line = f"threshold={' '.join(map(repr, middles))}"
+        if key != "tree_sizes":  # lengths of the texts, which change
+            lines.append(line)
+    moved = lightgbm.Booster(model_str="\n".join(lines))
+    moved.best_iteration = booster.best_iteration
+    return moved
 
 
 def scores_by_trees(booster: Booster, X: Matrix) -> Matrix:
@@ -367,7 +398,7 @@ class BaggedLambdaMART(Ranker):
                 watched = of_queries(train, np.setdiff1d(teaching, bag))
             part = of_queries(train, bag)
             settings = self._settings(part.n_documents, int(rng.integers(2**31 - 1)))
-            booster = boosted_trees(part, self.n_trees, settings, watched, self.patience)
+            booster = boosted_trees(part, self.n_trees, settings, watched, self.patience, all_data=train)
             best = booster.best_iteration
             members.append((bag, booster, best if best > 0 else booster.num_trees()))
         self.bags_, self.boosters_, sizes = zip(*members, strict=True)

@@ -127,6 +127,17 @@ def check_entries(length: int, thing: str, **lists: Sequence[object]) -> None:
                 raise ValueError(f"{name}[{position}] is {value}, but must be finite")
 
 
+def finite_scores(scores: Matrix, ranker: str) -> Matrix:
+    """Return the scores (n_documents,) of a ranker; one that is not finite is a ValueError."""
+    if not (finite := np.isfinite(scores)).all():
+        row = int(np.argmin(finite))
+        raise ValueError(
+            f"{ranker} scores row {row} by {scores[row]}, because its weights or the features are too large; scale the "
+            "features, and train again with less extreme parameters"
+        )
+    return scores
+
+
 PROVENANCE = ("problem", "fold", "solver")
 """Keys of model.json that say where a model comes from, and are not part of it."""
 
@@ -258,14 +269,14 @@ class Model(BaseModel):
         Raises
         ------
         ValueError
-            If the model has neither weights nor trees, or X lacks a feature or a value.
+            If the model has neither weights nor trees, X lacks a feature or a value, or a score is not finite.
         """
         if self.weights is None and self.trees is None:
             raise ValueError("this model has neither weights nor trees: it only says how to train one again")
         table = self._table(X)
         if self.trees is not None:
-            return self.trees.scores(np.asarray(table, np.float64))
-        return linear_scores(table, self.coef(table.shape[1])[None])[:, 0]
+            return finite_scores(self.trees.scores(np.asarray(table, np.float64)), "this model")
+        return finite_scores(linear_scores(table, self.coef(table.shape[1])[None])[:, 0], "this model")
 
     def predict(self, X: ArrayLike | RankingData) -> Matrix:
         """Return the scores (n_documents,) of documents, with features matched by name.
@@ -278,7 +289,7 @@ class Model(BaseModel):
         Raises
         ------
         ValueError
-            If a feature is missing; see also `scores`.
+            If a feature is not there, or is there more than once; see also `scores`.
         """
         if isinstance(X, RankingData):
             if isinstance(self.scaling, FittedScaling) and isinstance(X.scaling, FittedScaling):
@@ -290,6 +301,8 @@ class Model(BaseModel):
             return self.scores(X)
         if absent := [name for name in self.names if name not in given]:
             raise ValueError(f"X has no feature {absent[0]!r}, which the model needs; name its columns as in training")
+        if repeated := [name for name in self.names if given.count(name) > 1]:
+            raise ValueError(f"X has the feature {repeated[0]!r} more than once; leave the column that training had")
         own = np.zeros((len(table), self.columns[-1] + 1 if self.columns else 0))
         own[:, list(self.columns)] = table[:, [given.index(name) for name in self.names]]
         return self.scores(own)

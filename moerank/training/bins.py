@@ -51,11 +51,32 @@ def thresholds(column: ArrayLike, n_bins: int) -> Vector:
         wanted = np.ceil(len(ordered) * np.arange(1, n_bins + 1) / (n_bins + 1)).astype(np.int64) - 1
         position = np.unique(np.searchsorted(last, wanted))
         last = last[position[position < len(last)]]
-    low = np.maximum(ordered[last], single[last], dtype=np.float64)
-    high = np.minimum(ordered[last + 1], single[last + 1], dtype=np.float64)
+    return between(ordered[last], ordered[last + 1])
+
+
+def between(low: Floats, high: Floats) -> Vector:
+    """Return the middles between values that differ in single precision, which neither crosses when it is rounded.
+
+    The middle is a number of single precision where one is there, so that it stays the same when it is rounded.
+    """
+    with np.errstate(over="ignore"):
+        low = np.maximum(low, low.astype(np.float32), dtype=np.float64)
+        high = np.minimum(high, high.astype(np.float32), dtype=np.float64)
     middle = low + (high - low) / 2
     rounded = middle.astype(np.float32).astype(np.float64)
     return np.where((low <= rounded) & (rounded < high), rounded, middle)
+
+
+def separable(X: Floats) -> Floats:
+    """Return a table whose distinct values differ in single precision, too: columns where some do not are rounded."""
+    if X.dtype == np.float32:
+        return X
+    largest = np.finfo(np.float32).max
+    ordered = np.sort(X, axis=0)
+    with np.errstate(over="ignore"):
+        single = ordered.astype(np.float32)
+    merged = ((ordered[1:] != ordered[:-1]) & (single[1:] == single[:-1])).any(axis=0)
+    return np.where(merged, np.clip(X, -largest, largest).astype(np.float32), X) if merged.any() else X
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,7 +68,6 @@ def test_thresholds_of_scaled_values_are_rewritten_exactly():
     for name in ("scaled", "standard"):
         model = served(name, "trees")
         ready = deployable(model, "moerank", {})
-        assert ready.scaling is None
         X = np.nan_to_num(documents(model), nan=0.25)
         offset, scale = np.array(model.scaling.offset), np.array(model.scaling.scale)
         ties = np.array(model.trees.thresholds)[:50, None] * scale + offset

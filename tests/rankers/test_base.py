@@ -10,12 +10,15 @@ from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import (
     AdaRank,
+    AdditiveRLS,
     ConstantFeatureWarning,
     FRank,
+    LambdaMART,
     LinearRanker,
     ListNet,
     RankBoost,
     RankSVM,
+    RankSVMStruct,
 )
 from moerank.selectors import GreedyRankRLS
 from moerank.solvers import make_solver
@@ -109,3 +112,15 @@ def test_the_memory_of_training_data_keeps_no_validation_data(data):
     del held_out
     gc.collect()
     assert seen() is None
+
+
+EXTREME = [RankSVM(C=1e308), RankSVMStruct(C=1e308), LambdaMART(3, learning_rate=1e308), AdditiveRLS(alpha=1e-320)]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:.*stopped at")
+@pytest.mark.parametrize("ranker", EXTREME, ids=repr)
+def test_a_ranker_of_infinite_weights_is_refused(ranker):
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.random((60, 4)), rng.integers(0, 3, 60), np.repeat(np.arange(6), 10)
+    with pytest.raises(ValueError, match=rf"^{type(ranker).__name__}(:| scores row \d+ by).* scale the features,"):
+        ranker.fit(X, y, qid=qid).predict(X)

@@ -121,8 +121,8 @@ def test_bagging_is_the_mean_of_rankers_trained_on_their_bags(noisy_data, held_o
         quality = [MAP().score(held_out, direct.predict(held_out.X, num_iteration=t)) for t in range(1, 41)]
         ends = next(t for t in range(1, 41) if t == 40 or max(quality[: t + 1]) == max(quality[: t + 8]))
         assert n_trees == 1 + np.argmax(quality[: ends + 7])
-        members.append(direct.predict(held_out.X, num_iteration=n_trees))
-    np.testing.assert_allclose(ranker.predict(held_out.X), np.mean(members, axis=0), rtol=1e-12)
+        members.append(direct.predict(noisy_data.X, num_iteration=n_trees))
+    np.testing.assert_allclose(ranker.predict(noisy_data.X), np.mean(members, axis=0), rtol=1e-12)
 
 
 def test_without_validation_data_the_queries_left_out_are_watched(noisy_data):

@@ -194,6 +194,16 @@ def read(values):
     return Model.from_json(json.dumps(values))
 
 
+def test_a_column_that_is_given_twice_and_scores_that_are_not_finite_are_refused():
+    model = Model(names=("a", "b"), columns=(0, 1), weights=(1e308, -1e308))
+    with pytest.raises(ValueError, match="X has the feature 'a' more than once; leave the column that training had"):
+        model.predict(pd.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "b", "a"]))
+    assert model.predict(pd.DataFrame([[1.0, 1.0, 2.0, 3.0]], columns=["a", "b", "c", "c"])).tolist() == [0.0]
+    for row, score in (([2.0, 2.0], "nan"), ([2.0, 0.0], "inf")):
+        with pytest.raises(ValueError, match=f"this model scores row 1 by {score}, because its weights or"):
+            model.predict([[0.5, 0.5], row])
+
+
 def test_a_forest_written_by_hand_is_read():
     model = read(stored_forest())
     X = np.zeros((4, 6))
