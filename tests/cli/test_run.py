@@ -133,7 +133,7 @@ def test_a_new_run_discards_an_old_memo_with_a_notice(command, tmp_path):
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "search.memo.ensemble").write_bytes(b"left behind")
     outcome = command("run", "TINY", "--out", "here")
-    assert "search.memo.ensemble of an interrupted run is removed (--resume would continue it)" in outcome.stderr
+    assert "search.memo.ensemble of an interrupted run (to continue a run, use --resume)" in outcome.stderr
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == FILES
 
 
@@ -150,7 +150,7 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     assert "ensemble: generation" in command("run", "TINY", "--out", "here", "--again").stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
     assert outcome.exit_code == 2
-    assert "of another configuration (ensemble.population is 8 there and 9 here)" in outcome.stderr
+    assert "of another configuration (ensemble.population is 8 there, but 9 now)" in outcome.stderr
 
 
 @pytest.mark.parametrize(
