@@ -70,9 +70,9 @@ def test_a_folder_without_validation_part_gets_one_from_the_training_queries(pro
     ("data", "sentence"),
     [
         (OWN, r"\[data\] file needs split = \{validation = 0\.2, test = 0\.2\} or split = \{folds = 5\}"),
-        ('source = "letor"\nfolder = "x"\nsplit = {folds = 5}', "where LETOR files lack a validation part, split = "),
+        ('source = "letor"\nfolder = "x"\nsplit = {folds = 5}', "if LETOR files lack a validation part, split = "),
         (OWN.replace("file =", "folder =") + "split = {validation = 0.2}", r"\[data\] split is for one file"),
-        ('source = "letor"', r"\[data\] give folder, which holds Fold1, Fold2 and so on .*, or file"),
+        ('source = "letor"', r"\[data\] give folder, which holds Fold1, Fold2 and so on .*, or give file"),
         (OWN + "split = {folds = 5, test = 0.1}", r"\[data\.split\] folds deals the queries into equal parts"),
         (OWN + "split = {validation = 0.5, test = 0.5}", r"\[data\.split\] validation and test leave no query"),
         (OWN + "split = {folds = 2}", r"\[data\.split\] folds must be at least 3, not 2"),
@@ -124,7 +124,7 @@ def test_data_are_looked_for_beside_the_file_first(problem, tmp_path, monkeypatc
 
 
 def test_a_file_is_named_where_it_is_missing(problem):
-    with pytest.raises(FileNotFoundError, match=r"no own\.csv in .*mine, data; download the data set, and name"):
+    with pytest.raises(FileNotFoundError, match=r"no own\.csv in .*mine, data; download the data set, and set the"):
         problem(OWN + "split = {}").load_fold(1)
 
 
