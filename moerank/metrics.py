@@ -24,7 +24,7 @@ from sklearn.metrics import make_scorer
 from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import Count, check_at_least, check_fields, most_workers
 from moerank.data import RankingData
-from moerank.data.inputs import checked_scores
+from moerank.data.inputs import checked_scores, require_data
 from moerank.data.ranking_data import labels_alone
 from moerank.kernels.counted_ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.linear_gain import few_ranks, gain_of_linear
@@ -92,6 +92,7 @@ class Metric(ABC):
         ValueError
             For scores that are not one per document, NaN or infinite, or labels too large for the gain.
         """
+        require_data(data)
         checked = checked_scores(scores, data.n_documents, data.name)
         values = self.values(data, checked.reshape(data.n_documents, -1))
         return values.reshape(data.n_queries, *checked.shape[1:])
@@ -107,6 +108,7 @@ class Metric(ABC):
 
         The weights v of the queries count, Σ v_q m_q / Σ v_q for their values m.
         """
+        require_data(data)
         checked = checked_scores(scores, data.n_documents, data.name)
         means = self.batch(data, checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
@@ -551,6 +553,8 @@ def make_metric(name: str, **conventions: str) -> Metric:
     >>> make_metric("ndcg@10"), make_metric("P@5").name
     (NDCG(k=10, gain='exp2', convention='usual', discount=None, short_queries=None), 'P@5')
     """
+    if not isinstance(name, str):
+        raise ValueError(f"a metric is named by a text such as 'NDCG@10', not {name!r}")
     measure, at, k = name.strip().lower().partition("@")
     if at and measure in _WITH_CUTOFF and k.isdecimal():
         return _WITH_CUTOFF[measure](int(k), **conventions)

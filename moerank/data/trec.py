@@ -44,7 +44,8 @@ def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike
     Raises
     ------
     ValueError
-        For data without ids of documents, a document that is twice in a query, ids with spaces, and malformed scores.
+        For data without ids of documents, a document that is twice in a query, ids or a tag with spaces, and malformed
+        scores.
     OSError
         If the file cannot be written.
 
@@ -60,6 +61,8 @@ def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike
     keys, checked = document_keys(data), checked_scores(scores, data.n_documents, data.name)
     if checked.ndim != 1:
         raise ValueError(f"{data.name}: scores has shape {checked.shape}; a run has one ranking")
+    if tag.split() != [tag]:
+        raise ValueError(f"tag {tag!r} is not one word, and a space ends a field of a run; leave it out")
     largest = float(np.finfo(np.float32).max) / 2  # so that there are smaller numbers
     single = checked.clip(-largest, largest).astype(np.float32)
     lines = []
