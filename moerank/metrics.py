@@ -416,7 +416,8 @@ class _Cascade(_CountedMetric):
         values = np.zeros((len(offsets) - 1, scores.shape[1]))
         for q in query:
             rows = slice(offsets[q], offsets[q + 1])
-            stop = stops[rows][np.argsort(-scores[rows], axis=0, kind="stable")[: self.k]]
+            order = np.argsort(-scores[rows], axis=0, kind="stable")[: self.k]
+            stop = stops[rows][order] * (np.take_along_axis(scores[rows], order, axis=0) > -np.inf)  # else without rank
             reached = np.cumprod(np.vstack([np.ones(stop.shape[1]), 1.0 - stop[:-1]]), axis=0)
             terms = reached * stop / (np.arange(1, len(stop) + 1)[:, None] if self._of_rank else 1.0)
             values[q] = np.cumsum(terms, axis=0)[-1]  # the order of a sum may depend on the number of columns
