@@ -55,7 +55,7 @@ class Metric(ABC):
     ...     def values(self, data, scores):
     ...         queries = zip(data.offsets[:-1], data.offsets[1:])
     ...         return np.array([data.y[i:j][scores[i:j].argmax(axis=0)] > 0 for i, j in queries], float)
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> FirstIsRelevant().score(data, [0.3, 0.2, 0.1]), FirstIsRelevant().score(data, [0.0, 2.0, 1.0])
     (0.0, 1.0)
     """
@@ -258,7 +258,7 @@ class NDCG(_CountedMetric):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> NDCG(1).score(data, [0.3, 0.2, 0.1]), NDCG(2).score(data, [0.0, 2.0, 1.0])
     (0.0, 1.0)
     >>> NDCG(2, convention="letor").score(data, [0.3, 0.2, 0.1])
@@ -301,7 +301,7 @@ class MeanNDCG(_CountedMetric):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 0, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 0, 1], qid=0)
     >>> MeanNDCG().score(data, [0.2, 0.1, 0.3]), MeanNDCG(convention="letor").score(data, [0.3, 0.1, 0.2])
     (1.0, 0.6666666666666666)
     """
@@ -332,7 +332,7 @@ class Precision(_CountedMetric):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> Precision(2).score(data, [0.3, 0.2, 0.1]), Precision(4).score(data, [0.3, 0.2, 0.1])
     (0.5, 0.5)
     """
@@ -354,7 +354,7 @@ class MAP(_CountedMetric):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> MAP().score(data, [0.2, 0.3, 0.1]), MAP().per_query(data, [0.0, 2.0, 1.0])
     (0.8333333333333333, array([1.]))
     """
@@ -377,7 +377,7 @@ class Recall(_CountedMetric):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> Recall(1).score(data, [0.1, 0.2, 0.3]), Recall(2).score(data, [0.1, 0.2, 0.3])
     (0.5, 1.0)
     """
@@ -435,7 +435,7 @@ class MRR(_Cascade):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> MRR().score(data, [0.3, 0.2, 0.1]), MRR(1).score(data, [0.3, 0.2, 0.1])
     (0.5, 0.0)
     """
@@ -454,7 +454,7 @@ class Hit(_Cascade):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> Hit(1).score(data, [0.3, 0.2, 0.1]), Hit(2).score(data, [0.3, 0.2, 0.1])
     (0.0, 1.0)
     """
@@ -489,7 +489,7 @@ class ERR(_Cascade):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> ERR(max_label=2).score(data, [0.3, 0.2, 0.1]), ERR(1, max_label=2).score(data, [0.1, 0.3, 0.2])
     (0.3958333333333333, 0.75)
     """

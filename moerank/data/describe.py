@@ -122,7 +122,7 @@ def describe(data: RankingData) -> DataDescription:
 
     Examples
     --------
-    >>> description = describe(RankingData([[0.5, 1], [0.25, 1], [0.5, 1]], y=[0, 2, 0]))
+    >>> description = describe(RankingData([[0.5, 1], [0.25, 1], [0.5, 1]], y=[0, 2, 0], qid=0))
     >>> description.labels, description.pairs, description.constant_features, description.identical_documents
     ({0: 2, 2: 1}, 2, ('2',), 2)
     """

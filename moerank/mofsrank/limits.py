@@ -30,7 +30,7 @@ class FeatureStrings:
     with their groups. `most_ones` ones fit when the smallest or cheapest bits are set first.
 
     >>> from moerank.data import RankingData
-    >>> data = RankingData([[0.1, 0.5, 0.2], [0.9, 0.4, 0.3]], [0, 1], costs=[1.0, 5.0, 3.0])
+    >>> data = RankingData([[0.1, 0.5, 0.2], [0.9, 0.4, 0.3]], [0, 1], qid=0, costs=[1.0, 5.0, 3.0])
     >>> strings = FeatureStrings(data, Limits(max_cost=4.0, include=[2]))
     >>> strings.repaired(np.ones((1, 3), bool), np.random.default_rng(0)).tolist()
     [[True, False, True]]
