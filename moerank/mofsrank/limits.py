@@ -208,7 +208,7 @@ def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, P
     unknown features, for features that are both included and excluded, and if none is left.
 
     >>> from moerank.data import RankingData
-    >>> train = RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc")
+    >>> train = RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], qid=0, feature_names="abc")
     >>> mask, named = allowed_features(train, Limits(include=2, exclude=[0]))
     >>> mask.tolist(), named
     ([False, True, True], {'include': ('c',)})
@@ -230,7 +230,7 @@ def with_costs(train: RankingData, limits: Limits) -> RankingData:
     Raises a ValueError for groups beside a `FeatureCosts`, which has groups itself, and for costs that do not fit.
 
     >>> from moerank.data import RankingData
-    >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1])
+    >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1], qid=0)
     >>> with_costs(data, Limits(groups=["top", "top"], group_costs={"top": 3.0})).costs.total
     3.0
     """
