@@ -4,7 +4,6 @@ import html
 import json
 import os
 import sys
-import warnings
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -15,10 +14,7 @@ from docutils import nodes  # noqa: E402
 from making.write import write_reference  # noqa: E402
 from sphinx import addnodes  # noqa: E402
 
-from moerank.rankers import ConstantFeatureWarning  # noqa: E402
 from moerank.version import VERSION  # noqa: E402
-
-warnings.filterwarnings("ignore", category=ConstantFeatureWarning)  # three pixels of the digits never vary
 
 project = "moerank"
 author = "moerank developers"

@@ -24,7 +24,7 @@ from sklearn.metrics import make_scorer
 from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import Count, check_at_least, check_fields, most_workers
 from moerank.data import RankingData
-from moerank.data.inputs import checked_scores
+from moerank.data.inputs import checked_scores, require_data
 from moerank.data.ranking_data import labels_alone
 from moerank.kernels.counted_ranks import average_precision, mean_over_queries, normalised_gain, sum_over_queries
 from moerank.kernels.linear_gain import few_ranks, gain_of_linear
@@ -55,7 +55,7 @@ class Metric(ABC):
     ...     def values(self, data, scores):
     ...         queries = zip(data.offsets[:-1], data.offsets[1:])
     ...         return np.array([data.y[i:j][scores[i:j].argmax(axis=0)] > 0 for i, j in queries], float)
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> FirstIsRelevant().score(data, [0.3, 0.2, 0.1]), FirstIsRelevant().score(data, [0.0, 2.0, 1.0])
     (0.0, 1.0)
     """
@@ -92,6 +92,7 @@ class Metric(ABC):
         ValueError
             For scores that are NaN, infinite or not one per document, and for labels too large for the gain.
         """
+        require_data(data)
         checked = checked_scores(scores, data.n_documents, data.name)
         values = self.values(data, checked.reshape(data.n_documents, -1))
         return values.reshape(data.n_queries, *checked.shape[1:])
@@ -107,6 +108,7 @@ class Metric(ABC):
 
         It is Σ v_q m_q / Σ v_q for queries with weights v and values m.
         """
+        require_data(data)
         checked = checked_scores(scores, data.n_documents, data.name)
         means = self.batch(data, checked.reshape(data.n_documents, -1))
         return float(means[0]) if checked.ndim == 1 else means
@@ -258,7 +260,7 @@ class NDCG(_CountedMetric):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> NDCG(1).score(data, [0.3, 0.2, 0.1]), NDCG(2).score(data, [0.0, 2.0, 1.0])
     (0.0, 1.0)
     >>> NDCG(2, convention="letor").score(data, [0.3, 0.2, 0.1])
@@ -301,7 +303,7 @@ class MeanNDCG(_CountedMetric):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 0, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 0, 1], qid=0)
     >>> MeanNDCG().score(data, [0.2, 0.1, 0.3]), MeanNDCG(convention="letor").score(data, [0.3, 0.1, 0.2])
     (1.0, 0.6666666666666666)
     """
@@ -332,7 +334,7 @@ class Precision(_CountedMetric):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> Precision(2).score(data, [0.3, 0.2, 0.1]), Precision(4).score(data, [0.3, 0.2, 0.1])
     (0.5, 0.5)
     """
@@ -354,7 +356,7 @@ class MAP(_CountedMetric):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> MAP().score(data, [0.2, 0.3, 0.1]), MAP().per_query(data, [0.0, 2.0, 1.0])
     (0.8333333333333333, array([1.]))
     """
@@ -377,7 +379,7 @@ class Recall(_CountedMetric):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> Recall(1).score(data, [0.1, 0.2, 0.3]), Recall(2).score(data, [0.1, 0.2, 0.3])
     (0.5, 1.0)
     """
@@ -416,7 +418,8 @@ class _Cascade(_CountedMetric):
         values = np.zeros((len(offsets) - 1, scores.shape[1]))
         for q in query:
             rows = slice(offsets[q], offsets[q + 1])
-            stop = stops[rows][np.argsort(-scores[rows], axis=0, kind="stable")[: self.k]]
+            order = np.argsort(-scores[rows], axis=0, kind="stable")[: self.k]
+            stop = stops[rows][order] * (np.take_along_axis(scores[rows], order, axis=0) > -np.inf)  # else without rank
             reached = np.cumprod(np.vstack([np.ones(stop.shape[1]), 1.0 - stop[:-1]]), axis=0)
             terms = reached * stop / (np.arange(1, len(stop) + 1)[:, None] if self._of_rank else 1.0)
             values[q] = np.cumsum(terms, axis=0)[-1]  # np.sum may add in an order that depends on the columns
@@ -434,7 +437,7 @@ class MRR(_Cascade):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> MRR().score(data, [0.3, 0.2, 0.1]), MRR(1).score(data, [0.3, 0.2, 0.1])
     (0.5, 0.0)
     """
@@ -453,7 +456,7 @@ class Hit(_Cascade):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> Hit(1).score(data, [0.3, 0.2, 0.1]), Hit(2).score(data, [0.3, 0.2, 0.1])
     (0.0, 1.0)
     """
@@ -488,7 +491,7 @@ class ERR(_Cascade):
 
     Examples
     --------
-    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1])
+    >>> data = RankingData([[1.0], [2.0], [3.0]], y=[0, 2, 1], qid=0)
     >>> ERR(max_label=2).score(data, [0.3, 0.2, 0.1]), ERR(1, max_label=2).score(data, [0.1, 0.3, 0.2])
     (0.3958333333333333, 0.75)
     """
@@ -553,6 +556,8 @@ def make_metric(name: str, **conventions: str) -> Metric:
     >>> make_metric("ndcg@10"), make_metric("P@5").name
     (NDCG(k=10, gain='exp2', convention='usual', discount=None, short_queries=None), 'P@5')
     """
+    if not isinstance(name, str):
+        raise ValueError(f"a metric is named by a text such as 'NDCG@10', not {name!r}")
     measure, at, k = name.strip().lower().partition("@")
     if at and measure in _WITH_CUTOFF and k.isdecimal():
         return _WITH_CUTOFF[measure](int(k), **conventions)

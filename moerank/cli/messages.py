@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import shlex
@@ -56,12 +57,12 @@ def is_quiet() -> bool:
 
 def notice(text: str) -> None:
     """Print a line on standard error, also with --quiet."""
-    typer.echo(printable(text), err=True)
+    typer.echo(printable(text), file=sys.stderr)  # click would write UTF-8 where the stream is ASCII
 
 
 def say(text: str) -> None:
     """Print a paragraph on standard output."""
-    typer.echo(printable(text))
+    typer.echo(printable(text), file=sys.stdout)
 
 
 def remark(text: str) -> None:
@@ -169,7 +170,19 @@ def end(code: int) -> None:
     os._exit(code)
 
 
+IN_ASCII = {"−": "-", "±": "+/-", "×": "x", "–": "-", "…": "...", "≥": ">=", "≤": "<="}
+"""Signs of our own sentences for an encoding that lacks them."""
+
+
 def escape_what_cannot_be_written() -> None:
-    r"""Print characters that the encoding of standard output lacks as escapes such as \u03b1."""
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="backslashreplace")
+    r"""Write our signs in ASCII where the encoding of a stream lacks them, other characters as \u03b1."""
+
+    def replaced(error: UnicodeError) -> tuple[str | bytes, int]:
+        if isinstance(error, UnicodeEncodeError) and (sign := error.object[error.start]) in IN_ASCII:
+            return IN_ASCII[sign], error.start + 1
+        return codecs.backslashreplace_errors(error)
+
+    codecs.register_error("moerank", replaced)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="moerank")

@@ -123,12 +123,12 @@ def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCost
     return costs
 
 
-def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> FeatureCosts:
+def read_cost_table(text: str, name: str, feature_names: Sequence[str], other: float | None = None) -> FeatureCosts:
     r"""Read a table of costs: CSV with the columns name, cost and, if there are groups, group and group_cost.
 
-    `name` is the name of the table in messages. Every feature of the data has a row, in any order. A ValueError names
-    wrong columns, or a feature that is unknown, has two rows or none, has a cost that is not a number from 0 on, or is
-    in a group with two costs.
+    `name` is the name of the table in messages. Every feature of the data has a row, in any order, or costs `other`. A
+    ValueError names other columns, and a feature that is unknown, there twice or without a row, whose cost is no number
+    from 0 on, or whose group has two costs.
     """
     try:
         head, *rows = [*filter(None, csv.reader(io.StringIO(text), strict=True, skipinitialspace=True))] or [[""]]
@@ -151,12 +151,14 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str]) -> Featu
         "has a group_cost that is not a number from 0 on": priced & ~prices.between(0, np.inf, inclusive="left"),
         "is in a group with two costs": prices.groupby(group).transform("nunique") > 1,
     }
-    lacking = pd.Index(feature_names).difference(table.index, sort=False)
+    lacking = pd.Index([] if other is not None else feature_names).difference(table.index, sort=False)
     for fault, features in {**{what: table.index[mask] for what, mask in wrong.items()}, "has no row": lacking}.items():
         if len(features):
             raise ValueError(f"{name}: {features[0]!r} {fault}; give each feature one row with its cost")
+    costs = costs.astype(float).reindex(feature_names, fill_value=other)
+    group = group.reindex(feature_names, fill_value="")
     shared = prices[priced].groupby(group).first().to_dict()
-    return FeatureCosts.of(costs[[*feature_names]], [group[name] or None for name in feature_names], shared)
+    return FeatureCosts.of(costs, [entry or None for entry in group], shared)
 
 
 def _checked(name: str, values: ArrayLike) -> NDArray[np.float64]:

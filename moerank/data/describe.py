@@ -11,6 +11,7 @@ import numpy as np
 
 from moerank.arrays import Matrix, Vector
 from moerank.checks import check_square
+from moerank.data.inputs import require_data
 from moerank.data.ranking_data import RankingData
 from moerank.files import Json
 from moerank.kernels.algebra import product, square
@@ -121,10 +122,11 @@ def describe(data: RankingData) -> DataDescription:
 
     Examples
     --------
-    >>> description = describe(RankingData([[0.5, 1], [0.25, 1], [0.5, 1]], y=[0, 2, 0]))
+    >>> description = describe(RankingData([[0.5, 1], [0.25, 1], [0.5, 1]], y=[0, 2, 0], qid=0))
     >>> description.labels, description.pairs, description.constant_features, description.identical_documents
     ({0: 2, 2: 1}, 2, ('2',), 2)
     """
+    require_data(data)
     starts, lengths = data.offsets[:-1], np.diff(data.offsets)
     highest, lowest = np.maximum.reduceat(data.y, starts), np.minimum.reduceat(data.y, starts)
     labels, counts = np.unique(data.y, return_counts=True)

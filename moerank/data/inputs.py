@@ -40,7 +40,10 @@ def column_names(X: object) -> tuple[str, ...] | None:
 
 
 def _arrow_table(X: object) -> pa.Table:
-    return X if isinstance(X, pa.Table) else pa.RecordBatchReader.from_stream(X).read_all()
+    try:
+        return X if isinstance(X, pa.Table) else pa.RecordBatchReader.from_stream(X).read_all()
+    except pa.ArrowInvalid:
+        raise ValueError(f"X is a {type(X).__name__}, not a table; give one column per feature") from None
 
 
 def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
@@ -243,12 +246,20 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
             np.sort(listed)  # texts and numbers have no common order
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
+    if queries.dtype.kind == "c":
+        raise ValueError(f"{name}: qid must hold numbers or texts, not {queries.dtype}")
     if queries.dtype.kind == "f" and len(large := np.flatnonzero(np.abs(queries) >= LARGEST_EXACT)):
         value = f"qid[{large[0]}] is {queries[large[0]]:.0f} as a float"
         raise ValueError(f"{name}: {value}, which stands for several integers; give integers or texts")
-    nul = {"U": "\0", "S": b"\0"}.get(queries.dtype.kind)  # numpy's texts of fixed width lose it at their end
-    lossy = nul is not None and listed.dtype == object and any(entry.endswith(nul) for entry in listed)
-    return listed if lossy else queries
+    _refuse_zero_bytes(listed, f"{name}: qid")
+    return queries
+
+
+def _refuse_zero_bytes(ids: Array, what: str) -> None:
+    """Raise a ValueError for an id that ends in a zero byte: numpy's texts lose it, and two ids become one."""
+    for row, entry in enumerate(ids if ids.dtype == object else ()):
+        if isinstance(entry, str | bytes) and entry[-1:] in ("\0", b"\0"):
+            raise ValueError(f"{what}[{row}] is {entry!r}, which ends in a zero byte; leave it out")
 
 
 LARGEST_EXACT = 2.0**53
@@ -258,12 +269,15 @@ LARGEST_EXACT = 2.0**53
 def doubles(values: Any, what: str) -> Array:
     """Return numbers in double precision; other values raise a ValueError, which calls them `what`."""
     try:
-        if getattr(getattr(values, "dtype", None), "kind", "") in ("c", "M", "m"):
-            raise ValueError(f"the values are of type {values.dtype}")
         if hasattr(values, "iloc"):
             values = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        return np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
+        numbers = np.asarray(values)
+        if numbers.dtype.kind in "cMm":
+            raise ValueError(f"the values are of type {numbers.dtype}")
+        if numbers.dtype.kind in "iu" and ((numbers > 2**53) | (numbers < -(2**53))).any():
+            raise ValueError("integers beyond 2^53 are equal in double precision; give ranks or smaller numbers")
+        return np.asarray(numbers, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{what} must be numbers ({error})") from None
 
 
@@ -285,10 +299,14 @@ def checked_documents(documents: ArrayLike | None, size: int, name: str) -> Arra
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
     if documents is None:
         return None
-    ids = np.asarray(documents).astype(np.str_)
-    if ids.shape != (size,):
-        raise ValueError(f"{name}: documents has shape {ids.shape}; give the ids of {size:,} documents")
-    return ids
+    listed = np.asarray(documents if hasattr(documents, "dtype") else np.array(documents, dtype=object))
+    if listed.shape != (size,):
+        raise ValueError(f"{name}: documents has shape {listed.shape}; give the ids of {size:,} documents")
+    _refuse_zero_bytes(listed, f"{name}: documents")
+    try:
+        return listed.astype(np.str_)
+    except UnicodeError as error:
+        raise ValueError(f"{name}: documents must be texts or numbers ({error})") from None
 
 
 def query_offsets(qid: Array, name: str) -> Integers:
@@ -313,6 +331,12 @@ def checked_names(names: Sequence[str] | None, n_features: int, name: str) -> tu
     if len(set(texts)) != n_features:
         raise ValueError(f"{name}: feature_names must be distinct")
     return texts
+
+
+def require_data(data: object) -> None:
+    """Raise a ValueError for an object that is no `RankingData`, of which only that class knows."""
+    if not hasattr(data, "document_weights"):
+        raise ValueError(f"data must be a RankingData, not a {type(data).__name__}; give RankingData(X, y, qid)")
 
 
 def checked_scores(scores: ArrayLike, n_documents: int, name: str) -> Vector:

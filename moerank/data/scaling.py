@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import check_choice
+from moerank.data.inputs import require_data
 
 if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
@@ -232,9 +233,10 @@ def query_level_norm(data: RankingData) -> RankingData:
     Examples
     --------
     >>> from moerank.data import RankingData
-    >>> query_level_norm(RankingData([[10.0, 3.0], [30.0, 3.0], [15.0, 3.0]], y=[0, 2, 1])).X
+    >>> query_level_norm(RankingData([[10.0, 3.0], [30.0, 3.0], [15.0, 3.0]], y=[0, 2, 1], qid=0)).X
     array([[0. , 0. ], [1. , 0. ], [0.25, 0. ]])
     """
+    require_data(data)
     return PER_QUERY.apply(data)
 
 
@@ -267,11 +269,12 @@ def fit_scaling(train: RankingData, kind: Kind) -> Scaling:
     Examples
     --------
     >>> from moerank.data import RankingData
-    >>> train, test = RankingData([[10.0], [30.0]], y=[0, 1]), RankingData([[15.0]], y=[0])
+    >>> train, test = RankingData([[10.0], [30.0]], y=[0, 1], qid=0), RankingData([[15.0]], y=[0], qid=0)
     >>> scaling = fit_scaling(train, "minmax")
     >>> scaling.apply(test).X.tolist(), scaling.apply(test).scaling == scaling
     ([[0.25]], True)
     """
+    require_data(train)
     check_choice(("none", "query", *get_args(FittedKind)), kind=kind)
     if kind == "none":
         return UNSCALED

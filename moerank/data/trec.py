@@ -6,11 +6,14 @@ A run has lines ``query Q0 document rank score tag``, and qrels have lines ``que
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +24,9 @@ from moerank.data.ranking_data import RankingData
 from moerank.data.read import text_lines
 from moerank.data.read.table import NUMBER
 from moerank.files import replace_file
+
+if TYPE_CHECKING:
+    from moerank.metrics import Metric
 
 
 def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike, *, tag: str = "moerank") -> None:
@@ -44,7 +50,8 @@ def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike
     Raises
     ------
     ValueError
-        For data without document ids, a document that occurs twice in a query, ids with spaces, and malformed scores.
+        For data without ids of documents, a document that is twice in a query, ids or a tag with spaces, and malformed
+        scores.
     OSError
         If the file cannot be written.
 
@@ -60,6 +67,8 @@ def write_run(path: str | os.PathLike[str], data: RankingData, scores: ArrayLike
     keys, checked = document_keys(data), checked_scores(scores, data.n_documents, data.name)
     if checked.ndim != 1:
         raise ValueError(f"{data.name}: scores has shape {checked.shape}; a run has one ranking")
+    if tag.split() != [tag]:
+        raise ValueError(f"tag {tag!r} is not one word, and a space ends a field of a run; leave it out")
     largest = float(np.finfo(np.float32).max) / 2  # so that there are smaller numbers
     single = checked.clip(-largest, largest).astype(np.float32)
     lines = []
@@ -79,11 +88,41 @@ def write_qrels(path: str | os.PathLike[str], data: RankingData) -> None:
     replace_file(Path(path), "".join(lines).encode())
 
 
-def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
-    """Return the scores (n_documents,) that a TREC run gives to documents, for `Metric.score` and `Metric.per_query`.
+@dataclass(frozen=True)
+class Run:
+    """A ranking of another tool, which `read_run` returns: its metrics are those of ``trec_eval``.
 
-    Documents that are not in the run rank behind all others, in the order of their rows. Documents of the run that are
-    not in `data` do not count, because they have no label.
+    Attributes
+    ----------
+    data : RankingData
+        The documents that were judged and those of the run that were not, with label 0; the feature means nothing.
+    scores : ndarray of float64, shape (n_documents,)
+        Minus the rank in the query, −∞ for a document that the run lacks.
+    sentence : str
+        How many documents are unjudged, missing or tied.
+    """
+
+    data: RankingData
+    scores: Vector
+    sentence: str
+
+    def per_query(self, metric: Metric) -> Vector:
+        """Return the value of each query, shape (n_queries,), as `Metric.per_query` does: 0 for one without a rank."""
+        values: Vector = metric.values(self.data, self.scores[:, None])[:, 0]
+        return values
+
+    def score(self, metric: Metric) -> float:
+        """Return the mean over all queries, those that the run lacks included."""
+        return float(metric.batch(self.data, self.scores[:, None])[0])
+
+
+def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
+    r"""Return a TREC run that metrics score as ``trec_eval`` does.
+
+    Documents of the run that are not in `data` keep their ranks and are irrelevant. Documents that are not in the run
+    have no rank, so that a query that the run lacks counts 0. Equal scores, in single precision, rank by document
+    id, the last in the alphabet first. Queries that are not in `data` do not count. A UserWarning says how many
+    documents are unjudged, missing or tied.
 
     Parameters
     ----------
@@ -102,28 +141,56 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Vector:
     >>> from tempfile import TemporaryDirectory
     >>> data = RankingData([[0.1], [0.9]], y=[0, 1], qid=[7, 7], documents=["a", "b"])
     >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "bm25.run").write_text("7 Q0 b 1 12.5 bm25")
-    ...     read_run(Path(folder, "bm25.run"), data).argsort().tolist()
-    [0, 1]
+    ...     _ = Path(folder, "bm25.run").write_text("7 Q0 b 1 12.5 bm25\n7 Q0 a 2 9.5 bm25\n")
+    ...     read_run(Path(folder, "bm25.run"), data).scores.tolist()
+    [-2.0, -1.0]
     """
     path, keys = Path(path), document_keys(data)
-    ranked: dict[tuple[str, str], float] = {}
+    run: dict[str, dict[str, np.float32]] = {}
     for number, words in trec_lines(path, text_lines(path), "q1 Q0 p7 1 12.5 bm25"):
         query, _, document, _, score, _ = words
         if not NUMBER.fullmatch(score) or not isfinite(float(score)):
             raise ValueError(f"{path}, line {number}: the score {score[:40]!r} is not a finite number")
-        if (query, document) in ranked:
-            raise ValueError(f"{path}, line {number}: document {document} is twice in query {query}; keep one line")
-        ranked[query, document] = float(score)
-    scores = np.array([ranked.get(key, -np.inf) for key in keys])
-    in_run = np.isfinite(scores)
-    if not in_run.any():
+        if document in run.setdefault(query, {}):
+            raise ValueError(f"{path}, line {number}: document {document} is twice in query {query}; leave one line")
+        with np.errstate(over="ignore"):
+            run[query][document] = np.float32(float(score))
+    rows: list[int] = []  # of the data, -1 for an unjudged document
+    documents: list[str] = []
+    scores, lengths, n_tied = [], [], 0
+    for begin, end in pairwise(data.offsets.tolist()):
+        given, own = run.get(keys[begin][0], {}), [document for _, document in keys[begin:end]]
+        order = sorted(given, key=lambda document: (given[document], document.encode()), reverse=True)
+        ranks = {document: rank for rank, document in enumerate(order, start=1)}
+        unjudged = sorted(given.keys() - set(own))
+        rows += [*range(begin, end), *[-1] * len(unjudged)]
+        documents += own + unjudged
+        scores += [-ranks.get(document, inf) for document in own + unjudged]
+        lengths.append(len(own) + len(unjudged))
+        n_tied += sum(count for count in Counter(given.values()).values() if count > 1)
+    judged, ranked = np.array(rows) >= 0, np.isfinite(scores)
+    if not (judged & ranked).any():
         first = f"{keys[0][1]!r} of query {data.qid[0]}"
         raise ValueError(
             f"{path}: none of its documents is in {data.name}, whose first is {first}; give the run for them"
         )
-    scores[~in_run] = np.nextafter(scores[in_run].min(), -np.inf)
-    return scores
+    counts = {"unjudged": (~judged).sum(), "missing": (~ranked).sum(), "tied": n_tied}
+    n_lacking = sum(keys[begin][0] not in run for begin in data.offsets[:-1])
+    numbers = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    sentence = f"{path}: {numbers} documents, and {n_lacking:,} missing queries, count as in trec_eval"
+    if any(counts.values()):
+        warnings.warn(sentence, stacklevel=2)
+    weights = None if data.document_weights is None else np.where(judged, data.document_weights[rows], 1.0)
+    scored = RankingData(
+        np.zeros((len(rows), 1)),
+        np.where(judged, data.y[rows], 0),
+        np.repeat(data.qid[data.offsets[:-1]], lengths),
+        name=data.name,
+        documents=documents,
+        query_weights=data.query_weights,
+        document_weights=weights,
+    )
+    return Run(scored, np.array(scores, np.float64), sentence)
 
 
 def trec_lines(path: Path, lines: Iterable[tuple[int, str]], like: str) -> Iterator[tuple[int, list[str]]]:

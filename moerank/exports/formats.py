@@ -113,7 +113,7 @@ def export(
     --------
     >>> import json, tempfile
     >>> from moerank.rankers import RankRLS
-    >>> ranker = RankRLS(alpha=0.5).fit([[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]], y=[0, 1, 2])
+    >>> ranker = RankRLS(alpha=0.5).fit([[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]], y=[0, 1, 2], qid=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     files = export(ranker, "solr", f"{folder}/solr.json").files
     ...     print(*sorted(path.name for path in files))

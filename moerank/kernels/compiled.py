@@ -24,7 +24,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import wait
+from concurrent.futures import BrokenExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache, partial
 from hashlib import blake2b
@@ -140,7 +140,11 @@ class _Folder:
 @cache
 def _cache_in(folder: Path) -> type:
     """Return the class of numba's caches in a folder."""
-    files = type("Files", (CompileResultCacheImpl,), {"_locator_classes": [_Folder(folder)]})
+    own = {
+        "_locator_classes": [_Folder(folder)],
+        "check_cachable": lambda self, code: not code.library.has_dynamic_globals,
+    }
+    files = type("Files", (CompileResultCacheImpl,), own)
     return type("Cache", (FunctionCache,), {"_impl_class": files})
 
 
@@ -199,8 +203,10 @@ def compiled_ahead(
 
     pool = ProcessPoolExecutor(n_processes, initializer=end_with, initargs=(os.getpid(),))
     try:
-        costs = {pool.submit(_compile, name, types): seconds for name, types, seconds in first}
-        waiting = {pool.submit(_compile, name, types): name for name, types, _ in second}
+        costs, waiting = {}, {}
+        with suppress(OSError, BrokenExecutor):  # no process can be started: each kernel is compiled when it is called
+            costs = {pool.submit(_compile, name, types): seconds for name, types, seconds in first}
+            waiting = {pool.submit(_compile, name, types): name for name, types, _ in second}
         with progress() if costs else nullcontext(float) as report:
             left = set(costs)
             while left:
@@ -210,7 +216,8 @@ def compiled_ahead(
             _kernel(name)._cache.under_way.append(partial(wait, [future]))
         yield
     finally:
-        pool.shutdown(kill_workers=True)
+        with suppress(OSError):
+            pool.shutdown(kill_workers=True)
 
 
 def missing(groups: Iterable[str]) -> list[Entry]:

@@ -62,7 +62,7 @@ def normalised_gain(
     Shape (n_queries, n_individuals), 0 where a query does not count. O(n_individuals · Σ_q n_relevant · n_documents) at
     worst, O(n_individuals · Σ_q n_documents) where the individuals of a block rank alike and `depth` is small.
 
-    scores : (n_documents, n_individuals), C-contiguous, finite
+    scores : (n_documents, n_individuals), C-contiguous, finite, or −∞ for a document that has no rank
     offsets : (n_queries + 1,); query q has the rows ``offsets[q]`` to ``offsets[q + 1]``
     query : (n_counted,), the queries that can have a value other than 0
     gain : (n_documents,), what each document adds at discount 1: 0 for an irrelevant one, else positive
@@ -117,6 +117,7 @@ def average_precision(scores: Vector, offsets: Integers, query: Integers, releva
         column = min(first, table.shape[1] - LANES)
         for q in query:
             begin, end = offsets[q], offsets[q + 1]
+            n_relevant = relevance[begin:end].sum()
             _place_gains(table, column, begin, end, relevance, end - begin, room)
             hits[:] = 0.0
             total[:] = 0.0
@@ -125,7 +126,7 @@ def average_precision(scores: Vector, offsets: Integers, query: Integers, releva
                     hits[lane] += placed[rank, lane]
                     total[lane] += placed[rank, lane] * (hits[lane] / (rank + 1))
             for lane in range(min(LANES, n_individuals)):
-                values[q, column + lane] = total[lane] / hits[lane]
+                values[q, column + lane] = total[lane] / n_relevant
     return values
 
 
@@ -175,7 +176,7 @@ def _place_gains(table: Matrix, column: int, begin: int, end: int, gain: Vector,
             _count(candidates[:i], ge, candidates[i], above)
             _count(candidates[i + 1 : n_candidates], gt, candidates[i], above)
             for lane in range(LANES):
-                if above[lane] < depth:
+                if above[lane] < depth and candidates[i, lane] > -np.inf:
                     placed[above[lane], lane] = candidate_gain[i]
 
 

@@ -64,7 +64,7 @@ class Ensemble(Stage):
     >>> from moerank.data import RankingData
     >>> import numpy as np
     >>> from moerank.metrics import NDCG
-    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
+    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1], qid=0)
     >>> stage = Ensemble(train, coefs=[[1.0, 0.0], [2.0, -1.0]], metric=NDCG(2))
     >>> stage.weights(np.array([[1.0, 1.0, 0.5, 0.25]]))
     array([[ 1.  , -0.25]])

@@ -94,7 +94,7 @@ class FeatureSelection(Stage):
     >>> from moerank.data import RankingData
     >>> import numpy as np
     >>> from moerank.metrics import NDCG
-    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
+    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1], qid=0)
     >>> kept = np.array([[True, False], [True, True], [False, False]])
     >>> FeatureSelection(train, metric=NDCG(2)).evaluate(kept)
     array([[1., 0.],

@@ -73,7 +73,7 @@ class InstanceSelection(Stage):
     >>> from moerank.data import RankingData
     >>> import numpy as np
     >>> from moerank.metrics import NDCG
-    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
+    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1], qid=0)
     >>> subsets = np.array([[True, False, False], [True, True, True]])
     >>> InstanceSelection(train, metric=NDCG(2)).evaluate(subsets)
     array([[1., 0.],

@@ -30,7 +30,7 @@ class FeatureStrings:
     with their groups. `most_ones` is the number of bits that fit if the smallest or cheapest ones are set first.
 
     >>> from moerank.data import RankingData
-    >>> data = RankingData([[0.1, 0.5, 0.2], [0.9, 0.4, 0.3]], [0, 1], costs=[1.0, 5.0, 3.0])
+    >>> data = RankingData([[0.1, 0.5, 0.2], [0.9, 0.4, 0.3]], [0, 1], qid=0, costs=[1.0, 5.0, 3.0])
     >>> strings = FeatureStrings(data, Limits(max_cost=4.0, include=[2]))
     >>> strings.repaired(np.ones((1, 3), bool), np.random.default_rng(0)).tolist()
     [[True, False, True]]
@@ -208,7 +208,7 @@ def allowed_features(train: RankingData, limits: LimitsSection) -> tuple[Mask, P
     unknown features, for features that are both included and excluded, and if no feature is left.
 
     >>> from moerank.data import RankingData
-    >>> train = RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], feature_names="abc")
+    >>> train = RankingData([[0.1, 0.5, 0.2]] * 2, [0, 1], qid=0, feature_names="abc")
     >>> mask, named = allowed_features(train, Limits(include=2, exclude=[0]))
     >>> mask.tolist(), named
     ([False, True, True], {'include': ('c',)})
@@ -230,7 +230,7 @@ def with_costs(train: RankingData, limits: Limits) -> RankingData:
     Raises a ValueError for groups in addition to a `FeatureCosts`, which has its own, and for costs that do not fit.
 
     >>> from moerank.data import RankingData
-    >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1])
+    >>> data = RankingData([[0.1, 0.5]] * 2, [0, 1], qid=0)
     >>> with_costs(data, Limits(groups=["top", "top"], group_costs={"top": 3.0})).costs.total
     3.0
     """

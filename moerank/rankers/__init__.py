@@ -7,7 +7,6 @@ from moerank.rankers.adapter import train_on_subsets as train_on_subsets
 from moerank.rankers.adapter import varying_for as varying_for
 from moerank.rankers.adapter import with_features as with_features
 from moerank.rankers.additive import AdditiveRLS as AdditiveRLS
-from moerank.rankers.arguments import ConstantFeatureWarning as ConstantFeatureWarning
 from moerank.rankers.arguments import ScaleWarning as ScaleWarning
 from moerank.rankers.arguments import varying_in_queries as varying_in_queries
 from moerank.rankers.base import Backend as Backend

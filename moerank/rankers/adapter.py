@@ -56,7 +56,7 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
-    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
+    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1], qid=0)
     >>> subsets = np.array([[True, True], [False, True]])
     >>> W = RankerAdapter(Ridge(alpha=0.1)).fit_population(train, feature_mask=subsets)
     >>> (W != 0).tolist()
@@ -152,7 +152,7 @@ def train_on_subsets(
     trees of `LambdaMART`, see `LambdaMART.stopped`; `progress` gets the finished share and the number of rankers.
 
     >>> from moerank.rankers import RankBoost
-    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1])
+    >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1], qid=0)
     >>> population = train_on_subsets(RankBoost(n_rounds=5), train, np.array([[True, False], [True, True]]))
     >>> population.scores(train.X).argmax(axis=0).tolist()
     [1, 1]

@@ -231,19 +231,8 @@ def _spread(train: RankingData) -> tuple[Mask, Vector]:
     return train.remember("spread in queries", compute)
 
 
-class ConstantFeatureWarning(UserWarning):
-    """Constant features, which cannot change a ranking, are left out of the training."""
-
-
 class ScaleWarning(UserWarning):
     """The scales of the features differ so much that the ranker suffers; scale the features."""
-
-
-def warn_of_constant_features(train: RankingData, varying: Mask, where: str) -> None:
-    """Name the features that `fit` leaves out; the warning points at the caller of `fit`."""
-    names = [name for name, varies in zip(train.feature_names, varying, strict=True) if not varies]
-    message = f"features constant in {where} are left out: {', '.join(names)}"
-    warnings.warn(message, ConstantFeatureWarning, stacklevel=3)
 
 
 def warn_of_scales(train: RankingData) -> None:

@@ -30,7 +30,6 @@ from moerank.rankers.arguments import (
     labelled,
     refuse_weights,
     varying_in_queries,
-    warn_of_constant_features,
     warn_of_scales,
 )
 from moerank.rankers.model import finite_scores
@@ -157,8 +156,6 @@ class RankingEstimator(_Estimator):
 
         Warns
         -----
-        ConstantFeatureWarning
-            If constant features are left out.
         ScaleWarning
             If the scales of unscaled features differ by a factor of more than 10,000, and it matters.
         ConvergenceWarning
@@ -173,8 +170,6 @@ class RankingEstimator(_Estimator):
             self.feature_names_in_ = np.asarray(train.given_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        if not self.varying_.all():
-            warn_of_constant_features(train, self.varying_, self._constant_in)
         if self._scales_matter():
             warn_of_scales(train)
         try:

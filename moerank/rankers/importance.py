@@ -44,7 +44,7 @@ def feature_importance(data: RankingData, importance: FeatureImportance = "pears
     array, or a function of the data that returns one. O(n_documents · n_features), times log n_documents for ranks and
     metrics.
 
-    >>> data = RankingData([[0.0, 5.0], [1.0, 5.0], [3.0, 5.0]], y=[2, 1, 0])
+    >>> data = RankingData([[0.0, 5.0], [1.0, 5.0], [3.0, 5.0]], y=[2, 1, 0], qid=0)
     >>> feature_importance(data, "kendall").tolist(), feature_importance(data, "ones").tolist()
     ([1.0, 0.0], [1.0, 1.0])
     """
@@ -111,7 +111,7 @@ def single_feature_values(data: RankingData, metric: Metric) -> Matrix:
     Remembered with the data. The values are those of the weights ±1 on one feature.
 
     >>> from moerank.metrics import NDCG
-    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1])
+    >>> data = RankingData([[0.0, 3.0], [1.0, 2.0], [2.0, 1.0]], y=[0, 0, 1], qid=0)
     >>> single_feature_values(data, NDCG(1)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """

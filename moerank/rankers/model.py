@@ -178,7 +178,7 @@ class Model(BaseModel):
     Examples
     --------
     >>> from moerank.rankers.rank_rls import RankRLS
-    >>> ranker = RankRLS(alpha=0.5).fit([[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]], y=[0, 1, 2])
+    >>> ranker = RankRLS(alpha=0.5).fit([[0.0, 0.3], [0.5, 0.1], [1.0, 0.2]], y=[0, 1, 2], qid=0)
     >>> model = Model.of(ranker, ["BM25", "PageRank"])
     >>> model.names, model.columns, model.parameters["alpha"]
     (('BM25', 'PageRank'), (0, 1), 0.5)

@@ -185,7 +185,7 @@ def population_of(rankers: Sequence[AnyRanker | None], feature_mask: Mask) -> Li
     Each was trained on its row of `feature_mask`; None stands for an individual without features.
 
     >>> from moerank.rankers.rank_rls import RankRLS
-    >>> ranker = RankRLS().fit([[0.1], [0.9], [0.5]], y=[0, 2, 1])
+    >>> ranker = RankRLS().fit([[0.1], [0.9], [0.5]], y=[0, 2, 1], qid=0)
     >>> population = population_of([ranker, None], np.array([[False, True], [False, False]]))
     >>> (population.coefs != 0).tolist()
     [[False, True], [False, False]]

@@ -61,7 +61,7 @@ class Draft:
         """The problem file: TOML with comments."""
         several, name = self.table.is_dir(), self.table.name
         lines = [
-            f"# The problem of {name}, guessed from its first {self.n_rows:,} rows. Correct any wrong guess.",
+            f"# The problem of {toml_value(name)}, guessed from its first {self.n_rows:,} rows. Correct wrong guesses.",
             f"name = {toml_value(re.sub(r'[^A-Za-z0-9_.-]+', '-', self.table.stem))}",
             "",
             "[data]",

@@ -60,9 +60,18 @@ class FeaturesSection(LimitsSection):
     table : str, optional
         A CSV file with the columns name and cost and, for features that are computed together, group and group_cost. It
         is searched for in the same folders as the data. The objective "cost" is the sum of these costs.
+    other : float, optional
+        The cost of each feature that the table does not name; by default every feature needs a row.
     """
 
     table: Annotated[str, Field(min_length=1)] | None = None
+    other: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.other is not None and self.table is None:
+            raise ValueError("other is the cost of features that a table does not name; give table, too")
+        return self
 
     def applied(self, fold: Fold, folders: Folders) -> tuple[Fold, Parameters]:
         """Return the parts of a fold with these costs and without the excluded features, and the limits.
@@ -79,7 +88,8 @@ class FeaturesSection(LimitsSection):
         """
         train, validation, test = fold
         for path in self.files(folders):
-            costs = read_cost_table(read_text(path, MOST_BYTES_OF_COSTS), str(path), train.feature_names)
+            text = read_text(path, MOST_BYTES_OF_COSTS)
+            costs = read_cost_table(text, str(path), train.feature_names, self.other)
             train, validation, test = train.with_costs(costs), validation.with_costs(costs), test.with_costs(costs)
         try:
             allowed, limits = allowed_features(train, self)

@@ -26,7 +26,6 @@ from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Pre
 from moerank.mofsrank.objectives import Candidates, Objective, read_objectives
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers import (
-    ConstantFeatureWarning,
     FitnessBackend,
     LinearPopulation,
     Population,
@@ -316,8 +315,7 @@ def run_fold(
     solver = problem.spec(Solver.parse(solver) if isinstance(solver, str) else solver)
     random_state = seed if random_state is None else random_state
     settings = configuration(problem, fold, solver, seed, baselines=baselines)
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstantFeatureWarning)  # the description of the data lists these features
+    with one_blas_thread():
         (train, vali, test), limits = problem.load_limited_fold(fold, data)
         parts: Parts = {"train": train, "validation": vali, "test": test}
         metric = problem.metric.make()

@@ -1,6 +1,7 @@
 """From a table of a shop to a run, by the problem file that moerank init writes."""
 
 import os
+import tomllib
 
 import numpy as np
 import pytest
@@ -102,3 +103,10 @@ def test_large_labels_get_the_linear_gain_and_a_folder_needs_no_split(shop, tmp_
     draft.path.write_text(draft.text)
     assert load_problem(draft.path).metric.gain == "linear"
     assert load_problem(draft.path).load_fold(1)[0].n_queries == 20
+
+
+def test_the_name_of_a_file_adds_no_key(shop):
+    path = shop.rename(shop.with_name("shop.csv\n[search]\nmargin = 0.9\n#.csv"))
+    content = tomllib.loads(draft_problem(path).text)
+    assert content["data"]["file"] == path.name
+    assert "search" not in content

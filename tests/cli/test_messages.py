@@ -48,3 +48,21 @@ def test_a_search_that_keeps_what_it_has_after_an_interrupt_goes_on():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "ascii:surrogateescape", "latin-1", "utf-8"])
+def test_signs_that_the_output_cannot_encode_become_ascii(encoding):
+    code = (
+        "from moerank.cli.messages import escape_what_cannot_be_written, notice, say\n"
+        "from moerank.cli.tables import output\n"
+        "escape_what_cannot_be_written()\n"
+        "text = '\u2212.1 \u00b1 2 \u2026 \u03b1 \u00e9'\n"
+        "say(text)\nnotice(text)\noutput().print(text)\n"
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=60)
+    expected = {"ascii": "-.1 +/- 2 ... \\u03b1 \\xe9", "latin-1": "-.1 \u00b1 2 ... \\u03b1 \u00e9"}
+    name = encoding.partition(":")[0]
+    line = expected.get(name, "\u2212.1 \u00b1 2 \u2026 \u03b1 \u00e9")
+    assert ended.stdout.decode(name).splitlines() == [line] * 2
+    assert ended.stderr.decode(name).splitlines() == [line]

@@ -39,6 +39,20 @@ def test_a_table_is_read_by_name_in_any_order():
     assert read_cost_table("name,cost\na,1\nb,2\n", "t.csv", ["b", "a"]).own.tolist() == [2.0, 1.0]
 
 
+def test_features_that_the_table_does_not_name_cost_as_others():
+    found = read_cost_table("name,cost,group,group_cost\na,2,g,5\n", "t.csv", ["b", "a", "c"], 0.5)
+    assert found.own.tolist() == [0.5, 2.0, 0.5]
+    assert found.group.tolist() == [-1, 0, -1]
+    assert found.sums(np.eye(3, dtype=bool)).tolist() == [0.5, 7.0, 0.5]
+    with pytest.raises(ValueError, match=r"'z' is no feature"):
+        read_cost_table("name,cost\nz,2\n", "t.csv", ["a"], 1.0)
+
+
+def test_a_group_that_has_lost_its_features_costs_nothing():
+    rest = costs().of_features(np.array([False, False, True, True]))
+    assert rest.sums(np.array([[True, True], [False, False]])).tolist() == [4.5, 0.0]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -134,3 +134,10 @@ def test_what_is_no_parquet_file_is_refused(tmp_path):
 def test_floats_that_are_no_ids_are_refused_by_their_row(table, wrong, shown):
     with pytest.raises(ValueError, match=rf"row 3: the query id {shown} in the column 'query' is NaN, or a float"):
         table(PLAIN | {"query": [1.0, 1.0, wrong]})
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+def test_an_id_that_ends_in_a_zero_byte_is_refused(table, role):
+    columns = PLAIN | {"document": ["a", "b", "c"]} | {role: ["x", "x", "x\0"]}
+    with pytest.raises(ValueError, match=rf"row 3: the {role} id in the column '{role}' ends in a zero byte"):
+        table(columns, document="document")

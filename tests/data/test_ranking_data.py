@@ -3,10 +3,13 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from moerank.data import RankingData, query_level_norm
+from moerank.data import RankingData, describe, query_level_norm
 from moerank.data.ranking_data import LabelRuns, PreferencePairs
+from moerank.metrics import NDCG
+from moerank.rankers import RankRLS
 
 
 def small(n_documents=40, n_queries=6, n_labels=3, seed=0):
@@ -172,6 +175,28 @@ def test_wrong_ids_and_weights_are_refused(given, message):
         RankingData([[0.1], [0.9]], [0, 1], [1, 2], **given)
 
 
-def test_ids_that_differ_by_a_nul_are_two():
-    data = RankingData(np.arange(4.0)[:, None], [0, 1, 0, 1], ["a", "a", "a\0", "a\0"])
-    assert data.n_queries == 2
+@pytest.mark.parametrize("kind", [list, pd.Series, pa.array, lambda ids: np.array(ids, object)])
+@pytest.mark.parametrize("role", ["qid", "documents"])
+@pytest.mark.parametrize("end", ["\0", "a\0", b"a\0"])
+def test_ids_that_end_in_a_zero_byte_are_refused(kind, role, end):
+    given = {"qid": [1, 1, 2, 2]} | {role: kind([end[:-1]] * 2 + [end] * 2)}
+    with pytest.raises(ValueError, match=rf"data: {role}\[2\] is .*, which ends in a zero byte"):
+        RankingData(np.arange(4.0)[:, None], [0, 1, 0, 1], **given)
+
+
+@pytest.mark.parametrize(
+    "scores", [[1j, 0], np.array([1j, 0]), [2**53, 2**53 + 1], np.array([2**64 - 1, 0], np.uint64)]
+)
+def test_scores_that_double_precision_cannot_hold_are_refused(scores):
+    with pytest.raises(ValueError, match=r"data: scores must be numbers \((the values are of|integers beyond 2)"):
+        NDCG(1).score(RankingData([[0.0], [0.0]], [0, 1], [1, 1]), scores)
+
+
+def test_an_array_is_no_ranking_data():
+    X = np.zeros((2, 1))
+    for call in (lambda: NDCG(1).score(X, [0, 1]), lambda: describe(X), lambda: query_level_norm(X)):
+        with pytest.raises(ValueError, match=r"data must be a RankingData, not a ndarray"):
+            call()
+    for use in (lambda s: RankingData(s, [0, 1], [1, 1]), RankRLS().fit([[1], [2]], [0, 1], qid=1).predict):
+        with pytest.raises(ValueError, match="X is a Series, not a table"):
+            use(pd.Series([0.0, 1.0]))

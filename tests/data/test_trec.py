@@ -5,10 +5,11 @@ import gzip
 import ir_measures
 import numpy as np
 import pytest
+import pytrec_eval
 
 from moerank.data import RankingData
 from moerank.data.trec import read_run, write_qrels, write_run
-from moerank.metrics import MAP, MRR, NDCG, Recall
+from moerank.metrics import ERR, MAP, MRR, NDCG, Hit, MeanNDCG, Precision, Recall
 
 
 def judged(seed=0, n_queries=15):
@@ -46,14 +47,51 @@ def test_what_is_written_is_read_again(tmp_path):
     data, scores = judged(), np.random.default_rng(2).standard_normal(judged().n_documents)
     write_run(tmp_path / "test.run", data, scores)
     read = read_run(tmp_path / "test.run", data)
-    np.testing.assert_array_equal(read.astype(np.float32), scores.astype(np.float32))
+    for metric in (MAP(), MRR(), NDCG(3), ERR(), Precision(5), MeanNDCG()):
+        np.testing.assert_array_equal(read.per_query(metric), metric.per_query(data, scores))
+        assert read.score(metric) == metric.score(data, scores)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("by_label", [False, True])
+def test_a_run_is_scored_as_trec_eval_scores_it(tmp_path, seed, by_label):
+    rng = np.random.default_rng(seed)
+    data = judged(seed)
+    if by_label:
+        rows = np.lexsort((-data.y, np.searchsorted(data.offsets, np.arange(data.n_documents), "right")))
+        data = RankingData(data.X, data.y[rows], data.qid[rows], documents=data.documents[rows])
+    run = {}
+    for query in set(data.qid.tolist()) - {"q0", "q3"}:
+        own = [d for d, q in zip(data.documents.tolist(), data.qid.tolist(), strict=True) if q == query]
+        ids = [d for d in own if rng.random() < 0.7] + [f"u{number}" for number in range(rng.integers(5))]
+        if ids:
+            values = rng.choice([1.5, 1.5 + 1e-12, -2.0, 0.25, 7.0], len(ids)) if seed % 2 else 0.5 * np.ones(len(ids))
+            run[query] = dict(zip(ids, values.tolist(), strict=True))
+    lines = [f"{q} Q0 {d} 1 {s!r} x" for q, given in run.items() for d, s in given.items()]
+    (tmp_path / "other.run").write_text("\n".join(lines))
+    qrels = {q: {} for q in data.qid.tolist()}
+    for q, d, label in zip(data.qid.tolist(), data.documents.tolist(), data.y.tolist(), strict=True):
+        qrels[q][d] = label
+    names = {"map": MAP(), "recip_rank": MRR(), "P_5": Precision(5), "recall_5": Recall(5)}
+    names |= {"ndcg_cut_5": NDCG(5, gain="linear"), "ndcg_cut_10": NDCG(10, gain="linear"), "success_5": Hit(5)}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"map", "recip_rank", "P", "recall", "ndcg_cut", "success"})
+    values = theirs.evaluate(run)
+    with pytest.warns(UserWarning, match="unjudged.*missing.*tied documents, and .* missing queries"):
+        read = read_run(tmp_path / "other.run", data)
+    for name, metric in names.items():
+        expected = [values.get(q, {}).get(name, 0.0) for q in data.qid[data.offsets[:-1]].tolist()]
+        np.testing.assert_allclose(read.per_query(metric), expected, rtol=0, atol=1e-12)
+        assert abs(read.score(metric) - np.mean(expected)) < 1e-12
 
 
 def test_documents_of_only_one_side(tmp_path):
     data = RankingData(np.zeros((4, 1)), [0, 1, 2, 1], [7] * 4, documents=list("abcd"))
     path = tmp_path / "bm25.run.gz"
-    path.write_bytes(gzip.compress(b"7 Q0 d 1 -2.5 bm25\n\n7 Q0 x 2 -3 bm25\n7 Q0 b 3 -4 bm25\n8 Q0 a 1 9 bm25\n"))
-    assert np.argsort(-read_run(path, data), kind="stable").tolist() == [3, 1, 0, 2]
+    path.write_bytes(gzip.compress(b"7 Q0 d 1 -2.5 bm25\n\n7 Q0 x 2 -3 bm25\n7 Q0 b 3 -3 bm25\n8 Q0 a 1 9 bm25\n"))
+    with pytest.warns(UserWarning, match=r"gz: 1 unjudged, 2 missing, 2 tied documents, and 0 missing queries, count"):
+        run = read_run(path, data)
+    assert run.data.documents.tolist() == ["a", "b", "c", "d", "x"]
+    assert run.scores.tolist() == [-np.inf, -3.0, -np.inf, -1.0, -2.0]
 
 
 @pytest.mark.parametrize(
@@ -88,6 +126,12 @@ def test_wrong_runs_are_refused_by_line(tmp_path, text, message):
     (tmp_path / "wrong.run").write_text(text)
     with pytest.raises(ValueError, match=message):
         read_run(tmp_path / "wrong.run", small())
+
+
+@pytest.mark.parametrize("tag", ["", "a b", "a\nq Q0 d 1 1 x", " a"])
+def test_a_tag_is_one_word(tmp_path, tag):
+    with pytest.raises(ValueError, match="is not one word"):
+        write_run(tmp_path / "run", small(), [1, 2], tag=tag)
 
 
 def test_a_run_has_one_ranking(tmp_path):

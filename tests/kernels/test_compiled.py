@@ -309,3 +309,31 @@ assert all(is_on_disk(compiled._kernel(name)) for name, _, _ in entries)
     }
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("how", ["import multiprocessing.spawn as s; s.set_executable('/nowhere/python')", "limit()"])
+def test_kernels_are_compiled_here_where_no_process_can_be_started(package, how):
+    _, start = package
+    code = f"""
+def limit():
+    import os
+    def fail(): raise BlockingIOError(11, "Resource temporarily unavailable")
+    os.fork = fail
+from moerank.kernels import compiled
+from moerank.kernels.outer import outer
+compiled.missing = lambda groups: [("outer.outer", "(int64,)", 1.0)]
+{how}
+with compiled.compiled_ahead(["front"], ["baselines"], 2):
+    print(outer(1))
+"""
+    assert start(code).communicate(timeout=120)[0] == "2\n"
+
+
+def test_a_kernel_works_without_optimisation(package):
+    folder, start = package
+    text = "from moerank.kernels.compiled import kernel\nimport numpy as np\nfrom moerank.kernels.lanes import *\n"
+    shutil.copy(PACKAGE / "kernels" / "lanes.py", folder)
+    shutil.copy(PACKAGE / "arrays.py", folder.parent)
+    text += "@kernel\ndef inner(x):\n    y = np.zeros(3)\n    y[0] = x\n    return y.sum() + 1\n"
+    (folder / "inner.py").write_text(text)
+    assert start(NUMBA_OPT="0").communicate()[0].startswith("2.0 False")

@@ -76,7 +76,6 @@ def assert_equal_tables(tables, expected):
     np.testing.assert_allclose(np.concatenate(tables), np.concatenate(expected), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore::moerank.rankers.ConstantFeatureWarning")
 @pytest.mark.parametrize("prepare", [lambda data: data, unequal, weighted])
 @pytest.mark.parametrize("parameters", [{}, {"n_bins": 5, "smooth": 1.0, "target": "difference"}, {"smooth": 0.0}])
 def test_subsets_equal_one_system_on_the_explicit_table(noisy_data, prepare, parameters):
@@ -92,7 +91,6 @@ def test_subsets_equal_one_system_on_the_explicit_table(noisy_data, prepare, par
         assert not any(tables[f].any() for f in np.flatnonzero(~mask))
 
 
-@pytest.mark.filterwarnings("ignore::moerank.rankers.ConstantFeatureWarning")
 @pytest.mark.parametrize("prepare", [lambda data: data, unequal, weighted])
 def test_the_forward_path_fits_every_candidate_and_takes_the_least_loss(noisy_data, prepare):
     data = prepare(noisy_data)
@@ -144,7 +142,6 @@ def test_weights_with_chosen_pairs_are_refused(noisy_data):
         AdditiveRLS().fit_population(weighted(noisy_data), pair_mask=keep)
 
 
-@pytest.mark.filterwarnings("ignore::moerank.rankers.ConstantFeatureWarning")
 @pytest.mark.parametrize("smooth", [0.0, 1e-7])
 def test_without_freedom_it_is_the_linear_ranker_of_binned_values(noisy_data, smooth):
     data = unequal(noisy_data)

@@ -6,7 +6,7 @@ from sklearn.linear_model import Ridge
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, MeanNDCG, Precision
-from moerank.rankers import ConstantFeatureWarning, FSMRank, LinearRanker, RankRLS, RankSVM
+from moerank.rankers import FSMRank, LinearRanker, RankRLS, RankSVM
 from moerank.rankers.importance import single_feature_values
 from moerank.selectors.filter import Filter, SingleFeatures
 
@@ -55,8 +55,7 @@ def with_constant(data):
 @pytest.mark.parametrize("ranker", [None, RankRLS(alpha=0.1), FSMRank(lambda2=1e-6), Ridge(), Rounds(3), TREES])
 def test_the_ranker_is_trained_on_the_first_features_only(with_constant, ranker):
     data = with_constant
-    with pytest.warns(ConstantFeatureWarning, match="left out: 7$"):
-        selector = Given(3, ranker).fit(data.X, data.y, qid=data.qid)
+    selector = Given(3, ranker).fit(data.X, data.y, qid=data.qid)
     assert selector.order_.tolist() == [7, 5, 4, 3, 2, 1, 0]
     assert np.flatnonzero(selector.support_).tolist() == [4, 5, 7]
     columns = data.X[:, [4, 5, 7]]

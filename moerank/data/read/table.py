@@ -378,6 +378,8 @@ def _ids(column: pa.ChunkedArray, path: Path, name: str, what: str) -> pa.Array:
         column = column.cast(pa.large_string()).fill_null("")
         absent = f"no {what} id in the column {name!r}; every row needs one"
         _require(np.asarray(pc.not_equal(column, "")), lambda i: absent)
+        zero = f"the {what} id in the column {name!r} ends in a zero byte; leave it out"
+        _require(~np.asarray(pc.ends_with(column, "\0")), lambda i: zero)
     return column.combine_chunks()
 
 
