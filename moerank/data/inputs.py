@@ -269,7 +269,7 @@ LARGEST_EXACT = 2.0**53
 def doubles(values: Any, what: str) -> Array:
     """Return numbers in double precision; other values raise a ValueError, which calls them `what`."""
     try:
-        if hasattr(values, "iloc"):
+        if hasattr(values, "iloc") and getattr(getattr(values, "dtype", None), "kind", "O") not in "cMm":
             values = values.to_numpy(dtype=np.float64, na_value=np.nan)
         numbers = np.asarray(values)
         if numbers.dtype.kind in "cMm":

@@ -18,7 +18,7 @@ from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_bloc
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Grid, Ranker
 from moerank.rankers.interactions import Interactions
-from moerank.rankers.model import Forest
+from moerank.rankers.model import Forest, finite_scores
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.rankers.table_population import TablePopulation
@@ -200,6 +200,7 @@ class AdditiveRLS(ShapesMixin, Ranker):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._population = self._trained(train, read_masks(train))
+        finite_scores(self._population.scores(train.X64[:1])[:, 0], type(self).__name__)
         self.forest_, table, bins = self._population.forest(0), self._population.tables[0], self._population.bins
         self.interactions_: pd.DataFrame | None = None
         if self.interactions:

@@ -44,7 +44,7 @@ def test_features_that_the_table_does_not_name_cost_as_others():
     assert found.own.tolist() == [0.5, 2.0, 0.5]
     assert found.group.tolist() == [-1, 0, -1]
     assert found.sums(np.eye(3, dtype=bool)).tolist() == [0.5, 7.0, 0.5]
-    with pytest.raises(ValueError, match=r"'z' is no feature"):
+    with pytest.raises(ValueError, match=r"'z' is not a feature"):
         read_cost_table("name,cost\nz,2\n", "t.csv", ["a"], 1.0)
 
 

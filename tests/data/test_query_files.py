@@ -35,7 +35,9 @@ def test_queries_in_both_places_or_in_none_are_refused(path):
     path.with_name("rank.train.query").write_bytes(b"3\n1\n")
     assert load_letor(packed).n_queries == 2
     packed.write_bytes(gzip.compress(TEXT + b"1 qid:1 1:1\n"))
-    with pytest.raises(ValueError, match=r"line 5: the line has a query id, but rank\.train\.query gives the queries"):
+    with pytest.raises(
+        ValueError, match=r"line 5: the line has a query id, but rank\.train\.query also gives the queries"
+    ):
         load_letor(packed)
 
 

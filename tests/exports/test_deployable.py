@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from moerank.checks import plain_name
 from moerank.exports.deployable import (
+    engine_names,
     largest_value,
-    names_there,
     read_features,
     single_above,
     single_at_most,
@@ -31,10 +31,10 @@ def test_every_name_becomes_a_plain_one_that_is_kept_from_then_on(name):
 @pytest.mark.parametrize("name", ["a b", 'a"b', "a\\b", "a\nb", "a\x7fb", "a\x00b"])
 def test_two_features_of_one_name_are_refused_with_the_remedy(name):
     with pytest.raises(ValueError, match="would both be called 'a_b'; rename one of them") as caught:
-        names_there(["a_b", name], [None, None])
+        engine_names(["a_b", name], [None, None])
     key, value = re.search(r"--features: \[(.*)\] with (.*)$", str(caught.value), re.DOTALL).groups()
     told = tomllib.loads(f"[{key}]\n{value}")
-    assert names_there(["a_b", name], [None, read_features(told)[name].name]) == ("a_b", "a_b_2")
+    assert engine_names(["a_b", name], [None, read_features(told)[name].name]) == ("a_b", "a_b_2")
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_worker_unlike_this_process_is_refused_by_its_address(train, client, m
     monkeypatch.setattr(dask_slices, "environment", lambda: own.replace("numpy", "numpy 1.0, really"))
     with dask_process("worker", client.scheduler.address, *WORKER):
         client.wait_for_workers(1, timeout=60)
-        with pytest.raises(OSError, match=r"worker at tcp://.* has moerank .*, and this process has .* numpy 1\.0"):
+        with pytest.raises(OSError, match=r"worker at tcp://.* has moerank .*, but this process has .* numpy 1\.0"):
             MOFSRank(**STAGES, random_state=0, workers=client).fit(train)
 
 

@@ -42,6 +42,7 @@ def test_features_that_are_left_out_are_nowhere(priced):
     assert type(result).from_json(result.to_json()) == result
     assert result.configuration["features"] == {
         "table": "costs.csv",
+        "other": None,
         "exclude": [0, "noise 2"],
         "include": [],
         "max_features": None,
