@@ -125,7 +125,7 @@ ODD: dict[str, Callable] = {
     "query ids of text": lambda: (*_ordinary()[:2], np.repeat(["b", "a", "d", "c"], 10)),
 }
 
-_TOO_LARGE = r"X\[\d+, \d\] is .* \(row \d+, feature \d\); values beyond 1e\+30: scale the feature"
+_TOO_LARGE = r"X\[\d+, \d\] is .* \(row \d+, feature \d\); .* values beyond 1e\+30: scale the feature"
 _TOO_MANY_GRADES = r"\d+.* too large for the gain 2\^y − 1 \(at most 62\); use .*fewer levels of relevance"
 _TOO_SMALL = "too small to square.*scale the features"
 
