@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.crossover import Crossover
 from pymoo.core.duplicate import DuplicateElimination
+from pymoo.core.individual import Individual
 from pymoo.core.mutation import Mutation
 from pymoo.core.operator import Operator
 from pymoo.core.population import Population
@@ -268,12 +269,20 @@ class DigestDuplicates(DuplicateElimination):
     """
 
     def _do(self, pop: Population, other: Population | None, is_duplicate: Mask) -> Mask:
-        seen = set() if other is None else set(row_digests(individual.X for individual in other))
-        for i, digest in enumerate(row_digests(individual.X for individual in pop)):
-            is_duplicate[i] = digest in seen
+        seen = set() if other is None else set(map(_digest, other))
+        for i, individual in enumerate(pop):
+            is_duplicate[i] = _digest(individual) in seen
             if other is None:
-                seen.add(digest)
+                seen.add(_digest(individual))
         return is_duplicate
+
+
+def _digest(individual: Individual) -> bytes:
+    """Return the digest of an individual, which is remembered with its row."""
+    if individual.data.get("digested") is not individual.X:
+        individual.data |= {"digested": individual.X, "digest": row_digests([individual.X])[0]}
+    digest: bytes = individual.data["digest"]
+    return digest
 
 
 def row_digests(X: Iterable[Array]) -> list[bytes]:

@@ -200,7 +200,7 @@ class AdditiveRLS(ShapesMixin, Ranker):
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._population = self._trained(train, read_masks(train))
-        finite_scores(self._population.scores(train.X64[:1])[:, 0], type(self).__name__)
+        finite_scores(self._population.scores(train.X[:1])[:, 0], type(self).__name__)
         self.forest_, table, bins = self._population.forest(0), self._population.tables[0], self._population.bins
         self.interactions_: pd.DataFrame | None = None
         if self.interactions:

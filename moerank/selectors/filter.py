@@ -280,9 +280,9 @@ class PermutationImportance(ByPermutation, Filter):
     judge: RankerOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        judge = RankRLS() if self.judge is None else self.judge
-        if self.judge is None and validation is not None:
-            judge = RankRLS().tune(train, validation)
+        judge = self.judge
+        if judge is None:
+            judge = RankRLS() if validation is None else RankRLS().tune(train, validation)
         every = np.ones(train.n_features, np.bool_)
         trained: Any = train_on(judge, train, every, validation)
         return np.argsort(-self._losses(trained.predict, train, validation, every), kind="stable")
