@@ -450,8 +450,8 @@ _OWN = (
     _mofs_rank("mofsrank-daea", XU_DAEA, algorithm="daea"),
     _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),
     _mofs_rank("mofsrank-mffs", JIAO_MFFS, algorithm="mffs"),
-    _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_rank_rls:GreedyRankRLS"),
-    _row("greedy-additive", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy_additive:GreedyAdditive", linear=False),
+    _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy:GreedyRankRLS"),
+    _row("greedy-additive", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy:GreedyAdditive", linear=False),
     _row("best-subset", "wrapper", FURNIVAL, "selectors.best_subset:BestSubset"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
     _row("lambdamart-rfe", "wrapper", GUYON, "selectors:LambdaMARTRFE", linear=False),
@@ -475,7 +475,7 @@ _OWN = (
     _row(
         "lambdamart-permutation", "embedded", BREIMAN, "selectors:LambdaMARTPermutation", linear=False, needs=("seed",)
     ),
-    _row("ilmart", "embedded", LUCCHESE, "selectors.ilmart:ILMART", linear=False),
+    _row("ilmart", "embedded", LUCCHESE, "selectors.tree_filters:ILMART", linear=False),
     _row("cegb", "embedded", PETER, "selectors:CEGB", linear=False),
     _ranker("ranksvm-primal", CHAPELLE, "RankSVM", backend=True),
     _ranker("ranksvm-struct", JOACHIMS, "RankSVMStruct"),

@@ -11,11 +11,11 @@ from moerank.selectors.gas import GAS as GAS
 from moerank.selectors.gas import HCAS as HCAS
 from moerank.selectors.gas import NGAS as NGAS
 from moerank.selectors.gas import XGAS as XGAS
-from moerank.selectors.greedy_additive import GreedyAdditive as GreedyAdditive
-from moerank.selectors.greedy_rank_rls import GreedyRankRLS as GreedyRankRLS
-from moerank.selectors.ilmart import ILMART as ILMART
+from moerank.selectors.greedy import GreedyAdditive as GreedyAdditive
+from moerank.selectors.greedy import GreedyRankRLS as GreedyRankRLS
 from moerank.selectors.sparse_rankers import FenchelRank as FenchelRank
 from moerank.selectors.sparse_rankers import NonconvexRanker as NonconvexRanker
+from moerank.selectors.tree_filters import ILMART as ILMART
 from moerank.selectors.tree_filters import LambdaMARTGain as LambdaMARTGain
 from moerank.selectors.tree_filters import LambdaMARTPermutation as LambdaMARTPermutation
 from moerank.selectors.tree_filters import LambdaMARTRFE as LambdaMARTRFE

@@ -1,16 +1,32 @@
-"""Bins of features: thresholds between the values of the training data, and the bin of each document."""
+"""Bins of features between their thresholds, and moments of the differences of step functions over pairs.
+
+Moments come from counts of bins. With one column for each bin of a feature, which is 1 for the documents in the bin,
+the square of the columns z is
+
+    Σ ω (zᵢ − zⱼ)(zᵢ − zⱼ)ᵀ = Σ_i d_i zᵢ zᵢᵀ + Σ_q v_q [Σ_l s_l s_lᵀ − s s ᵀ],
+
+with d the weight of the pairs of each document, s_l the sums of a label in its query and s the sums of the query. The
+first sum counts how often two bins meet in a document. Sums of the bins above a threshold are those of the columns
+φ = [x > threshold]. No sum has a rounding error if the weights are integers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.arrays import Floats, Integers, Mask, Vector
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
+from moerank.checks import check_square
 from moerank.data import RankingData
-from moerank.kernels.step_tables import Codes
+from moerank.kernels.step_tables import VECTOR_WIDTH, Codes, add_counts, add_to_groups, subtract_squares
+from moerank.training.masks import Masks
+from moerank.training.pair_loss import Target
 
 MOST_BINS = 255
 """Largest number of thresholds of a feature, because the number of a bin takes one byte."""
@@ -123,3 +139,127 @@ class Bins:
     def of_features(self, features: Integers) -> Bins:
         """Return the bins of some features in a new order; −1 stands for a feature without thresholds."""
         return Bins(tuple(np.empty(0) if f < 0 else self.thresholds[f] for f in features.tolist()))
+
+
+STEP_BLOCK = 1024
+"""Approximate number of documents, or better documents, in a block."""
+
+GROUPS_AT_ONCE = 1024
+"""Approximate number of groups squared at once, so large that the product takes most of the time."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepMoments:
+    """Means over preference pairs (i, j) of the differences of the columns φ = [x > threshold], feature by feature."""
+
+    gram: Matrix  # (n_steps, n_steps), mean of (φᵢ − φⱼ)(φᵢ − φⱼ)ᵀ
+    unit: Vector  # (n_steps,), mean of φᵢ − φⱼ
+    difference: Vector  # (n_steps,), mean of (yᵢ − yⱼ)(φᵢ − φⱼ)
+
+    @classmethod
+    def of(cls, data: RankingData, bins: Bins, masks: Masks) -> StepMoments:
+        """Return the moments of the pairs that all individuals share, remembered with the data.
+
+        O(n_documents · n_features² + n_runs · n_steps²) for n_runs labels of all queries, or better documents if
+        single pairs are chosen. Besides the bins only a block of documents is in memory.
+        """
+        subset = None if masks.shared is None else (masks.unit, np.packbits(masks.shared).tobytes())
+        return data.remember(("step moments", bins, subset), lambda: cls._compute(data, bins, masks))
+
+    @classmethod
+    def _compute(cls, data: RankingData, bins: Bins, masks: Masks) -> StepMoments:
+        n_cells = int(bins.first[-1])
+        check_square(n_cells)
+        pairs, codes = masks.of_unit("pair"), bins.codes(data)
+        sums = _of_labels(data, masks) if pairs is None else _of_pairs(data, pairs[0])
+        width = -(-n_cells // VECTOR_WIDTH) * VECTOR_WIDTH
+        total, unit, difference = np.zeros((width, width)), *np.zeros((2, n_cells))
+        waiting: list[tuple[Matrix, Vector]] = []  # sums of groups, and their factors
+        for begin, end in data.query_blocks(STEP_BLOCK):
+            rows = np.arange(data.offsets[begin], data.offsets[end])
+            rows = rows[sums.degree[rows] != 0]
+            cells = np.ascontiguousarray((codes[:, rows].T + bins.first[:-1]).astype(np.int32))
+            add_counts(cells, sums.degree[rows], total)
+            for moment, weight in ((unit, sums.excess), (difference, sums.difference)):
+                moment += np.bincount(cells.ravel(), np.repeat(weight[rows], cells.shape[1]), n_cells)
+            document, group, weight, factor = sums.groups(rows)
+            waiting.append((np.zeros((len(factor), width)), factor))
+            add_to_groups(cells, np.searchsorted(rows, document), group, weight, waiting[-1][0])
+            if end == data.n_queries or sum(len(factor) for _, factor in waiting) >= GROUPS_AT_ONCE:
+                of_groups, factors = map(np.concatenate, zip(*waiting, strict=True))
+                waiting.clear()
+                subtract_squares(of_groups, -factors, total)
+        upper = np.triu(total[:n_cells, :n_cells])
+        gram = upper + np.triu(upper, 1).T
+        gram = _above(_above(gram, bins.first).T, bins.first)
+        return cls(*(each / sums.n_pairs for each in (gram, _above(unit, bins.first), _above(difference, bins.first))))
+
+    def moment(self, target: Target) -> Vector:
+        """Return the mean of t (φᵢ − φⱼ), shape (n_steps,)."""
+        return target.margin * self.unit + target.per_label * self.difference
+
+
+class _Sums(NamedTuple):
+    """Weights of documents in the sums over pairs: of ω, of ω by side of the pair, and of ω (yᵢ − yⱼ) by side.
+
+    `groups` returns, for some documents, entries (document, group, weight) and the factor of the square of each group.
+    """
+
+    degree: Vector  # (n_documents,)
+    excess: Vector
+    difference: Vector
+    n_pairs: float
+    groups: Callable[[Integers], tuple[Integers, Integers, Vector, Vector]]
+
+
+def _of_labels(data: RankingData, masks: Masks) -> _Sums:
+    """Return the sums over all pairs among the documents, or queries, of the masks."""
+    u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
+    v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
+    documents, queries = masks.of_unit("document"), masks.of_unit("query")
+    u = u if documents is None else u * documents[0]
+    v = v if queries is None else v * queries[0]
+    runs = data.label_runs
+    begin, query = runs.first[:-1], np.repeat(np.arange(data.n_queries), np.diff(runs.first))
+    size, label = np.bincount(runs.run, u, len(query)), np.empty(len(query))
+    label[runs.run] = data.y
+    worse = np.cumsum(size) - size
+    worse -= worse[begin][query]
+    of_query, labels = (np.add.reduceat(values, begin)[query] for values in (size, size * label))
+    of_run = v[query] * np.array([of_query - size, 2 * worse + size - of_query, label * of_query - labels])
+
+    def groups(rows: Integers) -> tuple[Integers, Integers, Vector, Vector]:
+        run, of_rows = np.unique(runs.run[rows], return_inverse=True)
+        asked, of_runs = np.unique(query[run], return_inverse=True)
+        group = np.concatenate([of_rows, len(run) + of_runs[of_rows]])
+        return np.tile(rows, 2), group, np.tile(u[rows], 2), np.concatenate([v[query[run]], -v[asked]])
+
+    degree, excess, difference = of_run[:, runs.run] * u
+    return _Sums(degree, excess, difference, float(v[query] @ (size * worse)), groups)
+
+
+def _of_pairs(data: RankingData, mask: Mask) -> _Sums:
+    """Return the sums over the pairs of a mask (n_pairs,).
+
+    A better document x and the sum s of its worse documents contribute x xᵀ + s sᵀ − (x + s) (x + s)ᵀ.
+    """
+    better, worse = (rows[mask].astype(np.int64) for rows in (data.pairs.better, data.pairs.worse))
+    gap = (data.y[better] - data.y[worse]).astype(np.float64)
+    n = data.n_documents
+    n_worse, n_better = (np.bincount(rows, minlength=n).astype(np.float64) for rows in (better, worse))
+    gaps: Vector = np.subtract(*(np.bincount(rows, gap, n) for rows in (better, worse)), dtype=np.float64)
+
+    def groups(rows: Integers) -> tuple[Integers, Integers, Vector, Vector]:
+        first, last = np.searchsorted(better, [rows.min(initial=n), rows.max(initial=-1) + 1])
+        winner, group = np.unique(better[first:last], return_inverse=True)
+        size = len(winner)
+        document = np.concatenate([np.tile(worse[first:last], 2), winner])
+        of_groups = np.concatenate([group, size + group, size + np.arange(size)])
+        return document, of_groups, np.ones(len(document)), np.repeat([1.0, -1.0], size)
+
+    return _Sums(n_worse + n_better + (n_worse > 0), n_worse - n_better, gaps, len(better), groups)
+
+
+def _above(values: Matrix, first: Integers) -> Matrix:
+    """Return sums of the cells (n_cells, …) above each threshold of their feature, shape (n_steps, …)."""
+    return np.concatenate([np.cumsum(values[i:j][:0:-1], axis=0)[::-1] for i, j in pairwise(first)])

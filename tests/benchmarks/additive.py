@@ -23,9 +23,8 @@ from sklearn.datasets import load_svmlight_file
 
 import moerank as mr
 from moerank.rankers import AdditiveRLS
-from moerank.training.bins import Bins
+from moerank.training.bins import Bins, StepMoments
 from moerank.training.masks import read_masks
-from moerank.training.step_moments import StepMoments
 
 NDCG = mr.NDCG(10)
 GOALS = {"MQ2008": 4, "OHSUMED": 6, "shop": 8}

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from moerank.data import RankingData, centre_in_queries, load_fold
 from moerank.rankers import varying_in_queries
-from moerank.selectors.greedy_rank_rls import GreedyRankRLS
+from moerank.selectors.greedy import GreedyRankRLS
 
 FEATURES = 10
 ALPHA = 1.0

@@ -4,7 +4,7 @@ import pytest
 from moerank.data import centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
 from moerank.metrics import MAP
-from moerank.selectors.greedy_rank_rls import GreedyRankRLS
+from moerank.selectors.greedy import GreedyRankRLS
 
 
 @pytest.mark.parametrize("alpha", [2.0**-7, 1.0, 2.0**8])

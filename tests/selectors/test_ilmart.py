@@ -8,7 +8,7 @@ from moerank.metrics import MAP
 from moerank.rankers import LambdaMART
 from moerank.rankers.boosting import steadied
 from moerank.rankers.lambda_mart import scores_by_trees
-from moerank.selectors.ilmart import ILMART, PAIR_TREES, PairwiseLambdaMART
+from moerank.selectors.tree_filters import ILMART, PAIR_TREES, PairwiseLambdaMART
 
 SMALL = dict(n_trees=25, n_leaves=4, min_leaf=5)
 

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from moerank.data import RankingData
-from moerank.training.bins import Bins, thresholds
+from moerank.training.bins import Bins, StepMoments, thresholds
 from moerank.training.masks import read_masks
 from moerank.training.pair_loss import DIFFERENCE, UNIT
-from moerank.training.step_moments import StepMoments
 
 COLUMNS = arrays(
     np.float64,
@@ -56,8 +55,8 @@ def random_data(weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("unit", [None, "query", "document", "pair"])
 def test_moments_are_the_sums_over_pairs_exactly_in_integers(unit, weighted, monkeypatch):
-    monkeypatch.setattr("moerank.training.step_moments.STEP_BLOCK", 25)
-    monkeypatch.setattr("moerank.training.step_moments.GROUPS_AT_ONCE", 9)
+    monkeypatch.setattr("moerank.training.bins.STEP_BLOCK", 25)
+    monkeypatch.setattr("moerank.training.bins.GROUPS_AT_ONCE", 9)
     data = random_data(weighted)
     i, j = data.pairs.better, data.pairs.worse
     query = np.searchsorted(data.offsets, i, side="right") - 1
