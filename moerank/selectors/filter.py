@@ -49,7 +49,7 @@ class Filter(Selection):
     Attributes
     ----------
     order_ : ndarray of int, shape (n_varying,)
-        Columns of X, best first. Features that are constant in every query are left out, with a warning.
+        Columns of X, best first. Features that are constant in every query are left out.
     support_ : ndarray of bool, shape (n_features,)
         The first `n_features_to_select` of them.
     population_ : Population, of one individual

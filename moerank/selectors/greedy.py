@@ -40,8 +40,7 @@ class GreedyRankRLS(Selection, LinearRanker):
     Attributes
     ----------
     order_ : ndarray of int, shape (n_selected,)
-        Columns of X in the order of their selection. Features that are constant in every query are left out, with a
-        warning.
+        Columns of X in the order of their selection. Features that are constant in every query are left out.
     errors_ : ndarray, shape (n_selected,)
         The criterion with the first 1, 2, … of them.
     path_coefs_ : ndarray, shape (n_selected, n_features)
