@@ -125,8 +125,8 @@ def _finding(shapes: Sequence[Shape]) -> str:
 
 def _note(n_hidden: int, note: str, *, maps: bool) -> str:
     lines = (
-        "Minus the mean over the training documents; ticks at the bottom: their deciles.",
-        "Maps: what two features add beyond their steps, the second one upwards." if maps else "",
+        "The mean over the training documents is subtracted. Ticks at the bottom mark their deciles.",
+        "Maps show what two features add beyond their own steps; the second one runs upwards." if maps else "",
         f"{n_hidden} with a smaller spread are left out." if n_hidden else "",
         note,
     )
