@@ -106,26 +106,6 @@ def test_sums_are_those_over_explicit_pairs(documents, population, precision, hi
     assert not result[5].any()
 
 
-@pytest.mark.parametrize("precision", [np.float32, np.float64])
-def test_an_individual_has_the_same_bits_whatever_its_company(documents, population, precision):
-    mask, W, V = population
-    task = np.array([RESIDUALS, CURVATURE, RESIDUALS, CURVATURE, RESIDUALS, RESIDUALS])
-    together, slack = documents.sums(mask, W, V, task, precision)
-    for i in range(len(W)):
-        alone, own_slack = documents.sums(mask[[i]], W[[i]], V[[i]], task[[i]], precision)
-        np.testing.assert_array_equal(alone[0], together[i])
-        assert own_slack[0] == slack[i]
-
-
-def test_one_row_of_kept_documents_is_shared_by_all(documents, population):
-    mask, W, V = population
-    chosen = np.random.default_rng(7).random((1, len(documents.y))) < 0.5
-    task = np.full(len(W), RESIDUALS)
-    shared = documents.sums(mask, W, V, task, np.float32, documents=chosen)[0]
-    own = documents.sums(mask, W, V, task, np.float32, documents=chosen.repeat(len(W), axis=0))[0]
-    np.testing.assert_array_equal(shared, own)
-
-
 def test_a_mean_far_above_the_spread_costs_no_digits(documents, population):
     mask, W, V = population
     far = Documents(np.float64)
