@@ -1,14 +1,13 @@
 """Searches on the workers of a Dask cluster of this machine, against the same search without it.
 
-    python tests/benchmarks/dask_slices.py kills [--kills 20] [--workers 3]
-    python tests/benchmarks/dask_slices.py speed [--queries 4820]
+    python tests/benchmarks/dask_slices.py [--kills 20] [--workers 3]
+    python tests/benchmarks/dask_slices.py --speed [--queries 4820] [--times 4] [--batch 400]
 
-"kills" ends a worker in every second generation of one search until so many are dead; Dask starts others in their
-place. "speed" measures batches of feature subsets of synthetic data of the shape of MSLR-WEB30K by one worker and
+The first ends a worker in every second generation of one search until so many are dead; Dask starts others in their
+place. The second measures batches of feature subsets of synthetic data of the shape of MSLR-WEB30K by one worker and
 by two, and prints the processor seconds of the longest worker, the least of several times. Exit code 1 if bits differ.
 """
 
-import argparse
 import os
 import random
 import signal
@@ -16,6 +15,7 @@ import sys
 import threading
 import time
 
+import frame
 import numpy as np
 from distributed import Client, LocalCluster
 
@@ -84,15 +84,8 @@ def speed(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["kills", "speed"])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--workers", type=int, default=3)
-    parser.add_argument("--queries", type=int, default=4820)
-    parser.add_argument("--times", type=int, default=4)
-    parser.add_argument("--batch", type=int, default=400)
-    arguments = parser.parse_args()
-    sys.exit(not {"kills": kills, "speed": speed}[arguments.what](arguments))
+    arguments = frame.arguments(__doc__, speed=False, kills=20, workers=3, queries=4820, times=4, batch=400)
+    sys.exit(not (speed if arguments.speed else kills)(arguments))
 
 
 if __name__ == "__main__":

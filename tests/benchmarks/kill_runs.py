@@ -8,7 +8,6 @@ and algorithm had two. Prints how many kills each pair had, and what differs; ex
 memo stays behind.
 """
 
-import argparse
 import collections
 import hashlib
 import multiprocessing
@@ -20,6 +19,8 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
+
+import frame
 
 from moerank.data import load_planted_fold
 from moerank.evolution import ALGORITHMS, make_algorithm
@@ -60,12 +61,8 @@ def digest(solver):
     for stage in STAGES:
         whole.update(solver.fronts_[stage].tobytes())
         whole.update(solver.history_[stage].drop(columns="seconds").to_numpy().tobytes())
-    for array in (
-        solver.front_coefs_,
-        solver.coef_,
-        solver.support_,
-        solver.front_[["error", "validation"]].to_numpy(),
-    ):
+    values = solver.front_[["error", "validation"]].to_numpy()
+    for array in (solver.front_coefs_, solver.coef_, solver.support_, values):
         whole.update(array.tobytes())
     return f"{whole.hexdigest()} {solver.front_['features'].tolist()} {solver.chosen_} {solver.n_evaluations_}"
 
@@ -91,10 +88,7 @@ def killed_in(process, folder, stage, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = frame.arguments(__doc__, kills=200, seed=0)
     rng = random.Random(arguments.seed)
     fork = multiprocessing.get_context("fork")  # what is compiled and imported here need not be again
     kills, runs, wrong, expected, lasted = collections.Counter(), 0, [], {}, {}
