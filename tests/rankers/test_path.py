@@ -23,7 +23,7 @@ def test_equal_subsets_are_trained_once_and_all_are_told_of(noisy_data):
 
     population = train_on_subsets(First(), noisy_data, masks, progress=lambda *state: told.append(state))
     assert sorted(trained) == [1, 12]
-    assert told == [(1 / 2, 1), (1.0, 2)]
+    assert told == [(1 / 3, 1), (2 / 3, 2), (1.0, 3)]
     scores = SelectionPath(masks, population).scores(noisy_data.X)
     np.testing.assert_array_equal(scores[:, :3], noisy_data.X[:, [3, 0, 3]])
     assert not scores[:, 3].any()
