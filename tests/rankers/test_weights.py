@@ -103,24 +103,16 @@ def test_the_query_loss_weighs_queries_and_documents():
     np.testing.assert_allclose(ranker.fit_population(data, pair_mask=every, unit="query")[0], expected, rtol=1e-9)
 
 
-def copies(data, queries, documents):
-    """The same data with whole numbers of copies of the queries and documents."""
-    rows, qid = [], []
-    for q, times in enumerate(queries):
-        own = np.repeat(np.arange(*data.offsets[q : q + 2]), documents[slice(*data.offsets[q : q + 2])])
-        for _ in range(times):
-            qid += [len(qid) and qid[-1] + 1] * len(own)
-            rows += own.tolist()
-    return RankingData(data.X[rows], data.y[rows], np.array(qid))
-
-
 def test_trees_weigh_queries_as_copies():
     rng = np.random.default_rng(9)
     plain = weighted_data(9, 20, queries=False, documents=False)
     times = rng.integers(1, 4, plain.n_queries)
     data = RankingData(plain.X, plain.y, plain.qid, query_weights=times)
     ranker = LambdaMART(n_trees=10, n_leaves=4)
-    expected = ranker.fit(copies(plain, times, np.ones(plain.n_documents, int))).predict(plain.X)
+    rows = [np.arange(*plain.offsets[q : q + 2]) for q in np.repeat(np.arange(plain.n_queries), times)]
+    copies = np.concatenate(rows)
+    repeated = RankingData(plain.X[copies], plain.y[copies], np.repeat(np.arange(len(rows)), list(map(len, rows))))
+    expected = ranker.fit(repeated).predict(plain.X)
     np.testing.assert_allclose(ranker.fit(data).predict(plain.X), expected, rtol=1e-6)
     assert np.abs(ranker.fit(plain).predict(plain.X) - expected).max() > 1e-3
     heavy = RankingData(plain.X, plain.y, plain.qid, document_weights=rng.integers(1, 9, plain.n_documents))
