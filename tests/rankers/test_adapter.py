@@ -82,12 +82,6 @@ def test_rankers_without_weights_score_as_when_they_are_fitted_directly(noisy_da
     assert len(np.unique(scores)) > 20
 
 
-def test_a_pair_mask_is_refused_with_a_reason(noisy_data):
-    pair_mask = np.ones((1, len(noisy_data.pairs)), bool)
-    with pytest.raises(ValueError, match=r"Ridge is trained on documents.*use instance_selection=False"):
-        RankerAdapter(Ridge()).fit_population(noisy_data, pair_mask=pair_mask)
-
-
 class OneThread(Ridge):
     """Has CatBoost's interface: queries as `group_id`, threads as `thread_count`."""
 
@@ -127,12 +121,6 @@ def test_a_pipeline_uses_the_features_that_its_selectors_leave(steps, size):
     if size == 2:
         scores = f_regression(data.X, data.y)[0]
         assert np.flatnonzero(ranker.support_).tolist() == sorted(np.argsort(-scores)[:2].tolist())
-
-
-@pytest.mark.parametrize("thing", [5, StandardScaler(), Ridge, RankSVM])
-def test_what_is_no_ranker_is_refused_in_words(thing):
-    with pytest.raises(ValueError, match="backend must be an object with fit_population, or with fit"):
-        as_backend(thing)
 
 
 @pytest.mark.parametrize("ranker", [LambdaMART(n_trees=3), ListNet(n_epochs=5), RankSVM()])

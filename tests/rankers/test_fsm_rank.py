@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import kendalltau, spearmanr
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData, load_fold
 from moerank.metrics import NDCG
@@ -226,15 +225,6 @@ def test_a_grid_is_trained_as_its_entries_are(noisy_data, over):
     W = ranker._fit_candidates(noisy_data, candidates)
     for w, candidate in zip(W, candidates, strict=True):
         np.testing.assert_array_equal(w, candidate.fit_population(noisy_data)[0])
-
-
-def test_too_few_steps_are_told():
-    rng = np.random.default_rng(0)
-    X = rng.random((40, 3))
-    with pytest.warns(ConvergenceWarning, match="FSMRank stopped at max_iter=2 steps.*; raise max_iter or tol"):
-        FSMRank(max_iter=2, tol=1e-9).fit(X, np.digitize(X[:, 0], [0.5, 0.8]))
-    with pytest.warns(ConvergenceWarning, match="FSMRank found no feature to rank by.*; a smaller lambda2"):
-        FSMRank(lambda2=10.0).fit(X, np.digitize(X[:, 0], [0.5, 0.8]))
 
 
 def test_documents_and_queries_are_the_pairs_among_them(noisy_data):

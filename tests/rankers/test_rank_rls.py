@@ -29,11 +29,6 @@ def test_fit_equals_the_dense_closed_form(noisy_data, parameters, alpha):
     np.testing.assert_allclose(ranker.coef_, dense_solution(noisy_data, alpha, **parameters), rtol=1e-9, atol=1e-12)
 
 
-def test_leave_query_out_needs_a_second_query():
-    with pytest.raises(ValueError, match="nothing is left to train on"):
-        RankRLS().leave_query_out([[1.0], [2.0], [3.0]], [0, 1, 0], qid=[1, 1, 2])
-
-
 @pytest.mark.parametrize("parameters", LOSSES)
 def test_feature_subsets_equal_the_dense_closed_form(noisy_data, parameters):
     rng = np.random.default_rng(1)
@@ -81,34 +76,11 @@ def test_query_loss_trains_on_chosen_queries(noisy_data):
             assert not found[~used].any()
 
 
-def test_query_loss_takes_neither_chosen_pairs_nor_documents(noisy_data):
-    for unit, n_units in (("pair", len(noisy_data.pairs)), ("document", noisy_data.n_documents)):
-        with pytest.raises(ValueError, match=r"no pair_mask of pairs or documents; .* or select queries"):
-            RankRLS(loss="query").fit_population(noisy_data, pair_mask=np.ones((1, n_units), bool), unit=unit)
-
-
 def test_query_loss_of_queries_whose_matrices_do_not_fit_is_refused(noisy_data, monkeypatch):
     monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
     again = RankingData(noisy_data.X, noisy_data.y, noisy_data.qid)
     with pytest.raises(ValueError, match=r"12 × 12 for each of 9 queries would take .*MOERANK_MEMORY"):
         RankRLS(loss="query").fit_population(again, pair_mask=np.eye(9, dtype=bool), unit="query")
-
-
-def test_a_grid_for_features_too_small_to_square_is_refused():
-    data = RankingData([[1e-200, 0.0], [3e-200, 1e-300]], [0, 1], name="mine")
-    with pytest.raises(
-        ValueError, match=r"mine: the differences of .* too small to square: .* 3e-200; scale the features"
-    ):
-        RankRLS().default_grid(data)
-
-
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("unit", ["document", "query"])
-def test_units_without_a_pair_are_refused(unit, shared):
-    data = RankingData([[0.1], [0.9], [0.5], [0.4]], [0, 1, 1, 1], [1, 1, 2, 2])
-    mask = np.array([[False, False, True, True]] if unit == "document" else [[False, True]])
-    with pytest.raises(ValueError, match="row 0 of the mask keeps no preference pair to train on"):
-        RankRLS().fit_population(data, pair_mask=mask[0] if shared else mask, unit=unit)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import Ridge
 
 from moerank.data import RankingData
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import FSMRank, LambdaMART, ListNet, RankerAdapter, RankRLS, RankSVM
-from moerank.selectors import HCAS, SingleFeatures
+from moerank.rankers import LambdaMART, RankRLS
+from moerank.selectors import HCAS
 
 
 def weighted_data(seed=0, n_queries=9, *, queries=True, documents=True, dtype=np.float64):
@@ -77,14 +76,6 @@ def test_weighted_pairs_have_their_minimum_however_they_are_chosen(kind, target)
         np.testing.assert_allclose(found, by_hand, rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.parametrize("unit", ["pair", "document"])
-def test_chosen_pairs_refuse_weights(unit):
-    data = weighted_data()
-    n_units = data.n_pairs if unit == "pair" else data.n_documents
-    with pytest.raises(ValueError, match=r"RankRLS takes no weights .* Select queries, instance_selection"):
-        RankRLS().fit_population(data, pair_mask=np.ones((2, n_units), bool), unit=unit)
-
-
 def test_the_query_loss_weighs_queries_and_documents():
     data, alpha = weighted_data(3), 0.7
     A, b = alpha * np.eye(4), np.zeros(4)
@@ -117,25 +108,6 @@ def test_trees_weigh_queries_as_copies():
     assert np.abs(ranker.fit(plain).predict(plain.X) - expected).max() > 1e-3
     heavy = RankingData(plain.X, plain.y, plain.qid, document_weights=rng.integers(1, 9, plain.n_documents))
     assert np.abs(ranker.fit(heavy).predict(plain.X) - ranker.fit(plain).predict(plain.X)).max() > 1e-3
-
-
-@pytest.mark.parametrize(
-    ("train", "name"),
-    [
-        (lambda data: ListNet().fit(data), "ListNet"),
-        (lambda data: RankSVM().fit(data), "RankSVM"),
-        (lambda data: RankSVM().fit_population(data), "RankSVM"),
-        (lambda data: RankSVM().tune(data, data), "RankSVM"),
-        (lambda data: FSMRank().tune(data, data), "FSMRank"),
-        (lambda data: SingleFeatures().fit(data), "SingleFeatures"),
-        (lambda data: MOFSRank(RankSVM(), **SHORT).fit(data), "RankSVM"),
-        (lambda data: RankerAdapter(Ridge()).fit_population(data), "Ridge"),
-        (lambda data: MOFSRank(refit=Ridge(), **SHORT).fit(data), "Ridge"),
-    ],
-)
-def test_others_refuse_weights_by_name(train, name):
-    with pytest.raises(ValueError, match=f"{name} takes no weights of queries or documents. Use RankRLS or LambdaMART"):
-        train(weighted_data(12))
 
 
 def test_what_takes_weights_is_trained_around_others():
