@@ -9,7 +9,6 @@ memo stays behind.
 """
 
 import collections
-import hashlib
 import multiprocessing
 import os
 import random
@@ -21,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 import frame
+import joblib
 
 from moerank.data import load_planted_fold
 from moerank.evolution import ALGORITHMS, make_algorithm
@@ -57,14 +57,9 @@ def run(algorithm, memo, resume):
 
 def digest(solver):
     """Return a digest of every bit of the result but the times."""
-    whole = hashlib.blake2b(digest_size=16)
-    for stage in STAGES:
-        whole.update(solver.fronts_[stage].tobytes())
-        whole.update(solver.history_[stage].drop(columns="seconds").to_numpy().tobytes())
-    values = solver.front_[["error", "validation"]].to_numpy()
-    for array in (solver.front_coefs_, solver.coef_, solver.support_, values):
-        whole.update(array.tobytes())
-    return f"{whole.hexdigest()} {solver.front_['features'].tolist()} {solver.chosen_} {solver.n_evaluations_}"
+    stages = [(solver.fronts_[s], solver.history_[s].drop(columns="seconds").to_numpy()) for s in STAGES]
+    front = solver.front_[["error", "validation"]].to_numpy(), solver.front_["features"].tolist(), solver.front_coefs_
+    return joblib.hash((stages, front, solver.coef_, solver.support_, solver.chosen_, solver.n_evaluations_))
 
 
 def child(algorithm, memo, resume, out):

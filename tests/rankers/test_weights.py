@@ -27,15 +27,9 @@ def explicit_pairs(data):
     """Differences, differences of the labels, and weights of all pairs, one by one."""
     u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
     v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
-    found = [
-        (data.X[i] - data.X[j], data.y[i] - data.y[j], v[q] * u[i] * u[j], i, j, q)
-        for q in range(data.n_queries)
-        for i in range(data.offsets[q], data.offsets[q + 1])
-        for j in range(data.offsets[q], data.offsets[q + 1])
-        if data.y[i] > data.y[j]
-    ]
-    D, t, omega, i, j, q = (np.array(column) for column in zip(*found, strict=True))
-    return D, t, omega, i, j, q
+    i, j = np.nonzero(np.equal.outer(data.qid, data.qid) & np.greater.outer(data.y, data.y))
+    q = np.searchsorted(data.offsets, i, side="right") - 1
+    return data.X[i] - data.X[j], data.y[i] - data.y[j], v[q] * u[i] * u[j], i, j, q
 
 
 KINDS = [{"documents": False}, {"queries": False}, {}]
