@@ -125,6 +125,17 @@ def test_a_forged_front_is_refused(path, nsga2):
         search(WeighedBits(), nsga2, GENERATIONS, seed=3, memo=Memo(path))
 
 
+def test_another_problem_is_noticed(path, nsga2):
+    class Other(WeighedBits):
+        def _evaluate(self, X, out, *args, **kwargs):
+            super()._evaluate(X, out)
+            out["F"][:, 1] += 1e-6
+
+    interrupted(path, nsga2)
+    with pytest.raises(ValueError, match=r"holds wrong values: .*; remove the memo to start again"):
+        search(Other(), nsga2, GENERATIONS, seed=3, memo=Memo(path))
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [

@@ -3,7 +3,7 @@ import pytest
 
 from moerank.data import RankingData
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import FSMRank, Ranker, SelectionPath, train_on_subsets
+from moerank.rankers import FSMRank, Ranker, RankRLS, SelectionPath, train_on_subsets
 
 BUDGET = {"population": 10, "generations": 4}
 
@@ -27,6 +27,10 @@ def test_equal_subsets_are_trained_once_and_all_are_told_of(noisy_data):
     scores = SelectionPath(masks, population).scores(noisy_data.X)
     np.testing.assert_array_equal(scores[:, :3], noisy_data.X[:, [3, 0, 3]])
     assert not scores[:, 3].any()
+    W = train_on_subsets(RankRLS(alpha=0.1), noisy_data, masks).coefs
+    np.testing.assert_array_equal(W[1], RankRLS(alpha=0.1).fit(noisy_data).coef_)
+    np.testing.assert_array_equal(W[0], W[2])
+    assert np.count_nonzero(W, axis=1).tolist() == [1, 12, 1, 0]
 
 
 def test_sparse_weights_are_cut_at_the_largest(noisy_data):
