@@ -1,4 +1,4 @@
-"""Losses of single rankers, line search and stumps against plain numpy and scipy on explicit pairs."""
+"""Losses of single rankers against plain numpy and scipy, and the ends of line search and stumps."""
 
 from itertools import pairwise
 
@@ -8,6 +8,7 @@ from scipy.special import softmax
 
 from moerank.data import RankingData
 from moerank.kernels.losses import (
+    best_stump,
     descend,
     hinge_line_search,
     pair_weights,
@@ -62,3 +63,10 @@ def test_fidelity_weights_of_pairs_far_in_the_wrong_order_are_small_not_nan():
     pair_weights(data.pairs.groups, np.array([0.0, 1000.0]), np.ones(2), True, weights, potentials)
     assert weights[0] == pytest.approx(np.exp(-500.0))
     np.testing.assert_array_equal(potentials, [weights[0], -weights[0]])
+
+
+def test_equal_stumps_go_to_the_first_feature_and_the_lowest_threshold():
+    column = np.array([0, 0, 2, 2], np.int32)  # no value lies between the two thresholds
+    bins = np.array([column, column])
+    feature, b, r = best_stump(bins, np.array([2, 2]), np.array([-0.5, -0.25, 0.5, 0.25]), 1.5)
+    assert (feature, b, r) == (0, 0, 0.75)
