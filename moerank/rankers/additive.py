@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
@@ -17,6 +17,7 @@ from moerank.data import RankingData
 from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_blocks
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Grid, Ranker
+from moerank.rankers.boosting import steadied
 from moerank.rankers.model import Forest, finite_scores
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
@@ -34,13 +35,15 @@ from moerank.arrays import Floats
 from moerank.rankers.table_population import Axis
 
 SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
-BINS_GRID = (16, 32)
+DECADES = range(2, -5, -1)
+HALF_DECADES = np.arange(2, -4.5, -0.5)
+FEW_BINS, MANY_BINS = 16, 32
 
 MOST_PAIRED = 15
 """Features whose pairs may interact: the system of 105 pairs has about 3,700 steps."""
 
 MOST_TUNED = 2_000
-"""Largest number of thresholds in all for which the grid tries more bins: that system takes a quarter second."""
+"""Largest number of thresholds in all for which the grid has 32 bins: that system takes a quarter second."""
 
 
 @dataclass(eq=False, repr=False)
@@ -109,7 +112,6 @@ class AdditiveRLS(ShapesMixin, Ranker):
     _takes_weights = True
     _by_thresholds = True
     _trained_together = ("alpha",)
-    tuned_by_metric: ClassVar[bool] = True
     most_features_at_first: ClassVar[int] = 40
     """Largest number of features in the first strings of a search, because systems of many columns are slow."""
 
@@ -160,22 +162,27 @@ class AdditiveRLS(ShapesMixin, Ranker):
         return system.forward_path(self.alpha, train.n_features if n_steps is None else n_steps)
 
     def default_grid(self, train: RankingData) -> Grid:
-        """Return 16 and 32 bins, smooth from 0.03 to 1, and alpha = tr(A) / n_steps · 10ᵏ, k = 2 … −6.
+        """Return smooth from 0.03 to 1 and alpha = tr(A) / n_steps · 10ᵏ, k = 2, 1.5, …, −4, with 32 bins.
 
-        To save minutes, 32 bins are left out if they give more than 2,000 thresholds in all.
+        There are 16 bins if 32 give more than 2,000 thresholds in all, to save minutes. `tune` compares the mean of
+        the metric over an alpha and its two neighbours, because the metric jumps on few validation queries.
         """
-        fewest, *others = BINS_GRID
-        sizes = (fewest, *(n for n in others if Bins.of(train, n).first_step[-1] <= MOST_TUNED))
-        return [{"n_bins": n, **entry} for n in sizes for entry in replace(self, n_bins=n).grid_of_bins(train)]
+        fits = Bins.of(train, MANY_BINS).first_step[-1] <= MOST_TUNED
+        n_bins = MANY_BINS if fits else FEW_BINS
+        grid = replace(self, n_bins=n_bins).grid_of_bins(train, HALF_DECADES)
+        return [{"n_bins": n_bins, **entry} for entry in grid]
 
-    def grid_of_bins(self, train: RankingData) -> Grid:
-        """Return the part of the grid with the own number of bins: smooth, and alpha by its scale."""
+    def grid_of_bins(self, train: RankingData, powers: Iterable[float] = DECADES) -> Grid:
+        """Return the grid with the own number of bins: smooth, and alpha by powers of ten times its scale."""
         grid: Grid = []
         for smooth in SMOOTH_GRID:
             system = replace(self, smooth=smooth)._system(train, read_masks(train))
             scale = float(np.trace(system.A)) / len(system.b)
-            grid += [{"smooth": smooth, "alpha": scale * 10.0**k} for k in range(2, -7, -1)]
+            grid += [{"smooth": smooth, "alpha": scale * 10.0**k} for k in powers]
         return grid
+
+    def _steadied(self, values: Vector) -> Vector:
+        return steadied(values)
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         masks = read_masks(train)

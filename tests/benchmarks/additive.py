@@ -123,28 +123,27 @@ def subsets(folder: Path, shop_table: str) -> None:
 
 
 def tuning(folder: Path, shop_table: str) -> None:
-    """Tune by validation, and compare test values on all features with those of RankRLS: five folds of LETOR's sets.
-
-    RankRLS is tuned by MAP, which is far better for it on OHSUMED than NDCG@10.
-    """
-    table = Table("data", "seconds", "linear NDCG@10", "MAP", "additive NDCG@10", "MAP", "difference, with its error")
+    """Tune by validation, and compare test values on all features with those of RankRLS: five folds of LETOR's sets."""
+    metrics = (NDCG, mr.NDCG(10, convention="letor"), mr.MAP())
+    table = Table(
+        "data", "seconds", *(f"{kind} {m.name}" for kind in ("linear", "additive", "gain in") for m in metrics)
+    )
     for name, first in data_sets(folder, shop_table):
         folded = name in ("MQ2008", "OHSUMED")
         folds = [mr.load_fold(folder / name / f"Fold{f}") for f in range(1, 6)] if folded else [first]
         seconds, values = 0.0, {"linear": [], "additive": []}
         for train, validation, test in folds:
-            for kind, ranker, by in (("linear", mr.RankRLS(), mr.MAP()), ("additive", AdditiveRLS(), NDCG)):
-                took, tuned = frame.least_seconds(
-                    lambda _, r=ranker, t=train, v=validation, m=by: r.tune(t, v, metric=m), 1
-                )
+            for kind, ranker in (("linear", mr.RankRLS()), ("additive", AdditiveRLS())):
+                took, tuned = frame.least_seconds(lambda _, r=ranker, t=train, v=validation: r.tune(t, v), 1)
                 seconds += took * (kind == "additive")
                 scores = tuned.fit(train).predict(test)
-                values[kind].append([metric.per_query(test, scores) for metric in (NDCG, mr.MAP())])
+                values[kind].append([metric.per_query(test, scores) for metric in metrics])
         by_query = {kind: np.concatenate(each, axis=1) for kind, each in values.items()}
-        gain = by_query["additive"][0] - by_query["linear"][0]
+        gain = by_query["additive"] - by_query["linear"]
         means = [f"{value:.4f}" for kind in ("linear", "additive") for value in by_query[kind].mean(axis=1)]
-        error = gain.std() / np.sqrt(len(gain))
-        table.add_row(name, f"{seconds / len(folds):.2f}", *means, f"{gain.mean():+.4f} ± {error:.4f}")
+        errors = gain.std(axis=1) / np.sqrt(gain.shape[1])
+        gains = [f"{value:+.4f} ± {error:.4f}" for value, error in zip(gain.mean(axis=1), errors, strict=True)]
+        table.add_row(name, f"{seconds / len(folds):.2f}", *means, *gains)
     frame.show(table)
 
 
