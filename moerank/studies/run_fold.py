@@ -337,7 +337,7 @@ def run_fold(
             "memo": memo,
             "resume": resume,
             "progress": lambda stage, fraction, number, _: report(stage, fraction, COUNTED[stage].format(number)),
-            **problem.offers(),
+            **{name: offer for name, offer in problem.offers().items() if name in settings or name not in STAGES},
             "limits": limits,
             **limits,
         }
@@ -473,7 +473,7 @@ def _as_run(problem: Problem, solver: Solver) -> Json:
     if isinstance(backend := settled.get("backend"), str):
         name, parameters = read_solver(backend)
         settings["backend"] = {"name": name, "parameters": parameters, "tune": settled.get("tune", False)}
-    if "instance_selection" not in {*problem.model_fields_set, *settled}:
+    if "instance_selection" not in settled:
         backend = solver_entry(settings["backend"]["name"])
         if backend is not None and hasattr(backend.kind, "judge_of_instances"):  # MOFSRank leaves the stage out
             del settings["instance_selection"]
