@@ -1,6 +1,6 @@
-"""The additive ranker: time of a search, of a subset beside LightGBM, of tuning, and of a large Gram matrix.
+"""The additive ranker: time of a search, of a subset beside LightGBM, of tuning, of scores, and of a Gram matrix.
 
-    python tests/benchmarks/additive.py [--data DIR] [--shop shop.parquet] [--parts search subsets tuning gram]
+    python tests/benchmarks/additive.py [--data DIR] [--shop shop.parquet] [--parts search subsets tuning serving gram]
 
 The searches are Staircase with 10,000 evaluations on fold 1. A subset is trained and scored on the test part; LightGBM
 has 100 trees of 10 leaves. The Gram matrix is that of 338,540 random documents with 136 features. `--shop` is a table
@@ -161,10 +161,26 @@ def gram() -> None:
     frame.show(table)
 
 
+def serving(folder: Path, shop_table: str) -> None:
+    """Score the test part by the ten features that greedy steps take first."""
+    table = Table("data", "documents", "ranker", "µs a document", "trees", "NDCG@10")
+    for name, (train, validation, test) in data_sets(folder, shop_table):
+        chosen = np.isin(np.arange(train.n_features), AdditiveRLS().forward_path(train, 10))
+        parts = [part.with_features(chosen) for part in (train, validation, test)]
+        trees = mr.LambdaMART(100, n_leaves=10, min_leaf=max(1, round(0.0025 * train.n_documents)))
+        for ranker in (mr.RankRLS().tune(*parts[:2]), AdditiveRLS().tune(*parts[:2]), trees):
+            scored = ranker.fit(parts[0])
+            seconds, scores = frame.least_seconds(lambda _, r=scored, x=parts[2].X: r.predict(x), 5)
+            micro, forest = 1e6 * seconds / test.n_documents, getattr(scored, "forest_", None)
+            cells = (f"{micro:.2f}", f"{len(forest.roots)}" if forest else "", f"{NDCG.score(test, scores):.4f}")
+            table.add_row(name, f"{test.n_documents:,}", type(ranker).__name__, *cells)
+    frame.show(table)
+
+
 def main() -> None:
     """Measure what was asked for."""
-    arguments = frame.arguments(__doc__, shop="", parts=["gram", "search", "subsets", "tuning"])
-    measures = {"search": searches, "subsets": subsets, "tuning": tuning}
+    arguments = frame.arguments(__doc__, shop="", parts=["gram", "search", "subsets", "tuning", "serving"])
+    measures = {"search": searches, "subsets": subsets, "tuning": tuning, "serving": serving}
     for part in arguments.parts:
         gram() if part == "gram" else measures[part](arguments.data, arguments.shop)
 

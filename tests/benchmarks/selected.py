@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import frame
@@ -28,8 +29,11 @@ SIZES = (3, 5, 8, 10, 15, 20)
 MOST_FORWARD = 5
 """Features of forward selection, each step of which trains LightGBM on every feature that is left."""
 
+MOST_RANKED = 10
+OWN = ", own ranker"
+
 Selected = tuple[dict[int, np.ndarray], dict[int, np.ndarray]]  # masks by size, and own test scores
-CHOSEN_ON_TRAINING = {"instance_selection": False, "ensemble": False, "adaptive_mutation": False}
+STAGES = {"instance_selection": False, "ensemble": False, "adaptive_mutation": False}
 RANDOM = ("mofsrank-additive", "linear judge", "permutation")
 
 
@@ -47,8 +51,8 @@ def trees(train: mr.RankingData, mask: np.ndarray) -> lightgbm.Booster:
 def by_search(fold: Fold, seed: int, name: str, generations: int) -> Selected:
     """Search on the training part, with the backend tuned on the validation part."""
     train, validation, test = fold
-    stages = {**CHOSEN_ON_TRAINING, "feature_selection": {"generations": generations}}
-    solver = mr.make_solver(name, random_state=seed, **stages).fit(train, validation=validation)
+    solver = mr.make_solver(name, random_state=seed, feature_selection={"generations": generations}, **STAGES)
+    solver.fit(train, validation=validation)
     scores, sizes = solver.front_rankers_.scores(test.X), solver.front_support_.sum(axis=1)
     errors = solver.front_["error"].to_numpy()
     best = {k: min(np.flatnonzero(sizes <= k), key=lambda i: errors[i]) for k in SIZES}
@@ -93,15 +97,13 @@ def forward(fold: Fold, _: int) -> Selected:
     return {k: masks[k] for k in SIZES if k in masks}, {}
 
 
+ORDERS = {"RFE": "rfe", "gain": "gain", "SHAP": "shap", "permutation": "permutation"}
 METHODS: dict[str, Callable[[Fold, int], Selected]] = {
-    "mofsrank-additive": lambda fold, seed: by_search(fold, seed, "mofsrank-additive", 30),
-    "linear judge": lambda fold, seed: by_search(fold, seed, "mofsrank-staircase", 100),
+    "mofsrank-additive": partial(by_search, name="mofsrank-additive", generations=30),
+    "linear judge": partial(by_search, name="mofsrank-staircase", generations=100),
     "greedy-additive": by_steps,
-    "RFE": lambda fold, seed: by_order(fold, seed, "lambdamart-rfe"),
-    "gain": lambda fold, seed: by_order(fold, seed, "lambdamart-gain"),
-    "SHAP": lambda fold, seed: by_order(fold, seed, "lambdamart-shap"),
-    "permutation": lambda fold, seed: by_order(fold, seed, "lambdamart-permutation"),
-    "ilmart": lambda fold, seed: by_order(fold, seed, "ilmart"),
+    **{name: partial(by_order, name=f"lambdamart-{solver}") for name, solver in ORDERS.items()},
+    "ilmart": partial(by_order, name="ilmart"),
     "cegb": by_cost,
     "forward": forward,
 }
@@ -110,12 +112,12 @@ METHODS: dict[str, Callable[[Fold, int], Selected]] = {
 def folds(data: Path, shops: str) -> Iterator[tuple[str, str, Callable[[], Fold]]]:
     """Yield set, fold, and a function that reads it, the sets in turn."""
     tables = sorted(Path(shops).glob("*/shop.parquet")) if shops else []
-    yield "LightGBM", "1", lambda: example(data / "LightGBM")
     for f in range(5):
         for name in ("MQ2008", "OHSUMED"):
             yield name, f"{f + 1}", lambda name=name, f=f: mr.load_fold(data / name / f"Fold{f + 1}")
         for table in tables[f : f + 1]:
             yield "shop", table.parent.name, lambda table=table: shop(table)
+    yield "LightGBM", "1", lambda: example(data / "LightGBM")
 
 
 def measure(out: Path, methods: list[str], seeds: int, data: Path, shops: str) -> None:
@@ -143,35 +145,33 @@ def measure(out: Path, methods: list[str], seeds: int, data: Path, shops: str) -
 
 
 def show(out: Path) -> None:
-    """Print means over test queries, mean ranks for k ≤ 10, and differences of each rival from mofsrank-additive."""
+    """Print means over test queries, differences from mofsrank-additive at k ≤ 10, and mean ranks."""
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     seconds = pd.DataFrame(rows).groupby(["set", "method"])["seconds"].mean()
+    keys = ["set", "k", "ranker", "fold", "query"]
     values = pd.DataFrame(
-        (row["set"], int(k), f"{row['method']}{' (own)' * (kind == 'own')}", row["method"], row["fold"], query, value)
+        (row["set"], int(k), row["method"] + OWN * (kind == "own"), row["fold"], query, value)
         for row in rows
         for kind in ("own", "trees")
         for k, of_queries in row[kind].items()
         for query, value in enumerate(of_queries)
     )
-    values.columns = ["set", "k", "ranker", "method", "fold", "query", "value"]
-    by_query = values.groupby(["set", "k", "ranker", "fold", "query"])["value"].mean()  # over seeds
-    means = by_query.groupby(["set", "k", "ranker"]).mean()
+    by_query = values.set_axis([*keys, "value"], axis=1).groupby(keys)["value"].mean()  # over seeds
+    means = by_query.groupby(keys[:3]).mean().unstack("k").reindex(columns=list(SIZES))
+    small = (
+        by_query[by_query.index.get_level_values("k") <= MOST_RANKED].groupby(["set", "ranker", "fold", "query"]).mean()
+    )
     for name, of_set in means.groupby("set"):
-        table = Table(name, "seconds", *map(str, SIZES), "difference from mofsrank-additive, k ≤ 10")
-        for ranker in of_set.index.unique("ranker"):
-            method, own = ranker.removesuffix(" (own)"), ranker.endswith(" (own)")
-            ours = by_query[name].xs("mofsrank-additive" + " (own)" * own, level="ranker")
-            theirs = by_query[name].xs(ranker, level="ranker")
-            gap = (theirs - ours).dropna()[:10].groupby(["fold", "query"]).mean()
-            shown = [f"{of_set[name].get((k, ranker), np.nan):.4f}" for k in SIZES]
-            error = gap.std() / np.sqrt(len(gap))
-            table.add_row(ranker, f"{seconds[name, method]:.1f}", *shown, f"{gap.mean():+.4f} ± {error:.4f}")
+        table = Table(name, "seconds", *map(str, SIZES), f"difference at k ≤ {MOST_RANKED}")
+        for ranker, of_sizes in of_set.droplevel("set").iterrows():
+            gap = (small[name, ranker] - small[name, f"mofsrank-additive{OWN * ranker.endswith(OWN)}"]).dropna()
+            shown = [f"{value:.4f}" for value in of_sizes]
+            spread = f"{gap.mean():+.4f} ± {gap.std() / np.sqrt(len(gap)):.4f}"
+            table.add_row(ranker, f"{seconds[name, ranker.removesuffix(OWN)]:.1f}", *shown, spread)
         frame.show(table)
-    ranks = means[means.index.get_level_values("k") <= 10].unstack().rank(axis=1, ascending=False)
-    trees_only = [ranker for ranker in ranks if not ranker.endswith("(own)") and ranker != "forward"]
-    refitted = means.unstack()[trees_only].loc[lambda t: t.index.get_level_values("k") <= 10]
-    table = Table("LightGBM on the features of", "mean rank over sets and k ≤ 10")
-    for ranker, rank in refitted.rank(axis=1, ascending=False).mean().sort_values().items():
+    ranked = means.loc[:, :MOST_RANKED].stack().unstack("ranker").dropna(axis=1)
+    table = Table("ranker", f"mean rank over sets and k ≤ {MOST_RANKED}")
+    for ranker, rank in ranked.rank(axis=1, ascending=False).mean().sort_values().items():
         table.add_row(ranker, f"{rank:.2f}")
     frame.show(table)
 
