@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData
 from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_blocks
@@ -21,18 +22,13 @@ from moerank.rankers.boosting import steadied
 from moerank.rankers.model import Forest, finite_scores
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
-from moerank.rankers.table_population import TablePopulation
+from moerank.rankers.table_population import Axis, TablePopulation
 from moerank.training.bins import MOST_BINS, Bins, StepMoments
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_moments import PairMoments
 
 if TYPE_CHECKING:  # matplotlib takes long to load
     from matplotlib.figure import Figure
-from functools import cached_property
-from itertools import combinations
-
-from moerank.arrays import Floats
-from moerank.rankers.table_population import Axis
 
 SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
 DECADES = range(2, -5, -1)

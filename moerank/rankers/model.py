@@ -88,21 +88,21 @@ class Forest:
                 what = f"split {child}" if child >= 0 else f"leaf {-1 - child}"
                 raise ValueError(f"left, right and roots must lead to {what} once, not {reached[child]} times")
 
-    def scores(self, X: Matrix) -> Matrix:
+    def scores(self, X: Matrix, roots: Sequence[int] | None = None) -> Matrix:
         """Return the scores (n_documents,) of the rows of a finite table; O(n_documents · n_trees · depth).
 
-        The same documents score the same, whatever the others are.
+        With `roots`, only these trees count. The same documents score the same, whatever the others are.
         """
         leaves, scores = np.array(self.leaves), np.zeros(len(X))
-        for node in self._reached(X):
+        for node in self._reached(X, self.roots if roots is None else roots):
             scores += leaves[-1 - node]
         return scores
 
-    def _reached(self, X: Matrix) -> Iterator[Integers]:
+    def _reached(self, X: Matrix, roots: Sequence[int]) -> Iterator[Integers]:
         """Yield for each tree the leaf that each row falls into."""
         columns, left, right = (np.array(values, np.int64) for values in (self.columns, self.left, self.right))
         thresholds = np.array(self.thresholds)
-        for root in self.roots:
+        for root in roots:
             node = np.full(len(X), root)
             going = np.arange(len(X) if root >= 0 else 0)
             while len(going):
