@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # matplotlib takes long to load
 
 SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
 DECADES = range(2, -5, -1)
-HALF_DECADES = np.arange(2, -4.5, -0.5)
+HALF_DECADES = tuple(k / 2 for k in range(4, -9, -1))
 FEW_BINS, MANY_BINS = 16, 32
 
 MOST_PAIRED = 15
