@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
@@ -160,22 +160,21 @@ class AdditiveRLS(ShapesMixin, Ranker):
     def default_grid(self, train: RankingData) -> Grid:
         """Return smooth from 0.03 to 1 and alpha = tr(A) / n_steps · 10ᵏ, k = 2, 1.5, …, −4, with 32 bins.
 
-        There are 16 bins if 32 give more than 2,000 thresholds in all, to save minutes. `tune` compares the mean of
-        the metric over an alpha and its two neighbours, because the metric jumps on few validation queries.
+        `tune` compares the mean of the metric over an alpha and its two neighbours, because the metric jumps on few
+        validation queries. To save minutes, there are 16 bins and whole k if 32 bins give more than 2,000 thresholds.
         """
         fits = Bins.of(train, MANY_BINS).first_step[-1] <= MOST_TUNED
-        n_bins = MANY_BINS if fits else FEW_BINS
-        grid = replace(self, n_bins=n_bins).grid_of_bins(train, HALF_DECADES)
+        n_bins, powers = (MANY_BINS, HALF_DECADES) if fits else (FEW_BINS, DECADES)
+        grid = replace(self, n_bins=n_bins).grid_of_bins(train, powers)
         return [{"n_bins": n_bins, **entry} for entry in grid]
 
     def grid_of_bins(self, train: RankingData, powers: Iterable[float] = DECADES) -> Grid:
         """Return the grid with the own number of bins: smooth, and alpha by powers of ten times its scale."""
-        grid: Grid = []
-        for smooth in SMOOTH_GRID:
-            system = replace(self, smooth=smooth)._system(train, read_masks(train))
-            scale = float(np.trace(system.A)) / len(system.b)
-            grid += [{"smooth": smooth, "alpha": scale * 10.0**k} for k in powers]
-        return grid
+        bins = Bins.of(train, self.n_bins)
+        gram, v = StepMoments.of(train, bins, read_masks(train)).gram, _increments(train, bins)
+        along = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
+        scales = {s: float(s * s * np.trace(gram) + along) / len(v) for s in SMOOTH_GRID}  # tr(A) = tr(G P)
+        return [{"smooth": smooth, "alpha": scale * 10.0**k} for smooth, scale in scales.items() for k in powers]
 
     def _steadied(self, values: Vector) -> Vector:
         return steadied(values)
