@@ -147,6 +147,13 @@ def test_what_happens_to_a_finished_run(command, tmp_path):
     outcome = command("run", "TINY", "--out", "here")
     assert outcome.stderr == "here already holds the finished run (--again repeats it)\n"
     assert outcome.stdout.endswith(f"Next: moerank export here --format solr (or {', '.join([*FORMATS][1:])})\n")
+    changed = json.loads(before)
+    changed["verdict"]["rival"] = "LambdaMART on all features is better by .1"
+    (tmp_path / "here" / "result.json").write_text(json.dumps(changed))
+    last = command("run", "TINY", "--out", "here").stdout.splitlines()[-2:]
+    again = "--set search.refit=lambdamart --out here-lambdamart (trains LambdaMART on the features of each member)"
+    assert last[0].startswith("Next: moerank run ") and last[0].endswith(again)
+    assert last[1].startswith("Next: moerank export here")
     assert "ensemble: generation" in command("run", "TINY", "--out", "here", "--again").stderr
     outcome = command("run", "TINY", "--out", "here", "--set", "ensemble.population=9")
     assert outcome.exit_code == 2
