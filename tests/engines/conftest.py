@@ -1,0 +1,21 @@
+"""The engines that the tests of this folder ask: each is started once, or its tests are skipped with the reason."""
+
+import make_golden
+import pytest
+import started
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if {"solr", "vespa"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker("engine")
+
+
+@pytest.fixture(scope="session")
+def solr(tmp_path_factory):
+    """Solr with the documents of the shop."""
+    try:
+        with started.solr() as address:
+            yield make_golden.Solr(address, tmp_path_factory.mktemp("shop"))
+    except started.UnavailableError as reason:
+        pytest.skip(f"no Solr: {reason}")
