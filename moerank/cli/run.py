@@ -205,10 +205,13 @@ def _next_ranker(result: Result, out: Path, command: list[str]) -> str:
 
 def _next(result: Result, out: Path) -> str:
     """Return the next command, an export, or the reasons why there is none."""
-    from moerank.exports.deployable import obstacles
+    from moerank.exports.deployable import obstacles, refused_below_zero
     from moerank.exports.formats import FORMATS
 
     first, *others = FORMATS
-    if reasons := obstacles(result.model(result.best)):
+    model = result.model(result.best)
+    if reasons := obstacles(model):
         return "\n".join(f"No export: {reason}." for reason in reasons)
-    return f"Next: {shlex.join(['moerank', 'export', str(out), '--format', first])} (or {', '.join(others)})"
+    command = shlex.join(["moerank", "export", str(out), "--format", first])
+    remarks = [f"{text}." for text in refused_below_zero(model.negative)]
+    return "\n".join([f"Next: {command} (or {', '.join(others)})", *remarks])

@@ -20,6 +20,7 @@ from moerank.exports.deployable import (
     indented_json,
     nested_trees,
     normaliser,
+    refused_below_zero,
     single,
     single_above,
 )
@@ -55,6 +56,8 @@ def plugin_files(
         named["model"] = _linear(ranker)
     content = (indented_json if ranker.trees is None else compact_json)({"model": named})
     sentences = [*ranker.remarks("elasticsearch"), *remarks]
+    if "feature_normalizers" in named["model"]:
+        sentences.append("Normalisers need version 1.2.1 of the plug-in or later, which is for Elasticsearch 7.7.")
     if ranker.trees is None and ranker.absent != 0 and any(entry.elasticsearch for entry in ranker.features):
         sentences.append(
             f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: all must match."
@@ -66,11 +69,8 @@ def plugin_files(
 def _feature_set(ranker: Deployable) -> list[Node]:
     """Return the features: as described by the user, else the value of a field, which must not be below 0."""
     fields = [name for name, entry in zip(ranker.names, ranker.features, strict=True) if entry.elasticsearch is None]
-    if negative := [repr(name) for name in fields if name in ranker.negative]:
-        raise ValueError(
-            f"these features have values below 0 in the training data: {', '.join(negative)}. The engine refuses them "
-            "as scores of a query: add a constant to each, in the index too, and train again"
-        )
+    if reasons := refused_below_zero(name for name in fields if name in ranker.negative):
+        raise ValueError(reasons[0])
     features: list[Node] = []
     for name, label, entry in zip(ranker.names, ranker.labels, ranker.features, strict=True):
         if entry.elasticsearch is not None:

@@ -19,3 +19,12 @@ def solr(tmp_path_factory):
             yield make_golden.Solr(address, tmp_path_factory.mktemp("shop"))
     except started.UnavailableError as reason:
         pytest.skip(f"no Solr: {reason}")
+
+
+@pytest.fixture(scope="session")
+def vespa():
+    """The class path of Vespa's own parser, importer and evaluator."""
+    try:
+        return started.class_path("vespa")
+    except started.UnavailableError as reason:
+        pytest.skip(f"no Vespa: {reason}")

@@ -56,7 +56,9 @@ def expected(model, table):
 
 def curl(*words, **options):
     """Return the answer of an engine, which must not be an error."""
-    done = subprocess.run(["curl", "-s", "--max-time", "60", *map(str, words)], check=True, capture_output=True, text=True, **options)
+    done = subprocess.run(
+        ["curl", "-s", "--max-time", "60", *map(str, words)], check=True, capture_output=True, text=True, **options
+    )
     answer = json.loads(done.stdout)
     if answer.get("error"):
         raise ValueError(f"{' '.join(map(str, words))}: {str(answer['error'])[:500]}")
@@ -168,7 +170,9 @@ def scored_by_vespa(jars, *cases):
         for file, case in zip(files, cases, strict=True):
             file.write_text(json.dumps(case))
         java = ["java", "-cp", jars, HERE / "vespa" / "Score.java", *files]
-        done = subprocess.run(java, check=True, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(java, capture_output=True, text=True, timeout=300)
+        if done.returncode:
+            raise ValueError(done.stderr[-2000:])
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -188,7 +192,11 @@ def vespa(jars):
             scored = {"score": functions.pop(f"score_{name}")}
             if model.trees is not None:
                 scored = {"trees": str(Path(folder, f"{name}.json"))}
-            rows = frame[list(model.names)].rename(columns="attribute({})".format).to_json(orient="records")
+            rows = (
+                frame[list(model.names)]
+                .rename(columns="attribute({})".format)
+                .to_json(orient="records", double_precision=15)
+            )
             cases.append({"functions": functions, "rows": json.loads(rows), **scored})
         results = scored_by_vespa(jars, *cases)
         keys = list(zip(frame["query"], frame["doc"], strict=True))

@@ -41,7 +41,9 @@ def judgments():
     for query in queries():
         for document in products():
             hidden = 2 * sum(word in document["title"].split() for word in query.split())
-            hidden += sum(word in document["body"].split() for word in query.split()) - 0.5 * math.log(document["price"])
+            hidden += sum(word in document["body"].split() for word in query.split()) - 0.5 * math.log(
+                document["price"]
+            )
             hidden += document["trend"] + document.get("stock", 0) / 9 + draw.gauss(0, 0.5)
             yield query, document["id"], min(4, max(0, round(hidden)))
 

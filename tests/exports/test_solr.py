@@ -81,7 +81,7 @@ def test_thresholds_part_all_numbers_of_single_precision_where_the_tree_does():
 def test_a_file_says_what_features_are():
     told = {
         NAMES[0]: {"name": "bm25", "solr": {"class": "SolrFeature", "params": {"q": "{!field f=title}${user_query}"}}},
-        NAMES[1]: {"solr": {"class": "org.apache.solr.ltr.feature.ValueFeature", "params": {"value": "${price:4}"}}},
+        NAMES[1]: {"solr": {"class": "ValueFeature", "params": {"value": "${price:4}", "defaultValue": "NaN"}}},
         NAMES[2]: {"solr": {"class": "FieldLengthFeature", "params": {"field": "body", "defaultValue": 7}}},
         "of another model": {"name": "x"},
     }
@@ -89,11 +89,12 @@ def test_a_file_says_what_features_are():
     store = json.loads(deployment.files[STORE])
     assert store[0]["name"] == "bm25"
     assert store[0]["class"] == "org.apache.solr.ltr.feature.SolrFeature"
-    assert store[0]["params"] == {"q": "{!field f=title}${user_query}", "defaultValue": "0.5"}
+    assert store[0]["params"] == {"q": "{!field f=title}${user_query}"}  # as Solr logs it: 0 without a match
     assert store[1]["params"] == {"value": "${price:4}", "defaultValue": "0.5"}
     assert store[2]["params"] == {"field": "body", "defaultValue": 7}
     assert SolrModel(*deployment.files.values()).names[:2] == ["bm25", "price_net"]
-    assert "'rq={!ltr model=moerank reRankDocs=100 efi.price=TEXT efi.user_query=TEXT}'" in deployment.next_step
+    assert "'rq={!ltr model=moerank reRankDocs=100 efi.price=\"TEXT\" efi.user_query=\"TEXT\"}'" in deployment.next_step
+    assert "without defaultValue counts as 0 where it has no value, not as 0.5." in deployment.next_step
     assert "'BM25 of title' is bm25, 'price.net' is price_net" in deployment.next_step
     assert (
         "Features without a definition in --features are fields of these names: gr__e, two_lines"

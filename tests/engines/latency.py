@@ -1,0 +1,96 @@
+"""How long Solr takes to rank again by all features, by chosen ones and by an additive ranker: python tests/engines/latency.py.
+
+Each of 15 queries ranks its first 100 documents again, by each model in turn, in 20 rounds. The first two do not count; of the
+others the fastest does, because other programs can only add to it.
+"""
+
+import json
+import tempfile
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import quote, urlencode, urlsplit
+
+import make_golden
+import shop
+import started
+
+import moerank as mr
+
+ROUNDS, DISCARDED = 20, 2
+
+
+def features():
+    """Return 30 features: scores of two fields by queries of several kinds, and functions of three fields."""
+    queries = {f"match_{share}": f"edismax mm={share}% qf=" for share in (1, 50, 100)} | {"field": "field f="}
+    store = {
+        f"{field}_{name}": ("SolrFeature", {"q": f"{{!{parser}{field}}}${{text}}"})
+        for field in ("title", "body")
+        for name, parser in queries.items()
+    }
+    for field in ("title", "body"):
+        for slop in range(1, 6):
+            phrase = f"edismax qf={field} pf={field} ps={slop}"
+            store[f"{field}_phrase_{slop}"] = ("SolrFeature", {"q": f"{{!{phrase}}}${{text}}"})
+    for field in ("price", "age", "stock"):
+        store[field] = ("FieldValueFeature", {"field": field})
+        for function in ("log(sum({},1))", "sqrt({})", "recip({},1,100,100)"):
+            store[f"{field}_{function.partition('(')[0]}"] = (
+                "SolrFeature",
+                {"q": f"{{!func}}{function.format(field)}"},
+            )
+    return store
+
+
+def seconds(connection, path, query, name):
+    """Return how long a query takes, ranked again by a model unless `name` is None."""
+    fields = {"defType": "edismax", "qf": "title body", "rows": 10, "fl": "id", "q": query}
+    if name is not None:
+        fields["rq"] = f"{{!ltr model={name} reRankDocs=100 efi.text='{query}'}}"
+    begin = time.perf_counter()
+    connection.request("GET", f"{path}/query?{urlencode(fields, quote_via=quote)}")
+    answer = connection.getresponse()
+    assert "error" not in json.loads(answer.read()), (answer.status, name)
+    return time.perf_counter() - begin
+
+
+def main():
+    make_golden.STORE = features()
+    make_golden.DEFINITIONS["solr"] = {
+        name: {"solr": {"class": kind, "params": params}} for name, (kind, params) in make_golden.STORE.items()
+    }
+    with tempfile.TemporaryDirectory() as folder, started.solr() as address:
+        engine = make_golden.Solr(address, Path(folder))
+        table = mr.ingest(engine.log(), engine.folder / "t.parquet", judgments=engine.folder / "judgments.csv").table
+        data = mr.load_table(table, missing=0)
+        scaled = mr.fit_scaling(data, "standard").apply(data)
+        names = [str(name) for name in data.feature_names]
+        chosen = mr.MOFSRank(final="one-se", random_state=0).fit(scaled, validation=scaled)
+        own = [name for name, used in zip(names, chosen.support_, strict=True) if used]
+        few = mr.load_table(table, missing=0, features=own)
+        rankers = {
+            "all": (mr.RankRLS().fit(scaled), names),
+            "chosen": (chosen, names),
+            "additive": (mr.AdditiveRLS().fit(few), own),
+        }
+        models = {name: make_golden.Model.of(ranker, columns) for name, (ranker, columns) in rankers.items()}
+        for name, model in models.items():
+            engine.scores(name, model)
+        url = urlsplit(engine.url)
+        connection = HTTPConnection(url.hostname, url.port)
+        times = {name: [] for name in (None, *models)}
+        for _ in range(ROUNDS):
+            for name, measured in times.items():
+                measured.append(sum(seconds(connection, url.path, query, name) for query in shop.queries()))
+        connection.close()
+    ms = {name: 1e3 * min(measured[DISCARDED:]) / shop.N_QUERIES for name, measured in times.items()}
+    alone = {name: ms[name] - ms[None] for name in models}
+    print(f"{'ranked again by':16} features  ms a query  without the first phase  share")
+    print(f"{'nothing':16} {'':8}  {ms[None]:10.1f}")
+    for name, model in models.items():
+        n, share = len(model.names), alone[name] / alone["all"]
+        print(f"{name:16} {n:8}  {ms[name]:10.1f}  {alone[name]:23.1f}  {share:5.2f}")
+
+
+if __name__ == "__main__":
+    main()
