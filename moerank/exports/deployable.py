@@ -214,8 +214,8 @@ def refused_below_zero(names: Iterable[str]) -> list[str]:
     """Return the sentence on features with values below 0, which two engines refuse, if there are any."""
     listed = ", ".join(map(repr, names))
     return [
-        f"Elasticsearch and OpenSearch refuse values below 0, which the training data have of: {listed}. Add a constant "
-        "in the index, or by a script_score query in --features, log again, and train on that log"
+        f"Elasticsearch and OpenSearch refuse values below 0, which these features have in training: {listed}. Add a "
+        "constant to each in the index, or by a script_score query in --features; log again, and train on that log"
     ] * bool(listed)
 
 
