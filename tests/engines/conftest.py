@@ -7,7 +7,7 @@ import started
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if {"solr", "vespa"} & set(getattr(item, "fixturenames", ())):
+        if {"solr", "opensearch", "vespa"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("engine")
 
 
@@ -15,10 +15,20 @@ def pytest_collection_modifyitems(items):
 def solr(tmp_path_factory):
     """Solr with the documents of the shop."""
     try:
-        with started.solr() as address:
+        with started.server("solr") as address:
             yield make_golden.Solr(address, tmp_path_factory.mktemp("shop"))
     except started.UnavailableError as reason:
         pytest.skip(f"no Solr: {reason}")
+
+
+@pytest.fixture(scope="session")
+def opensearch():
+    """The address of a node of OpenSearch without the plug-in, which Maven does not serve."""
+    try:
+        with started.server("opensearch") as address:
+            yield address
+    except started.UnavailableError as reason:
+        pytest.skip(f"no OpenSearch: {reason}")
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,7 @@ def main():
     make_golden.DEFINITIONS["solr"] = {
         name: {"solr": {"class": kind, "params": params}} for name, (kind, params) in make_golden.STORE.items()
     }
-    with tempfile.TemporaryDirectory() as folder, started.solr() as address:
+    with tempfile.TemporaryDirectory() as folder, started.server("solr") as address:
         engine = make_golden.Solr(address, Path(folder))
         table = mr.ingest(engine.log(), engine.folder / "t.parquet", judgments=engine.folder / "judgments.csv").table
         data = mr.load_table(table, missing=0)

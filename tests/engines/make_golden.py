@@ -219,7 +219,7 @@ def logged_table(lines, folder):
 def write(engine):
     with tempfile.TemporaryDirectory() as folder:
         if engine == "solr":
-            with started.solr() as address:
+            with started.server("solr") as address:
                 golden, differences = solr(Solr(address, Path(folder)))
         else:
             golden, differences = vespa(started.class_path("vespa"))

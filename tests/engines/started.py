@@ -33,11 +33,11 @@ def class_path(engine):
 
 
 @contextmanager
-def solr():
-    """Start Solr with the empty core `shop`, yield its address, and stop it."""
-    jars = class_path("solr")
+def server(engine):
+    """Start Solr with the empty core `shop`, or a node of OpenSearch; yield its address, and stop it."""
+    jars = class_path(engine)
     with tempfile.TemporaryDirectory() as folder:
-        home, output = copytree(HERE / "solr", Path(folder, "home")), Path(folder, "output.txt")
+        home, output = copytree(HERE / engine, Path(folder, "home")), Path(folder, "output.txt")
         java = ["java", "-Xmx1g", f"-Dsolr.log.dir={folder}", "-cp", jars, home / "Serve.java", home]
         with (
             output.open("w") as file,

@@ -7,16 +7,23 @@ import math
 import os
 import subprocess
 import sys
+import tomllib
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import make_golden
 import numpy as np
 import pytest
+import shop
 from helpers.pages import blocks
+
+from moerank import export
+from moerank.exports.deployable import read_features
+from moerank.rankers.model import Model
 
 PROJECT = Path(__file__).parents[2]
 PAGE = (PROJECT / "docs" / "recipes" / "solr.md").read_text()
+PRODUCTION = (PROJECT / "docs" / "guide" / "production.md").read_text()
 
 
 @pytest.mark.parametrize("engine", ["solr", "vespa"])
@@ -106,3 +113,42 @@ def test_what_vespa_takes_an_absent_value_for(vespa, tmp_path):
         (tmp_path / f"{left}.json").write_text(json.dumps(dump | {"tree_info": [{"tree_structure": split}]}))
         cases.append(row | {"trees": str(tmp_path / f"{left}.json")})
     np.testing.assert_equal(make_golden.scored_by_vespa(vespa, *cases), [["NaN"], [1.0], [-1.0]])
+
+
+def ask(url, content):
+    """Return the answer of OpenSearch, also if it is an error."""
+    body = content if isinstance(content, str) else json.dumps(content)
+    done = subprocess.run(
+        ["curl", "-s", "-H", "Content-Type: application/x-ndjson", url, "--data-binary", "@-"],
+        input=body, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def values(address, template):
+    """Return what a query of a feature set says of each document of the shop."""
+    answer = ask(f"{address}/shop/_search?size=1000&_source=false", {"query": template})
+    return {hit["_id"]: hit["_score"] for hit in answer["hits"]["hits"]} if "hits" in answer else answer["error"]
+
+
+def test_queries_of_feature_sets_are_values_of_fields_in_opensearch(opensearch, tmp_path):
+    """With the number for missing values. Values below 0 are refused, and the way out of production.md works."""
+    documents = {document.pop("id"): document for document in shop.products()}
+    fields = {name: {"type": "float"} for name in ("price", "trend", "stock")}
+    subprocess.run(["curl", "-s", "-X", "PUT", f"{opensearch}/shop"], check=True, capture_output=True)
+    ask(f"{opensearch}/shop/_mapping", {"properties": fields})
+    lines = [line for name, document in documents.items() for line in ({"index": {"_id": name}}, document)]
+    answer = ask(f"{opensearch}/shop/_bulk?refresh=true", "".join(json.dumps(line) + "\n" for line in lines))
+    assert not answer["errors"]
+    model = Model(names=("price", "stock", "trend"), columns=(0, 1, 2), weights=(1.0, 1.0, 1.0), missing=5.0)
+    files = export(model, "opensearch", tmp_path / "m.json").files
+    written = json.loads(files[tmp_path / "m-features.json"])["featureset"]["features"]
+    templates = {feature["name"]: feature["template"] for feature in written}
+    for name in ("price", "stock"):
+        right = {key: float(np.float32(document.get(name, 5.0))) for key, document in documents.items()}
+        assert values(opensearch, templates[name]) == pytest.approx(right, rel=1e-6)
+    assert "must not produce negative scores" in str(values(opensearch, templates["trend"]))
+    toml = next(block.text for block in blocks(PRODUCTION) if block.file == "cosine.toml")
+    way_out = read_features(tomllib.loads(toml.replace("cosine", "trend")))["trend"].elasticsearch.template
+    right = {key: document["trend"] + 1 for key, document in documents.items()}
+    assert values(opensearch, way_out) == pytest.approx(right, abs=1e-6)
