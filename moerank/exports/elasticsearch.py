@@ -37,7 +37,11 @@ def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     Numbers that single precision cannot hold are a ValueError. So are training values below 0 of a feature without a
     definition in ``features``, and a number below 0 for missing values in a linear model.
     """
-    return plugin_files(ranker, path, "Elasticsearch with the plugin elasticsearch-learning-to-rank")
+    remark = "Normalisers need version 1.2.1 of the plugin or later, which is for Elasticsearch 7.7."
+    scaled = ranker.trees is None and ranker.scaling is not None
+    return plugin_files(
+        ranker, path, "Elasticsearch with the plugin elasticsearch-learning-to-rank", *([remark] * scaled)
+    )
 
 
 def plugin_files(
@@ -56,8 +60,6 @@ def plugin_files(
         named["model"] = _linear(ranker)
     content = (indented_json if ranker.trees is None else compact_json)({"model": named})
     sentences = [*ranker.remarks("elasticsearch"), *remarks]
-    if "feature_normalizers" in named["model"]:
-        sentences.append("Normalisers need version 1.2.1 of the plug-in or later, which is for Elasticsearch 7.7.")
     if ranker.trees is None and ranker.absent != 0 and any(entry.elasticsearch for entry in ranker.features):
         sentences.append(
             f"A query of --features that does not match counts as 0, not as {ranker.absent:g}: all must match."

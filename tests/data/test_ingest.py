@@ -130,7 +130,7 @@ def test_vespas_hits_in_groups_and_those_of_two_schemas(make):
         pd.testing.assert_frame_equal(grouped, pd.read_parquet(make(plain, judged).table))
     for hit, name in ((first, "g"), (second, "h")):
         hit["fields"]["matchfeatures"][name] = 0.5
-    with pytest.raises(ValueError, match="'id:n:t::b' has no feature 'g', .* leave it out by --exclude 'g'"):
+    with pytest.raises(ValueError, match=r"'id:n:t::b' has no feature 'g', .* leave it out by --exclude 'g'"):
         make(json.dumps(answer), judged)
     assert make(json.dumps(answer), judged, exclude=["g", "h"]).features == ("f",)
 

@@ -4,12 +4,9 @@ Each of 15 queries ranks its first 100 documents again, by each model in turn. T
 those in which Java still compiles; time is Solr's on the processor, which other programs hardly change.
 """
 
-import json
 import tempfile
-from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
-from urllib.parse import quote, urlencode, urlsplit
 
 import make_golden
 import shop
@@ -22,35 +19,24 @@ ROUNDS, DISCARDED = 40, 20
 
 def features():
     """Return 30 features: scores of two fields by queries of several kinds, and functions of three fields."""
-    queries = {f"match_{share}": f"edismax mm={share}% qf=" for share in (1, 50, 100)} | {"field": "field f="}
-    store = {
-        f"{field}_{name}": ("SolrFeature", {"q": f"{{!{parser}{field}}}${{text}}"})
-        for field in ("title", "body")
-        for name, parser in queries.items()
-    }
+    queries = {}
     for field in ("title", "body"):
-        for slop in range(1, 6):
-            phrase = f"edismax qf={field} pf={field} ps={slop}"
-            store[f"{field}_phrase_{slop}"] = ("SolrFeature", {"q": f"{{!{phrase}}}${{text}}"})
+        queries |= {f"{field}_match_{share}": f"{{!edismax mm={share}% qf={field}}}${{text}}" for share in (1, 50, 100)}
+        queries |= {f"{field}_{n}": f"{{!edismax qf={field} pf={field} ps={n}}}${{text}}" for n in range(1, 6)}
+        queries[f"{field}_phrase"] = f"{{!field f={field}}}${{text}}"
     for field in ("price", "age", "stock"):
-        store[field] = ("FieldValueFeature", {"field": field})
-        for function in ("log(sum({},1))", "sqrt({})", "recip({},1,100,100)"):
-            store[f"{field}_{function.partition('(')[0]}"] = (
-                "SolrFeature",
-                {"q": f"{{!func}}{function.format(field)}"},
-            )
-    return store
+        functions = (f"log(sum({field},1))", f"sqrt({field})", f"recip({field},1,100,100)")
+        queries |= {f"{field}_{number}": f"{{!func}}{function}" for number, function in enumerate(functions)}
+    fields = {field: ("FieldValueFeature", {"field": field}) for field in ("price", "age", "stock")}
+    return {name: ("SolrFeature", {"q": query}) for name, query in queries.items()} | fields
 
 
-def milliseconds(engine, connection, name):
+def milliseconds(engine, name):
     """Return Solr's time on the processor for a query, ranked again by a model unless `name` is None."""
-    path, begin = urlsplit(engine.url).path, processor_time(engine)
+    begin = processor_time(engine)
     for query in shop.queries():
-        fields = {"defType": "edismax", "qf": "title body", "rows": 10, "fl": "id", "q": query}
-        if name is not None:
-            fields["rq"] = f"{{!ltr model={name} reRankDocs=100 efi.text='{query}'}}"
-        connection.request("GET", f"{path}/query?{urlencode(fields, quote_via=quote)}")
-        assert "error" not in json.loads(connection.getresponse().read()), name
+        rerank = f"rq={{!ltr model={name} reRankDocs=100 efi.text='{query}'}}"
+        engine.search(query, "fl=id", *([rerank] if name is not None else []))
     return (processor_time(engine) - begin) / 1e6 / shop.N_QUERIES
 
 
@@ -82,13 +68,10 @@ def main():
         models = {name: make_golden.Model.of(ranker, columns) for name, (ranker, columns) in rankers.items()}
         for name, model in models.items():
             engine.scores(name, model)
-        url = urlsplit(engine.url)
-        connection = HTTPConnection(url.hostname, url.port)
         times = {name: [] for name in (None, *models)}
         for _ in range(ROUNDS):
             for name, measured in times.items():
-                measured.append(milliseconds(engine, connection, name))
-        connection.close()
+                measured.append(milliseconds(engine, name))
     ms = {name: median(measured[DISCARDED:]) for name, measured in times.items()}
     alone = {name: ms[name] - ms[None] for name in models}
     print(f"{'ranked again by':16} features  ms a query  without the first phase  share")

@@ -61,7 +61,7 @@ def curl(*words, **options):
     )
     answer = json.loads(done.stdout)
     if answer.get("error"):
-        raise ValueError(f"{' '.join(map(str, words))}: {str(answer['error'])[:500]}")
+        raise ValueError(f"{' '.join(map(str, words))}: {str(answer['error'])[:1000]}")
     return answer
 
 
@@ -95,7 +95,7 @@ class Solr:
         curl(*update, "--data-binary", f"@{folder / 'products.json'}")
 
     def put(self, kind, content):
-        """Upload features or models, in place of those of the same names, and load the core again."""
+        """Upload features or models, in place of those of the same names."""
         for entry in content:
             name = entry["store" if kind == "feature" else "name"]
             curl("-X", "DELETE", f"{self.url}/schema/{kind}-store/{name}")

@@ -6,6 +6,8 @@ import make_golden
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from helpers.serving_solr import SolrModel
+from helpers.serving_vespa import VespaProfile
 
 from moerank import export
 from moerank.rankers.model import Model
@@ -15,6 +17,12 @@ MODELS = [(engine, name) for engine, answers in ANSWERS.items() for name in answ
 
 
 FILES = {"solr": "{}.json", "vespa": "{}.profile"}
+NAMED = {"solr": "{}", "vespa": "attribute({})"}
+EVALUATORS = {
+    "solr": lambda files: SolrModel(*files.values()),
+    "vespa": lambda files: VespaProfile(files.pop(next(name for name in files if name.endswith("profile"))), files),
+}
+"""What stands for an engine in tests/exports, by the engine."""
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +45,12 @@ def test_models_score_as_the_engine_did_and_are_exported_as_it_read_them(engine,
     np.testing.assert_allclose(own, served, rtol=0, atol=close)
     assert (np.diff(own[np.argsort(served)]) >= -close).all()
     if "files" in entry:
+        evaluator = EVALUATORS[engine](dict(entry["files"]))
+        rows = pq.read_table(tables[engine]).select(list(model.names)).to_pylist()
+        by_ours = [
+            evaluator.score({NAMED[engine].format(k): v for k, v in row.items() if v is not None}) for row in rows
+        ]
+        np.testing.assert_allclose(by_ours, served, rtol=0, atol=close)
         out, features = tmp_path / FILES[engine].format(name), make_golden.DEFINITIONS[engine]
         written = export(model, engine, out, name=name, features=features).files
         assert {path.name: text.decode() for path, text in written.items()} == entry["files"]
