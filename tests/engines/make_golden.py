@@ -108,13 +108,13 @@ class Solr:
         return curl(f"{self.url}/query", *data)
 
     def log(self):
-        """Upload the store `shop`, and return the file of the logs of all queries."""
+        """Upload the store `logged`, and return the file of the logs of all queries."""
         store = [
-            {"store": "shop", "name": name, "class": f"{CLASS}.{kind}", "params": params}
+            {"store": "logged", "name": name, "class": f"{CLASS}.{kind}", "params": params}
             for name, (kind, params) in STORE.items()
         ]
         self.put("feature", store)
-        answers = [self.search(q, f"fl=id,score,[features store=shop efi.text='{q}']") for q in shop.queries()]
+        answers = [self.search(q, f"fl=id,score,[features store=logged efi.text='{q}']") for q in shop.queries()]
         path = self.folder / "log.jsonl"
         path.write_text("".join(json.dumps(answer) + "\n" for answer in answers))
         return path
