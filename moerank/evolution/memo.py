@@ -37,18 +37,29 @@ MEMO_FORMAT = "moerank memo 1"
 class ArrayEvaluator(Evaluator):
     """pymoo evaluator that also takes strings as rows of an array, without individuals.
 
-    `collect`, if it is set, gets the rows and the objectives of each batch, as `callback` gets the individuals.
+    `collect`, if it is set, gets the rows and the objectives of each batch, as `callback` gets the individuals. `seen`
+    has the digests of all evaluated individuals.
     """
 
     collect: Callable[[Array, Matrix], object] | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[bytes] = set()
 
     def eval_rows(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm) -> Matrix:
         """Return the objectives of a batch (n, n_var) with these digests."""
         F = self._values(problem, X, digests, algorithm)[:, : problem.n_obj]
         self.n_eval += len(X)
+        self.seen.update(digests)
         if self.collect is not None:
             self.collect(X, F)
         return F
+
+    def _eval(self, problem: Problem, pop: Population, names: Iterable[str], **settings: Any) -> None:
+        """Set the values of individuals."""
+        super()._eval(problem, pop, names, **settings)
+        self.seen.update(row_digests(pop.get("X")))
 
     def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
         """Return F, G and H side by side."""
@@ -149,7 +160,9 @@ class Memo(ArrayEvaluator):
     ) -> None:
         """Set the values of individuals."""
         X = pop.get("X")
-        values = self._values(problem, X, row_digests(X), algorithm)
+        digests = row_digests(X)
+        values = self._values(problem, X, digests, algorithm)
+        self.seen.update(digests)
         for name, part in zip("FGH", np.split(values, np.cumsum(_sizes(problem))[:2], axis=1), strict=True):
             pop.set(name, part)
         pop.apply(lambda individual: individual.evaluated.update("FGH"))
@@ -179,6 +192,7 @@ class Memo(ArrayEvaluator):
     def _opened(self, problem: Problem, algorithm: Algorithm | None) -> dict[bytes, tuple[float, Vector]]:
         """Return the values in the file; begin it if there is none, and cut it after its last complete line."""
         self.n_eval, self.elapsed = 0, 0.0
+        self.seen.clear()
         about: dict[str, object] = {"variables": problem.n_var, "objectives, inequalities, equalities": _sizes(problem)}
         if algorithm is not None:
             about |= {"algorithm class": type(algorithm).__name__, "seed of the search": algorithm.seed}

@@ -157,6 +157,10 @@ class Ensemble(Stage):
         """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
         self.strings.check(self._feature_strings(X) | self.strings.included_bits)
 
+    def keeps_limits(self, X: Matrix) -> Mask:
+        """Return whether strings keep the limits, shape (n,)."""
+        return self.strings.keeps_limits(self._feature_strings(X) | self.strings.included_bits)
+
     def _feature_strings(self, X: Matrix) -> Mask:
         """Return the bits of the strings, with zeros for features that no member uses."""
         strings = np.zeros((len(X), self.strings.n_bits), np.bool_)

@@ -236,6 +236,10 @@ class FeatureSelection(Stage):
         """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
         self.strings.check(X)
 
+    def keeps_limits(self, X: Mask) -> Mask:
+        """Return whether strings keep the limits, shape (n,)."""
+        return self.strings.keeps_limits(X)
+
     def _candidates(self, X: Mask) -> Candidates:
         rankers, _, errors = self.most_accurate(X)
         return self._judged(self.feature_mask(X), rankers, measured_errors=errors)

@@ -287,10 +287,12 @@ class Problem(Section):
         Raises
         ------
         ValueError
-            If the solver cannot keep the limits on features in the problem file.
+            If the solver cannot keep the limits on features in the problem file, or has another metric or objectives.
         """
-        if solver.given is None:  # an object stays as it is
-            solver = solver.model_copy(update={"defaults": self.solver.parameters, "tune": self.solver.tune})
+        defaults = self.solver.parameters if solver.given is None else {}
+        solver = solver.model_copy(update={"defaults": defaults, "tune": self.solver.tune})
+        if hasattr(solver.source, "get_params"):
+            solver.refuse_other_goal(self, solver.source)
         taken = solver.takes()
         foreign = [] if "limits" in taken else [name for name in self.features.given if name not in (*taken, "exclude")]
         if foreign:

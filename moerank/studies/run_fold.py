@@ -22,8 +22,9 @@ from moerank.data.scaling import negative_features
 from moerank.files import Json
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import one_blas_thread
-from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, check_differing
-from moerank.mofsrank.objectives import Candidates, Objective, read_objectives
+from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, as_metric, check_differing
+from moerank.mofsrank import MOFSRank
+from moerank.mofsrank.objectives import FRONT, Candidates, Objective, read_objectives
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers import (
     FitnessBackend,
@@ -51,7 +52,7 @@ from moerank.solvers import (
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Times
-from moerank.studies.solver import Solver, digest_of, identity_of
+from moerank.studies.solver import Solver, changed_parameters, digest_of, identity_of
 from moerank.training.pairs import LONGEST_LIST
 from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
@@ -326,11 +327,6 @@ def run_fold(
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
         backend = tuned(backend, parts, metric=metric) if problem.backend.tune and hasattr(backend, "tune") else backend
-        objectives = read_objectives(problem.search.objectives)
-        measure = Measure(parts, metrics, objectives, backend)
-        compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
-        measure = measure.with_reference(compared)
-
         defaults = {
             "backend": backend,
             "metric": metric,
@@ -344,7 +340,13 @@ def run_fold(
             "limits": limits,
             **limits,
         }
-        estimator, seconds = _trained(solver, solver.make(problem, defaults), parts, metric, report)
+        estimator = solver.make(problem, defaults)
+        goals = {**defaults, **estimator.get_params(deep=False)} if solver.own else defaults
+        objectives = read_objectives(goals["objectives"] or FRONT)
+        measure = Measure(parts, metrics, objectives, backend)
+        compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
+        measure = measure.with_reference(compared)
+        estimator, seconds = _trained(solver, estimator, parts, metric, report)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         compared += fsm_rank(solver.name, verdict, measure, report) if baselines else []
@@ -356,6 +358,8 @@ def run_fold(
         random_state=random_state,
         metrics=[entry.name for entry in metrics],
         objectives=[objective.name for objective in objectives],
+        searched_by=as_metric(goals["metric"], metric).name,
+        box={entry.name: entry.bounds(train, train.n_features) for entry in objectives},
         configuration=settings,
         front=front,
         chosen=chosen,
@@ -393,7 +397,8 @@ def _trained(
     began = process_time()
     if solver.tuned and callable(getattr(estimator, "tune", None)):
         by = "by validation"
-        estimator = tuned(estimator, parts, solver.settings, lambda share: report("tuning", share, by), metric)
+        given = solver.settings if solver.given is None else changed_parameters(estimator)
+        estimator = tuned(estimator, parts, given, lambda share: report("tuning", share, by), metric)
     tuned_at = process_time()
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:
@@ -412,11 +417,13 @@ def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
             stage: Convergence(
                 generation=table["generation"].tolist(),
                 evaluations=table["n_eval"].tolist(),
+                trained=table["n_trained"].tolist(),
                 hypervolume=table["hypervolume"].tolist(),
             )
             for stage, table in history.items()
         },
         "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),
+        "n_trained": int(getattr(estimator, "n_trained_", 0)),
         "instances": getattr(estimator, "instance_unit_", None),
         "n_instances": None if (subsets := getattr(estimator, "instance_subsets_", None)) is None else subsets.shape[1],
         "times": Times(**seconds, stages={stage: table["seconds"].tolist() for stage, table in history.items()}),
@@ -520,7 +527,7 @@ def _verdict(
     if isinstance(estimator, Selection):
         verdict = estimator.verdict(test, measure.parts["train"], validation, metric=metric, margin=margin)
     elif callable(getattr(estimator, "verdict", None)):
-        verdict = estimator.verdict(test)
+        verdict = estimator.verdict(test, **({"metric": metric} if isinstance(estimator, MOFSRank) else {}))
     trees = [baseline for baseline in baselines if baseline.name == TREES]
     if verdict is None or not trees:
         return verdict
