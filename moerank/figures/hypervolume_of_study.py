@@ -18,7 +18,7 @@ from moerank.figures.panels import Look, apart_from_first, boxed, named, panels_
 from moerank.studies.result import Convergence, Result
 from moerank.studies.results import NoResultsError, Results
 
-COUNTS = {"evaluations": "Evaluations", "trained": "Distinct individuals, whose rankers were trained"}
+COUNTS = {"evaluations": "Evaluations", "trained": "Distinct individuals (rankers trained)"}
 """Labels of the x axis."""
 
 

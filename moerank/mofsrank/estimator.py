@@ -664,7 +664,9 @@ def search_arguments(
     if not settings.repair:
         operators.pop("repair", None)
         stage.repairs = False
-    if settings.initial == "random" and stage.vtype is bool:
+    if isinstance(settings.initial, str):
+        if settings.initial != "random" or stage.vtype is not bool:
+            raise ValueError(f'{name}: initial must be an array, a pymoo Sampling or, for bits, "random"')
         operators["sampling"] = BinaryRandomSampling()
     elif settings.initial is not None:  # the repair brings it within the limits of the stage
         initial = settings.initial if isinstance(settings.initial, Sampling) else np.asarray(settings.initial)

@@ -359,7 +359,7 @@ def front_quality(results: Results) -> pd.DataFrame:
         One row per run: ``solver``, ``fold``, ``seed``, ``hypervolume`` as a share of `Result.box`, and ``igd_plus`` to
         the joint front of all runs on the fold with the same goal, with objectives as shares of the box.
     """
-    rows = []
+    quality = {}
     for runs in (alike for same_goal in results.alike().values() for alike in _by_fold(same_goal)):
         ideal, reference = np.array([runs[0].box[name] for name in runs[0].objectives]).T
         reference = np.where(reference > ideal, reference, ideal + 1.0)
@@ -367,7 +367,8 @@ def front_quality(results: Results) -> pd.DataFrame:
         for run in runs:
             volume = hypervolume(front_points(run), reference=reference.tolist(), ideal=ideal.tolist())
             distance = igd_plus(front_points(run), target, scale=(reference - ideal).tolist())
-            rows.append((run.solver, run.fold, run.seed, volume, distance))
+            quality[id(run)] = run.solver, run.fold, run.seed, volume, distance
+    rows = [quality[id(run)] for run in results]
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])
 
 

@@ -1,10 +1,11 @@
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.changes import replace
 from helpers.further_objective import cost, with_cost
 from helpers.plain import front as non_dominated_points
 
-from moerank.studies.results import Results, front_box, front_points, front_quality
+from moerank.studies.results import Results, front_points, front_quality
 
 
 def test_points_are_the_objectives_in_training(results):
@@ -31,9 +32,7 @@ def test_quality_is_measured_in_all_objectives_against_all_of_the_fold(results, 
     for fold in (1, 2):
         runs = [result for result in every if result.fold == fold]
         everything = np.concatenate([front_points(run) for run in runs])
-        ideal, reference = front_box(runs, every.objectives)
-        assert ideal.tolist() == [0.0, 0.0, *everything[:, 2:].min(axis=0)]
-        assert reference.tolist() == [20.0, 1.0, *everything[:, 2:].max(axis=0)]
+        ideal, reference = np.zeros(everything.shape[1]), np.array([20.0, 1.0, cost(range(20))][: everything.shape[1]])
         target = non_dominated_points(everything)
         for result, (_, row) in zip(every, table.iterrows(), strict=True):
             if result.fold != fold:
@@ -51,8 +50,27 @@ def test_an_objective_that_is_the_same_for_all_changes_no_hypervolume(results):
     def level(member):
         return replace(member, objectives={**member.objectives, "level": 7.0})
 
-    flat = Results(replace(r, objectives=[*r.objectives, "level"], front=[level(m) for m in r.front]) for r in results)
+    changes = {"objectives": [*results.objectives, "level"], "box": {**results[0].box, "level": (7.0, 7.0)}}
+    flat = Results(replace(r, **changes, front=[level(m) for m in r.front]) for r in results)
     np.testing.assert_allclose(front_quality(flat)["hypervolume"], front_quality(results)["hypervolume"], rtol=1e-12)
+
+
+def test_hypervolumes_of_figures_and_tables_are_one_number(results):
+    table = front_quality(results).set_index(["solver", "fold", "seed"])["hypervolume"]
+    searches = [run for run in results if run.convergence]
+    for run in searches:
+        assert run.box == {"features": (0.0, 20.0), "error": (0.0, 1.0)}
+        last = list(run.convergence.values())[-1].hypervolume[-1]
+        assert table[run.solver, run.fold, run.seed] == pytest.approx(last, rel=1e-12)
+    assert searches
+
+
+def test_only_fronts_of_one_goal_are_compared(results):
+    other = [replace(with_cost(run), solver="own") for run in results if run.solver == "mofsrank"]
+    both = Results([*results, *other])
+    assert list(both.alike()) == ["features, error by NDCG@10", "features, error, cost by NDCG@10"]
+    apart = pd.concat([front_quality(results), front_quality(Results(other))], ignore_index=True)
+    pd.testing.assert_frame_equal(front_quality(both), apart)
 
 
 def test_a_single_objective_has_a_best_value_for_a_front(results):

@@ -51,12 +51,13 @@ def test_baselines_are_results_of_their_own(tiny_result):
     assert own.tolist() == [True, False, False, False]  # those of the solver are not those of the baselines
 
 
-def test_objectives_are_those_that_all_results_have(results):
+def test_objectives_are_those_of_all_results_and_further_ones_those_of_any(results):
     assert results.objectives == ["features", "error"]
     assert results.further_objectives == []
     priced = Results(with_cost(result) for result in results)
     assert (priced.objectives, priced.further_objectives) == (["features", "error", "cost"], ["cost"])
-    assert Results([*priced, results[0]]).further_objectives == []
+    mixed = Results([*priced, results[0]])
+    assert (mixed.objectives, mixed.further_objectives) == (["features", "error"], ["cost"])
     costs = [
         statistics.fmean(r.best.objectives["cost"] for r in priced.among(["mofsrank"]) if r.fold == f) for f in (1, 2)
     ]

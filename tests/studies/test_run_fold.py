@@ -66,9 +66,9 @@ def test_a_feature_that_ranks_downwards_is_found_as_such():
     ("solver", "stages"),
     [
         ("mofsrank", ["instance_selection", "feature_selection", "ensemble"]),
-        ("mofsrank-no-instance-selection", ["feature_selection", "ensemble"]),
-        ("mofsrank-no-ensemble", ["instance_selection", "feature_selection"]),
-        ("mofsrank-no-adaptive-mutation", ["instance_selection", "feature_selection", "ensemble"]),
+        ("mofsrank[instance_selection=false]", ["feature_selection", "ensemble"]),
+        ("mofsrank[ensemble=false]", ["instance_selection", "feature_selection"]),
+        ("mofsrank[adaptive_mutation=false]", ["instance_selection", "feature_selection", "ensemble"]),
     ],
 )
 def test_ablations_leave_out_their_stage(tiny_problem, solver, stages):
