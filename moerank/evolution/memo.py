@@ -56,10 +56,17 @@ class ArrayEvaluator(Evaluator):
             self.collect(X, F)
         return F
 
-    def _eval(self, problem: Problem, pop: Population, names: Iterable[str], **settings: Any) -> None:
+    def _eval(
+        self, problem: Problem, pop: Population, names: Iterable[str], algorithm: Algorithm | None = None, **kw: object
+    ) -> None:
         """Set the values of individuals."""
-        super()._eval(problem, pop, names, **settings)
-        self.seen.update(row_digests(pop.get("X")))
+        X = pop.get("X")
+        digests = row_digests(X)
+        values = self._values(problem, X, digests, algorithm)
+        self.seen.update(digests)
+        for name, part in zip("FGH", np.split(values, np.cumsum(_sizes(problem))[:2], axis=1), strict=True):
+            pop.set(name, part)
+        pop.apply(lambda individual: individual.evaluated.update("FGH"))
 
     def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
         """Return F, G and H side by side."""
@@ -154,18 +161,6 @@ class Memo(ArrayEvaluator):
                 f"{F[right.argmin()].tolist()} has others; remove the memo to start again (a problem whose values "
                 "change from one evaluation to the next cannot be resumed)"
             )
-
-    def _eval(
-        self, problem: Problem, pop: Population, names: Iterable[str], algorithm: Algorithm | None = None, **kw: object
-    ) -> None:
-        """Set the values of individuals."""
-        X = pop.get("X")
-        digests = row_digests(X)
-        values = self._values(problem, X, digests, algorithm)
-        self.seen.update(digests)
-        for name, part in zip("FGH", np.split(values, np.cumsum(_sizes(problem))[:2], axis=1), strict=True):
-            pop.set(name, part)
-        pop.apply(lambda individual: individual.evaluated.update("FGH"))
 
     def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
         """Return F, G and H side by side; strings that are not in the file are evaluated and recorded."""

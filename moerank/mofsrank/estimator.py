@@ -429,8 +429,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         if validation is not None and validated is not None:
             level = LEVEL if self.final == "train" else level_of_each(validated.differences)
             chosen = validated.members[:, self.chosen_]
-            held_out = chosen, validated.reference, validation
-            self.verdict_ = self._judged(self._scored_by, *held_out, "validation", level)
+            self.verdict_ = self._judged(chosen, validated.reference, validation, "validation", level)
 
     def plot(self, what: Literal["front", "shapes"] = "front", *, axes: Axes | None = None) -> Axes | Figure:
         """Draw the front, or what each feature of the chosen member adds to its score.
@@ -474,12 +473,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         return rankers.forest(self.chosen_)
 
     def verdict(
-        self,
-        X: RankingData | ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        metric: Metric | None = None,
+        self, X: RankingData | ArrayLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
     ) -> Verdict:
         """Compare the chosen member with the same ranker on all features, on test queries.
 
@@ -487,8 +481,6 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         ----------
         X, y, qid
             Test data, as in `fit`. None of its queries may have been used for training or for the choice.
-        metric : Metric, optional
-            By default that of the search.
 
         Returns
         -------
@@ -504,27 +496,20 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         data = X if isinstance(X, RankingData) else as_ranking_data(X, y, qid, name="test data")
         table = self._table(data)
         scores = np.column_stack([self._scores(table), self._reference.scores(table)[:, 0]])
-        metric = metric or self._scored_by
-        selection, reference = data.weighed(metric.per_query(data, scores)).T
-        return self._judged(metric, selection, reference, data, "test")
+        selection, reference = data.weighed(self._scored_by.per_query(data, scores)).T
+        return self._judged(selection, reference, data, "test")
 
     def _judged(
-        self,
-        metric: Metric,
-        selection: Vector,
-        reference: Vector,
-        data: RankingData,
-        part: Part,
-        level: float = LEVEL,
+        self, selection: Vector, reference: Vector, data: RankingData, part: Part, level: float = LEVEL
     ) -> Verdict:
         return judge(
             selection,
             reference,
             part,
-            metric.name,
+            self._scored_by.name,
             int(self.support_.sum()),
             self._n_allowed,
-            can_differ=metric.can_differ(data),
+            can_differ=self._scored_by.can_differ(data),
             margin=self.margin,
             advice=self._advice,
             level=level,

@@ -15,6 +15,7 @@ from moerank.data import RankingData
 from moerank.evolution import CROSSOVER, Operators, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.dask_slices import Slices
+from moerank.mofsrank.limits import FeatureStrings
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
 from moerank.rankers import FitnessBackend, Population
 
@@ -79,12 +80,21 @@ class Stage(Problem):  # type: ignore[misc]
     repairs = True
     """Whether strings that break limits are refused, because operators repair them, or the worst in all objectives."""
 
+    strings: FeatureStrings | None = None
+    """The limits of feature strings."""
+
     def check(self, X: Array) -> None:
         """Raise a ValueError for the first string (n, n_var) that breaks a limit of the stage."""
+        if self.strings is not None:
+            self.strings.check(self._limited(X))
 
     def keeps_limits(self, X: Array) -> Mask:
         """Return whether strings keep the limits of the stage, shape (n,)."""
-        return np.ones(len(X), np.bool_)
+        return np.ones(len(X), np.bool_) if self.strings is None else self.strings.keeps_limits(self._limited(X))
+
+    def _limited(self, X: Array) -> Mask:
+        """Return the feature strings that limits refer to."""
+        return X
 
     @property
     def worst(self) -> tuple[float, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
+from moerank.data.folds import data_folders
 from moerank.data.read.table import reader_of
 from moerank.files import Json, read_text, read_toml
 from moerank.metrics import Metric, make_metric
@@ -327,8 +327,7 @@ class Problem(Section):
 
     def folders(self, data: str | Path | None) -> Folders:
         """Return the folders to search for data: that of the problem file, then `data` or else the default ones."""
-        named = os.environ.get("MOERANK_DATA")
-        roots = [Path(root) for root in (named, "data") if root] if data is None else [Path(data)]
+        roots = data_folders() if data is None else [Path(data)]
         return [*filter(None, [self._folder]), *roots]
 
 

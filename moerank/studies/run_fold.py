@@ -23,7 +23,6 @@ from moerank.files import Json
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, as_metric, check_differing
-from moerank.mofsrank import MOFSRank
 from moerank.mofsrank.objectives import FRONT, Candidates, Objective, read_objectives
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers import (
@@ -527,7 +526,8 @@ def _verdict(
     if isinstance(estimator, Selection):
         verdict = estimator.verdict(test, measure.parts["train"], validation, metric=metric, margin=margin)
     elif callable(getattr(estimator, "verdict", None)):
-        verdict = estimator.verdict(test, **({"metric": metric} if isinstance(estimator, MOFSRank) else {}))
+        # The metric of the problem judges, also a search by its own.
+        verdict = (estimator.set_params(metric=metric) if hasattr(estimator, "metric") else estimator).verdict(test)
     trees = [baseline for baseline in baselines if baseline.name == TREES]
     if verdict is None or not trees:
         return verdict

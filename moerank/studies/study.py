@@ -285,14 +285,12 @@ class Study:
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
         given_as = {"own": own, "tune": tune}
-        texts = {name: given for name, given in (ablate or {}).items() if isinstance(given, str)}
-        parts = {n: _solver(texts[n]) if n in texts else _solver(g, n, **given_as) for n, g in (ablate or {}).items()}
-        ablation = {solver.label: name for name, solver in parts.items()}
+        named = [(name, given if isinstance(given, str) else {name: given}) for name, given in (ablate or {}).items()]
+        parts = [read_solvers(given, **given_as)[0] for _, given in named]
+        ablation = {solver.label: name for solver, (name, _) in zip(parts, named, strict=True)}
         if parts and len(ablation) < max(2, len(parts)):
-            raise ValueError(
-                "ablate needs a base and other solvers, such as {'base': 'mofsrank', 'without ensemble': …}"
-            )
-        distinct = tuple(_distinct([*read_solvers(solvers, **given_as), *parts.values()], TWO_SOLVERS))
+            raise ValueError("ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}")
+        distinct = tuple(_distinct([*read_solvers(solvers, **given_as), *parts], TWO_SOLVERS))
         requested = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
