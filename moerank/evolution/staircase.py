@@ -109,6 +109,7 @@ class Staircase(BitSearch):
         removed = {"near mates": [NEAR], "crossover": [NEAR, ANY], "mutation": [MOVED, FLIP, SWAP]}
         left_out = {operator for part in self.without for operator in removed.get(part, ())}
         self.is_used = np.array([operator not in left_out for operator in OPERATORS])
+        self.most_of_a_size = np.inf if "few of a size" in self.without else MOST_OF_A_SIZE
         if not self.is_used.any():
             raise ValueError("Staircase needs crossover or mutation; leave out only one of them")
 
@@ -239,17 +240,13 @@ class Staircase(BitSearch):
             )
         climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))[n_old:].any()
         self.stale = 0 if climbed else self.stale + 1
-        survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self._most_of_a_size)
+        survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.most_of_a_size)
         operators = np.array([self.made_by.get(key, -1) for key in row_digests(X[n_old:])], np.int64)
         successful = operators[survivors[survivors >= n_old] - n_old]
         for sums, counted in ((self.used, operators), (self.survived, successful)):
             sums *= MEMORY
             sums += np.bincount(counted[counted >= 0], minlength=len(OPERATORS))
         return survivors
-
-    @property
-    def _most_of_a_size(self) -> float:
-        return np.inf if "few of a size" in self.without else MOST_OF_A_SIZE
 
     def _begin_anew(self) -> Mask:
         """Put the population aside and return the first strings of another one."""
@@ -263,7 +260,7 @@ class Staircase(BitSearch):
         self._hold(Population.merge(self.pop, self.aside))
         sizes = np.count_nonzero(self.X, axis=1)
         values = _values_without_size(self.X, self.F)
-        survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self._most_of_a_size)
+        survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.most_of_a_size)
         self._hold(self.pop[survivors])
         self.aside = None
 

@@ -15,7 +15,7 @@ from moerank.arrays import Matrix
 from moerank.checks import check_choice
 from moerank.figures import View
 from moerank.figures.panels import Look, apart_from_first, boxed, named, panels_figure
-from moerank.studies.result import Convergence, Result
+from moerank.studies.result import Convergence
 from moerank.studies.results import NoResultsError, Results
 
 COUNTS = {"evaluations": "Evaluations", "trained": "Distinct individuals (rankers trained)"}
@@ -45,7 +45,8 @@ def hypervolume_figure(view: View, *, x: str = "evaluations") -> Figure:
                 title = stage.replace("_", " ").capitalize() + f": {goal}" * (len(goals) > 1)
                 stages[title] = stage
                 curves[solver][title] = _curve([(fold, history[stage]) for fold, history in histories], x)
-    ends = {solver: runs.by_run(solver, _last_hypervolume) for solver in next(iter(goals.values())).solvers}
+    first, *_ = goals.values()
+    ends = {s: first.by_run(s, lambda run: [*run.convergence.values()][-1].hypervolume[-1]) for s in first.solvers}
     shown, finding = apart_from_first(ends, largest=True)
 
     def draw(look: Look) -> None:
@@ -66,11 +67,6 @@ def hypervolume_figure(view: View, *, x: str = "evaluations") -> Figure:
         same_x=False,
         notes=[*(boxed(alike[0], stages.values()) for alike in goals.values()), without],
     )
-
-
-def _last_hypervolume(run: Result) -> float:
-    """Return the final hypervolume of the last stage; NaN if there was no search."""
-    return list(run.convergence.values())[-1].hypervolume[-1] if run.convergence else np.nan
 
 
 def _curve(histories: Sequence[tuple[int, Convergence]], x: str) -> Matrix:

@@ -291,15 +291,9 @@ class Problem(Section):
         """
         defaults = self.solver.parameters if solver.given is None else {}
         solver = solver.model_copy(update={"defaults": defaults, "tune": self.solver.tune})
-        if hasattr(solver.source, "get_params"):
-            solver.refuse_other_goal(self, solver.source)
-        taken = solver.takes()
-        foreign = [] if "limits" in taken else [name for name in self.features.given if name not in (*taken, "exclude")]
-        if foreign:
-            raise ValueError(
-                f"{solver.label} cannot keep [features] {', '.join(foreign)}: it has its own rules for selection; use "
-                "mofsrank or another search of its family, or remove these limits"
-            )
+        of_user = solver.source.get_params(deep=True) if hasattr(solver.source, "get_params") else solver.settings
+        solver.refuse_other_goal(self, of_user)
+        solver.refuse_limits(self.features.given, solver.takes())
         return solver
 
     def offers(self) -> Parameters:

@@ -436,7 +436,7 @@ def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
 
 
 def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, baselines: bool = True) -> Json:
-    """Return everything that determines the result of a run, as plain JSON values.
+    """Return all that can be seen of what determines the result of a run, as plain JSON values.
 
     Only the problem settings that the solver takes count: a ranker does not depend on the budget of a search. Settings
     of the baselines and their backend count if baselines are measured. The solver must come from `Problem.spec`.

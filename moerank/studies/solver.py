@@ -67,7 +67,6 @@ class Solver(BaseModel):
     name: str  # in the table of solvers; for an object its label
     parameters: PlainParameters = Field(default_factory=dict)  # set by the user, and part of the label
     given: Parameters | None = None  # the description of an object, see `of`
-    draws: bool = False  # whether an object gives other results with other seeds
     defaults: PlainParameters = Field(default_factory=dict, exclude=True)  # from the problem file
     tune: bool = Field(default=True, exclude=True)  # whether validation queries choose from its grid
     source: Any = Field(default=None, exclude=True, repr=False)  # the object; None if loaded from a folder
@@ -113,17 +112,14 @@ class Solver(BaseModel):
             taken = f"{label!r} is in the table of solvers" if label else "it must not be empty"
             raise ValueError(f"give the solver another name: {taken}")
         described = identity_of(source, f"the solver {label}", without=IGNORED)
-        given = described if _is_estimator(source) else {"function": described}
-        given |= {"own": True} if own else {}
-        given |= {} if tune else {"tune": False}
+        switches = {"own": own, "tune": tune, "takes": isinstance(source, RankingEstimator)}
         if not _is_estimator(source):
-            return cls(name=label, given=given, draws=True, source=source)
-        draws = source.get_params(deep=False).get("random_state", 0) is None
+            return cls(name=label, given={**switches, "function": described}, source=source)
         # Clone it, because the user may change or fit the object later.
-        return cls(name=label, given=given, draws=draws, source=clone(source))
+        return cls(name=label, given={**switches, **described}, source=clone(source))
 
     def __eq__(self, other: object) -> bool:
-        mine = {"name", "parameters", "given", "draws", "defaults"}
+        mine = {"name", "parameters", "given", "defaults"}
         return isinstance(other, Solver) and all(getattr(self, name) == getattr(other, name) for name in mine)
 
     def __hash__(self) -> int:
@@ -144,7 +140,7 @@ class Solver(BaseModel):
     def seeded(self) -> bool:
         """Whether the result depends on the seed; True for a solver of a plug-in that is not installed here."""
         if self.given is not None:
-            return self.draws
+            return self.given.get("parameters", {"random_state": None}).get("random_state", 0) is None
         entry = solver_entry(self.name)
         return entry is None or "seed" in entry.needs
 
@@ -156,33 +152,40 @@ class Solver(BaseModel):
     @property
     def tuned(self) -> bool:
         """Whether validation queries choose from the published grid."""
-        return self.tune and (self.given or {}).get("tune", True) is True
+        return self.tune and (self.given is None or self.given["tune"])
 
     @property
     def own(self) -> bool:
         """Whether an object may have another metric or other objectives than the problem."""
-        return bool((self.given or {}).get("own", False))
+        return self.given is not None and bool(self.given["own"])
 
     def takes(self) -> Parameters:
-        """Return the parameters that a problem may set, with their defaults or values; a function may take all."""
-        if self.given is not None and "function" not in self.given:
-            return dict(self.given.get("parameters", {}))
-        return find_solver(self.name if self.given is None else "mofsrank", {}).defaults()
+        """Return the parameters that a problem may set; a function may take all, an object of another library none."""
+        if self.given is None or "function" in self.given:
+            return find_solver(self.name if self.given is None else "mofsrank", {}).defaults()
+        return dict(self.given["parameters"]) if self.given["takes"] else {}
 
-    def refuse_other_goal(self, problem: Any, made: Any) -> None:
-        """Refuse an estimator that optimises another metric or other objectives than the problem, unless `own`."""
-        if self.own:
-            return
+    def refuse_limits(self, limits: Iterable[str], takes: Mapping[str, Any]) -> None:
+        """Refuse limits on features that a solver with these parameters cannot keep."""
+        foreign = [] if "limits" in takes else [name for name in limits if name not in (*takes, "exclude")]
+        if foreign:
+            raise ValueError(
+                f"{self.label} cannot keep [features] {', '.join(foreign)}: it has its own rules for selection; use "
+                "mofsrank or another search of its family, or remove these limits"
+            )
+
+    def refuse_other_goal(self, problem: Any, parameters: Mapping[str, Any]) -> None:
+        """Refuse parameters with another metric or other objectives than those of the problem, unless `own`."""
         goals = {"metric": problem.metric.make(), "objectives": problem.search.objectives}
-        for key, value in made.get_params(deep=True).items():
+        for key, value in parameters.items():
             name = key.rpartition("__")[2]
-            if name not in goals or value is None or value == FRONT:  # left open
+            if self.own or name not in goals or value is None or value == FRONT:  # left open
                 continue
             mine, theirs = _goal(name, value), _goal(name, goals[name])
             if mine not in (None, theirs):
                 raise ValueError(
                     f"{self.label} has the {name} {mine}, and the problem {problem.name} has {theirs}. Leave {name} "
-                    "out, or write Study(…, own=True)"
+                    "out, or give the estimator to Study(…, own=True)"
                 )
 
     def make(self, problem: object, defaults: Mapping[str, Any]) -> Any:
@@ -201,16 +204,17 @@ class Solver(BaseModel):
             raise ValueError(
                 f"{self.label} must return an estimator with fit, predict and get_params, not {made!r:.80}"
             )
-        self.refuse_other_goal(problem, made)
+        self.refuse_other_goal(problem, made.get_params(deep=True))
         parameters, changed = made.get_params(deep=False), changed_parameters(made)
         ours = isinstance(made, RankingEstimator)
+        self.refuse_limits(defaults.get("limits", ()), parameters if ours else {})
         if self.seeded and parameters.get("random_state", 0) in (None, seed):
             changed["random_state"] = int(defaults["random_state"]) if ours else seed
         # Parameters of other libraries may have the same names and another meaning.
         offered = {name: value for name, value in defaults.items() if name in parameters}
         offered = {name: offered[name] for name in offered if ours or name in SET_BY_RUN}
         for key, value in made.get_params(deep=True).items():
-            if value is None and (name := key.rpartition("__")[2]) in ("metric", "objectives"):
+            if (name := key.rpartition("__")[2], value) in (("metric", None), ("objectives", FRONT)):
                 offered[key] = defaults[name]
         if "backend" in changed:  # it is not tuned already
             offered.pop("tune", None)
@@ -291,9 +295,7 @@ def ablations(base: str, parts: Iterable[str] = ()) -> dict[str, str]:
         variant, parameters = name, given
         if part in own:
             variant, parameters = "mofsrank", entry.settled(given)  # the name may fix the algorithm
-            changes = {
-                key: value for key, value in changes.items() if key not in ("feature_selection", "adaptive_mutation")
-            }
+            changes = {key: changes[key] for key in STAGES[::2] if key in changes}
             left_out = [*listed(options.get("without")), part]
             changes["algorithm"] = f"{algorithm}[without={written(left_out if len(left_out) > 1 else part)}]"
         elif algorithm in BIT_SEARCHES and part in _OPERATORS:

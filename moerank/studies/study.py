@@ -53,7 +53,7 @@ class Cell(Work):
         return int.from_bytes(hashlib.blake2b(names.encode(), digest_size=4).digest(), "big")
 
     def identity(self) -> Json:
-        """Return everything that determines the result, as plain JSON values."""
+        """Return all that can be seen of what determines the result, as plain JSON values."""
         solver = self.problem.spec(self.solver)
         return {"format": FORMAT, **configuration(self.problem, self.fold, solver, self.seed, baselines=False)}
 

@@ -264,8 +264,8 @@ def test_what_is_asked_for_and_cannot_be_drawn_is_named(results, problem):
     notes = {
         "fronts": "Not drawn, because they offer a single size: ranksvm-primal.",
         "attainment": "Median and quartiles of 3 seeds. Not drawn, because they have a single seed: ranksvm-primal.",
-        "hypervolume": "Hypervolume: share of the box from features 0, error 0 to the reference point features 20, error 1 "
-        "(instance selection: all pairs, error 1). No search: ranksvm-primal.",
+        "hypervolume": "Hypervolume: share of the box from features 0, error 0 to the reference point features 20, "
+        "error 1 (instance selection: all pairs, error 1). No search: ranksvm-primal.",
         "frequency": "Not drawn, because they offer a single size: ranksvm-primal.",
     }
     for name, note in notes.items():

@@ -26,7 +26,7 @@ def test_every_part_is_a_switch_that_changes_the_search(base, own, limited):
     """And nothing before its stage: the draws are the same."""
     parts = [part for part in PARTS if not own or part not in ("adaptive mutation", "elimination of duplicates")]
     named = ablations(base, [*parts, *(part for part in own if part not in parts)])
-    assert list(named)[0] == named[base] == base
+    assert next(iter(named)) == named[base] == base
     problem = limited
     if own:  # restarts and shares take some generations
         budget = {"feature_selection.population": 32, "feature_selection.generations": 60}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers.changes import replace
 from helpers.drawn import panels_of
+from helpers.third_objective import QueriesHurt
 from lightgbm import LGBMRanker
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
@@ -14,7 +15,6 @@ from sklearn.neighbors import KNeighborsRegressor
 from moerank.figures import FIGURES
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import FeatureSelection, InstanceSelection, MOFSRank
-from moerank.mofsrank.objectives import Objective
 from moerank.rankers import RankingEstimator, RankSVM
 from moerank.selectors import GAS
 from moerank.studies.problem import load_problem
@@ -25,18 +25,6 @@ from moerank.studies.study import Study
 
 SMALL = {"population": 8, "generations": 3}
 STAGES = dict(instance_selection=SMALL, feature_selection=SMALL, ensemble=SMALL)
-
-
-class LastFeature(Objective):
-    """The number of the last feature."""
-
-    name, title = "last", "Last feature"
-
-    def values(self, candidates):
-        return candidates.feature_mask.shape[1] - candidates.feature_mask[:, ::-1].argmax(axis=1)
-
-    def bounds(self, data, n_var):
-        return 0.0, float(data.n_features)
 
 
 @dataclass
@@ -108,10 +96,12 @@ def test_estimators_are_tuned_as_names_are(tiny_problem):
         (GAS(metric=NDCG(5, convention="letor")), r"metric NDCG@5 \(letor\)"),
         (Wrapped(MOFSRank(metric=MAP())), "metric MAP"),
         (
-            MOFSRank(objectives=("features", "error", LastFeature())),
-            r"has the objectives Features\(\), Error\(\), LastFeature\(\), and the problem tiny has Features\(\), Error",
+            MOFSRank(objectives=("features", "error", QueriesHurt())),
+            r"has the objectives Features\(\), Error\(\), QueriesHurt\(\), and the problem tiny has Feat",
         ),
         (own, "own has the metric MAP"),
+        ("mofsrank[metric=MAP]", r"mofsrank\[metric=MAP\] has the metric MAP, and the problem tiny has NDCG@10"),
+        ('mofsrank[objectives=["error","features","risk"]]', r"Error\(\), Features\(\), Risk\(a=1\)"),
     ],
 )
 def test_another_goal_than_that_of_the_problem_is_refused_by_both_names(given, message, letor, tmp_path):
@@ -132,22 +122,20 @@ def test_what_is_left_open_in_an_inner_search_is_set_too(letor):
 
 
 def test_a_goal_of_its_own_reaches_results_and_shares_no_figure(letor, tmp_path):
-    three = MOFSRank(objectives=("features", "error", LastFeature()), algorithm="nsga3")
+    three = MOFSRank(objectives=("features", "error", QueriesHurt()), algorithm="nsga3")
     given = {"by map": own, "three": three, "mofsrank": "mofsrank", "gas": "gas"}
     study = Study([letor], given, tmp_path, folds=[1], seeds=2, own=True).run()
     results = study.results()
     by_solver = {run.solver: run for run in results}
     assert by_solver["by map"].searched_by == "MAP"
     assert by_solver["by map"].verdict.metric == results.metric == "NDCG@10 (letor)"  # all are judged alike
-    assert by_solver["three"].objectives == ["features", "error", "last"]
-    assert by_solver["three"].box["last"] == (0.0, 20.0)
+    assert by_solver["three"].objectives == ["features", "error", "hurt"]
+    assert by_solver["three"].box["hurt"] == (0.0, len(by_solver["three"].queries["train"]))
     frame = study.frame(members=True)
-    assert (frame["last"].notna() == (frame["solver"] == "three")).all()
-    members = frame[frame["solver"] == "three"]
-    assert (members["last"] >= members["n_features"]).all()
+    assert (frame["hurt"].notna() == (frame["solver"] == "three")).all()
     figure = FIGURES["hypervolume"].draw(results, letor)
     titles = [axes.get_title(loc="left") for axes in panels_of(figure)]
-    assert len(titles) == 9 and "Ensemble: features, error, last by NDCG@10 (letor)" in titles
+    assert len(titles) == 9 and "Ensemble: features, error, hurt by NDCG@10 (letor)" in titles
     for axes in panels_of(figure):
         assert len([line for line in axes.lines if len(line.get_xdata())]) == 1
     for name, apart in (("attainment", "by map, three"), ("fronts", "by map, three"), ("objectives", "by map, three")):
