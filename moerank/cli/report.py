@@ -103,7 +103,7 @@ def plot_command(
     chosen = problem or (next(iter(named)) if kind.of_problem else None)
     own = {solver.label for solver in study.solvers}
     labels = [text if text in own else Solver.parse(text).label for text in split(solvers)]
-    given = {} if x is None else {"x": x}
+    given = {} if x is None else {"count": x}
     figure = kind.draw(results, named[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric, **given)
     path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
     style.save_figure(figure, path)

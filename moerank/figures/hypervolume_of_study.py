@@ -22,16 +22,16 @@ COUNTS = {"evaluations": "Evaluations", "trained": "Distinct individuals (ranker
 """Labels of the x axis."""
 
 
-def hypervolume_figure(view: View, *, x: str = "evaluations") -> Figure:
+def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
     """Draw the hypervolume of each stage's front: the mean over folds and seeds, with a band of their quartiles.
 
     For the band, the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
-    A line ends where the shortest run ends. `x` counts the individuals that a search asked for ("evaluations") or those
-    that it trained ("trained"). Searches with other objectives or another metric have panels of their own, and the
+    A line ends where the shortest run ends. The x axis counts the individuals that a search asked for ("evaluations")
+    or those that it trained ("trained"). Searches with other objectives or another metric have panels of their own, and the
     first panels have the finding. A note names the solvers without a search. If there are many searches, only the first
     and those whose final front differs significantly from its own have colours.
     """
-    check_choice(COUNTS, x=x)
+    check_choice(COUNTS, count=count)
     runs = Results([run for run in view.results if run.convergence])
     if not runs:
         raise NoResultsError(f"no solver of the study of {view.where} is a search")
@@ -44,7 +44,7 @@ def hypervolume_figure(view: View, *, x: str = "evaluations") -> Figure:
             for stage in histories[0][1]:
                 title = stage.replace("_", " ").capitalize() + f": {goal}" * (len(goals) > 1)
                 stages[title] = stage
-                curves[solver][title] = _curve([(fold, history[stage]) for fold, history in histories], x)
+                curves[solver][title] = _curve([(fold, history[stage]) for fold, history in histories], count)
     first, *_ = goals.values()
     ends = {s: first.by_run(s, lambda run: [*run.convergence.values()][-1].hypervolume[-1]) for s in first.solvers}
     shown, finding = apart_from_first(ends, largest=True)
@@ -63,19 +63,19 @@ def hypervolume_figure(view: View, *, x: str = "evaluations") -> Figure:
         list(stages),
         finding=finding,
         height=1.1,
-        labels=(COUNTS[x], "Hypervolume of the front"),
+        labels=(COUNTS[count], "Hypervolume of the front"),
         same_x=False,
         notes=[*(boxed(alike[0], stages.values()) for alike in goals.values()), without],
     )
 
 
-def _curve(histories: Sequence[tuple[int, Convergence]], x: str) -> Matrix:
-    """Return the counts `x`, lower quartile, mean and upper quartile; `histories` are runs with their folds."""
+def _curve(histories: Sequence[tuple[int, Convergence]], count: str) -> Matrix:
+    """Return the counts `count`, lower quartile, mean and upper quartile; `histories` are runs with their folds."""
     length = min(len(history.evaluations) for _, history in histories)
-    counts = np.mean([getattr(history, x)[:length] for _, history in histories], axis=0)
+    steps = np.mean([getattr(history, count)[:length] for _, history in histories], axis=0)
     values = np.array([history.hypervolume[:length] for _, history in histories])
     folds = np.array([fold for fold, _ in histories])
     mean = values.mean(axis=0)
     levels = np.array([values[folds == fold].mean(axis=0) for fold in folds])
     low, high = np.quantile(values - levels + mean, (0.25, 0.75), axis=0)
-    return np.array([counts, low, mean, high])
+    return np.array([steps, low, mean, high])
