@@ -27,9 +27,9 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
 
     For the band, the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
     A line ends where the shortest run ends. The x axis counts the individuals that a search asked for ("evaluations")
-    or those that it trained ("trained"). Searches with other objectives or another metric have panels of their own, and the
-    first panels have the finding. A note names the solvers without a search. If there are many searches, only the first
-    and those whose final front differs significantly from its own have colours.
+    or those that it trained ("trained"). Searches with other objectives or another metric have panels of their own, and
+    the first panels have the finding. A note names the solvers without a search. If there are many searches, only the
+    first and those whose final front differs significantly from its own have colours.
     """
     check_choice(COUNTS, count=count)
     runs = Results([run for run in view.results if run.convergence])

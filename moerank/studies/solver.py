@@ -253,7 +253,7 @@ def _goal(name: str, value: Any) -> str | None:
         return None
 
 
-PARTS: dict[str, Parameters] = {
+SWITCHES: dict[str, Parameters] = {
     "instance selection": {"instance_selection": False},
     "adaptive mutation": {"adaptive_mutation": False},
     "ensemble": {"ensemble": False},
@@ -272,7 +272,7 @@ _OPERATORS = ("adaptive mutation", "crossover", "mutation", "elimination of dupl
 def ablations(base: str, parts: Iterable[str] = ()) -> dict[str, str]:
     """Return the base and its variants without one of the parts each, as names for ``Study(ablate=…)``.
 
-    By default the parts are the first three of `PARTS`, which the paper leaves out, as far as the base has them. A
+    By default the parts are the first three of `SWITCHES`, which the paper leaves out, as far as the base has them. A
     ValueError names the parts of the base if it does not have one.
 
     Examples
@@ -290,8 +290,8 @@ def ablations(base: str, parts: Iterable[str] = ()) -> dict[str, str]:
     algorithm, options = read_solver(str(arguments["algorithm"]))
     own = BIT_SEARCHES[algorithm].parts if algorithm in BIT_SEARCHES else ()
     able: dict[str, str] = {}
-    for part in (*PARTS, *(part for part in own if part not in PARTS)):
-        changes = {key: value for key, value in PARTS.get(part, {}).items() if arguments[key] is not False}
+    for part in (*SWITCHES, *(part for part in own if part not in SWITCHES)):
+        changes = {key: value for key, value in SWITCHES.get(part, {}).items() if arguments[key] is not False}
         variant, parameters = name, given
         if part in own:
             variant, parameters = "mofsrank", entry.settled(given)  # the name may fix the algorithm
@@ -302,7 +302,7 @@ def ablations(base: str, parts: Iterable[str] = ()) -> dict[str, str]:
             continue
         if changes:
             able[part] = Solver(name=variant, parameters=merged_tables(parameters, changes)).label
-    chosen = list(parts) or [part for part in list(PARTS)[:3] if part in able]
+    chosen = list(parts) or [part for part in list(SWITCHES)[:3] if part in able]
     for part in chosen:
         if part not in able:
             raise ValueError(unknown(f"part of {base}", part, able))

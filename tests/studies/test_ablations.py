@@ -9,7 +9,7 @@ from moerank.rankers import RankRLS
 from moerank.solvers import read_solver
 from moerank.studies.problem import load_problem
 from moerank.studies.run_fold import run_fold
-from moerank.studies.solver import PARTS, Solver, ablations
+from moerank.studies.solver import SWITCHES, Solver, ablations
 from moerank.studies.study import Study
 
 
@@ -24,7 +24,7 @@ def limited(tiny_problem_file):
 )
 def test_every_part_is_a_switch_that_changes_the_search(base, own, limited):
     """And nothing before its stage: the draws are the same."""
-    parts = [part for part in PARTS if not own or part not in ("adaptive mutation", "elimination of duplicates")]
+    parts = [part for part in SWITCHES if not own or part not in ("adaptive mutation", "elimination of duplicates")]
     named = ablations(base, [*parts, *(part for part in own if part not in parts)])
     assert next(iter(named)) == named[base] == base
     problem = limited
