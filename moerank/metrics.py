@@ -22,7 +22,7 @@ from sklearn import config_context
 from sklearn.metrics import make_scorer
 
 from moerank.arrays import Array, Integers, Matrix, Vector
-from moerank.checks import Count, check_at_least, check_fields, most_workers
+from moerank.checks import Count, Parameters, check_at_least, check_fields, most_workers
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores, require_data
 from moerank.data.ranking_data import labels_alone
@@ -560,14 +560,16 @@ def make_metric(name: str, **conventions: str) -> Metric:
     """
     if not isinstance(name, str):
         raise ValueError(f"a metric is named by a text such as 'NDCG@10', not {name!r}")
+    name = name.strip()
     if name.endswith(")") and " (" in name:
         name, _, printed = name.removesuffix(")").partition(" (")
-        pairs = (part if "=" in part else f"convention={part}" for part in printed.split(", "))
+        pairs = [("convention=" * ("=" not in part) + part).split("=", 1) for part in printed.lower().split(", ")]
+        read: Parameters = {key: int(value) if value.isdecimal() else value for key, value in pairs}
         try:
-            return make_metric(name, **dict(pair.split("=", 1) for pair in pairs), **conventions)
+            return make_metric(name, **read, **conventions)
         except TypeError:
             raise ValueError(f"{name} does not have the conventions ({printed}), or has one twice") from None
-    measure, at, k = name.strip().lower().partition("@")
+    measure, at, k = name.lower().partition("@")
     if at and measure in _WITH_CUTOFF and k.isdecimal():
         return _WITH_CUTOFF[measure](int(k), **conventions)
     if not at and measure in _WITHOUT_CUTOFF:
