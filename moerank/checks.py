@@ -116,7 +116,7 @@ def check_square(n_features: int, n_tables: int = 1) -> None:
 
 def most_workers(workers: int) -> int:
     """Return how many threads or processes are useful: at most four per processor; more save no time."""
-    return min(workers, 4 * (os.cpu_count() or 1))
+    return 1 if workers == 1 else min(workers, 4 * (os.cpu_count() or 1))  # asking takes as long as a small batch
 
 
 def memory_limit() -> int:

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import pickle
 import re
 import warnings
 
@@ -281,14 +280,6 @@ def test_the_order_of_the_documents_in_a_query_does_not_matter(name):
     shuffled = RankingData(train.X[order], train.y[order], train.qid[order])
     scores = fit(name, shuffled, vali).predict(test.X)
     np.testing.assert_allclose(scores, fitted(name).predict(test.X), rtol=1e-6, atol=APART.get(name, 1e-8))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_pickling_keeps_the_ranker(name):
-    _, _, test = planted()
-    copy = pickle.loads(pickle.dumps(fitted(name)))
-    np.testing.assert_array_equal(copy.predict(test.X), fitted(name).predict(test.X))
-    np.testing.assert_array_equal(copy.support_, fitted(name).support_)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -33,7 +33,9 @@ MADE = ("docs/_build/", "docs/gallery/", "docs/reference/made/")
 WRITTEN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md")
 FILES = {path.relative_to(PROJECT).as_posix(): path for pattern in WRITTEN for path in sorted(PROJECT.glob(pattern))}
 PAGES = {name: path.read_text(encoding="utf-8") for name, path in FILES.items() if not name.startswith(MADE)}
-WITH_CODE = [name for name, text in PAGES.items() if any(block.runs for block in blocks(text)) and name != "README.md"]
+APART = ("README.md", "docs/recipes/solr.md")
+"""Pages with tests of their own; that of Solr runs with Solr, in tests/engines."""
+WITH_CODE = [name for name, text in PAGES.items() if any(block.runs for block in blocks(text)) and name not in APART]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

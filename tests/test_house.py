@@ -196,11 +196,7 @@ def test_no_small_module_has_a_single_importer():
 
 
 def test_every_type_alias_is_defined_once():
-    places = {}
-    for path, tree in TREES.items():
-        for name in aliases(tree):
-            places.setdefault(name, []).append(module_of(path))
-    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
+    assert doubles((path, name) for path, tree in TREES.items() for name in aliases(tree)) == {}
 
 
 def test_every_room_has_a_layer():

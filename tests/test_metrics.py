@@ -380,15 +380,6 @@ def test_threads_that_share_the_queries_change_no_bit(metric, by_columns):
     np.testing.assert_array_equal(expected, metric.per_query(data, data.X @ W.T))
 
 
-def repeated(data, times):
-    """The same queries, each so many times."""
-    rows = [np.arange(*data.offsets[q : q + 2]) for q in range(data.n_queries) for _ in range(times[q])]
-    copies = [q for q in range(data.n_queries) for _ in range(times[q])]
-    qid = np.repeat(np.arange(len(copies)), np.diff(data.offsets)[copies])
-    rows = np.concatenate(rows)
-    return RankingData(data.X[rows], data.y[rows], qid), rows
-
-
 @pytest.mark.parametrize("metric", [NDCG(10), NDCG(20), MAP(), ERR()], ids=repr)
 def test_a_query_of_weight_3_counts_as_three_queries(metric):
     rng = np.random.default_rng(5)
@@ -396,7 +387,9 @@ def test_a_query_of_weight_3_counts_as_three_queries(metric):
     times = rng.integers(1, 4, data.n_queries)
     X = rng.standard_normal((data.n_documents, 4))
     weighted = RankingData(X, data.y, data.qid, query_weights=times)
-    copies, _ = repeated(weighted, times)
+    rows = [np.arange(*data.offsets[q : q + 2]) for q in np.repeat(np.arange(data.n_queries), times)]
+    documents = np.concatenate(rows)
+    copies = RankingData(X[documents], data.y[documents], np.repeat(np.arange(len(rows)), list(map(len, rows))))
     W = rng.standard_normal((9, 4))
     expected = metric.score(copies, copies.X @ W.T)
     np.testing.assert_allclose(metric.score(weighted, X @ W.T), expected, rtol=0, atol=1e-14)

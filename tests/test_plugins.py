@@ -21,27 +21,13 @@ from moerank.exports.deployable import Deployment
 from moerank.metrics import Metric
 
 
-class Centroids:
-    """Weights: the mean of the relevant documents minus that of the others."""
-
-    linear = True
-
-    def fit(self, X, y, qid=None):
-        X, y = np.asarray(X), np.asarray(y)
-        self.coef_ = X[y > 0].mean(axis=0) - X[y == 0].mean(axis=0)
-        return self
-
-    def predict(self, X):
-        return np.asarray(X) @ self.coef_
-
-
 class Largest:
-    """Select the three features with the largest weights of `Centroids`."""
+    """The largest differences of the mean of the relevant documents from that of the others, as weights."""
 
     linear = True
     selects = True
 
-    def __init__(self, n_features_to_select=3):
+    def __init__(self, n_features_to_select=100):
         self.n_features_to_select = n_features_to_select
 
     def get_params(self, deep=True):
@@ -52,7 +38,8 @@ class Largest:
         return self
 
     def fit(self, X, y, qid=None):
-        weights = Centroids().fit(X, y).coef_
+        X, y = np.asarray(X), np.asarray(y)
+        weights = X[y > 0].mean(axis=0) - X[y == 0].mean(axis=0)
         order = np.argsort(-np.abs(weights), kind="stable")[: self.n_features_to_select]
         self.support_ = np.isin(np.arange(len(weights)), order)
         self.coef_ = np.where(self.support_, weights, 0.0)
@@ -117,7 +104,7 @@ ENTRY_POINTS = """
 [moerank.solvers]
 largest = theirs:Largest
 [moerank.backends]
-centroids = theirs:Centroids
+centroids = theirs:Largest
 [moerank.objectives]
 even = theirs:EvenFeatures
 [moerank.metrics]
@@ -131,6 +118,9 @@ weights = theirs:FORMAT
 PROBLEM = """
 name = "lines"
 metric.name = "success@1"
+instance_selection = {population = 8, generations = 2}
+feature_selection = {population = 8, generations = 2}
+ensemble = {population = 8, generations = 2}
 [data]
 source = "table"
 folder = "lines"
@@ -141,15 +131,6 @@ name = "centroids"
 tune = false
 [search]
 objectives = ["features", "error", "even"]
-[instance_selection]
-population = 8
-generations = 2
-[feature_selection]
-population = 8
-generations = 2
-[ensemble]
-population = 8
-generations = 2
 """
 
 

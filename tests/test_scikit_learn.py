@@ -93,10 +93,7 @@ def test_a_grid_search_chooses_what_is_best_by_the_metric(fold):
     pipeline = Pipeline([("scale", StandardScaler()), ("rank", mr.RankRLS())])
     search = GridSearchCV(pipeline, grid, scoring=mr.MAP().scorer(), cv=GroupKFold(3)).fit(X, y, qid=qid, groups=qid)
     for setting, value in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
-        parts = []
-        for train, test in GroupKFold(3).split(X, y, qid):
-            ranker = clone(pipeline).set_params(**setting).fit(X[train], y[train], qid=qid[train])
-            parts.append(mr.MAP().score(mr.RankingData(X[test], y[test], qid[test]), ranker.predict(X[test])))
+        parts = by_hand(clone(pipeline).set_params(**setting), mr.MAP(), X, y, qid, GroupKFold(3))
         assert value == pytest.approx(np.mean(parts), abs=1e-15)
     assert len(set(search.cv_results_["mean_test_score"])) > 1
     direct = clone(pipeline).set_params(**search.best_params_).fit(X, y, qid=qid)

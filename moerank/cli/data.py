@@ -69,8 +69,11 @@ def describe_command(
     moerank data describe shop.csv
     moerank data describe my_problem.toml --fold 2
     """
+    import numpy as np
+
     from moerank.data import describe as describe_data
-    from moerank.exports.deployable import obstacles_of_data
+    from moerank.data.scaling import negative_features
+    from moerank.exports.deployable import obstacles_of_data, refused_below_zero
     from moerank.studies.problem import load_problem
 
     named = what.endswith(".toml") or not Path(what).exists()
@@ -86,6 +89,8 @@ def describe_command(
     remarks = [remark for entry in descriptions for remark in entry.remarks()]
     rule = next((part.missing for part in parts if part.n_missing.any()), None)
     remarks += [f"No export: {reason}." for reason in obstacles_of_data(parts[0].scaling, rule)]
+    negative = np.any([negative_features(part) for part in parts], axis=0)
+    remarks += [f"{text}." for text in refused_below_zero(np.array(parts[0].feature_names)[negative].tolist())]
     say("\n".join(dict.fromkeys(remarks)))
 
 

@@ -111,7 +111,7 @@ def run_command(
         elif as_json:
             options.print_json(results[0].model_dump(mode="json"))
         else:
-            _show(results[0], out, sorted([*written, *(TREC if trec else ())]))
+            _show(results[0], out, sorted([*written, *(TREC if trec else ())]), command)
         if undrawn:
             notice(undrawn)
             raise typer.Exit(1)
@@ -173,7 +173,7 @@ def _show_folds(problem: Problem, results: list[Result], out: Path, *, as_json: 
     say(f"Wrote to {out}: {', '.join(f'fold{result.fold}' for result in results)}")
 
 
-def _show(result: Result, out: Path, written: list[str]) -> None:
+def _show(result: Result, out: Path, written: list[str], command: list[str]) -> None:
     """Print the verdict and the table of one fold; with --quiet one line."""
     from moerank.cli.tables import chosen_features, front_table, output
 
@@ -191,15 +191,27 @@ def _show(result: Result, out: Path, written: list[str]) -> None:
             f"The second half of the {search.evaluations[-1]:,} evaluations of feature selection added "
             f"{search.last_half:.1%} of the front's hypervolume on training queries."
         )
-    say(f"{last}\n{_next(result, out)}")
+    say(f"{last}{_next_ranker(result, out, command)}\n{_next(result, out)}")
+
+
+def _next_ranker(result: Result, out: Path, command: list[str]) -> str:
+    """Return a line with the command that serves LambdaMART, if that was better on all features."""
+    search = result.configuration["search"]
+    if result.verdict is None or not result.verdict.rival or "algorithm" not in search or search.get("refit"):
+        return ""
+    again = shlex.join([*command, "--set", "search.refit=lambdamart", "--out", f"{out}-lambdamart"])
+    return f"\nNext: {again} (trains LambdaMART on the features of each member)"
 
 
 def _next(result: Result, out: Path) -> str:
     """Return the next command, an export, or the reasons why there is none."""
-    from moerank.exports.deployable import obstacles
+    from moerank.exports.deployable import obstacles, refused_below_zero
     from moerank.exports.formats import FORMATS
 
     first, *others = FORMATS
-    if reasons := obstacles(result.model(result.best)):
+    model = result.model(result.best)
+    if reasons := obstacles(model):
         return "\n".join(f"No export: {reason}." for reason in reasons)
-    return f"Next: {shlex.join(['moerank', 'export', str(out), '--format', first])} (or {', '.join(others)})"
+    command = shlex.join(["moerank", "export", str(out), "--format", first])
+    remarks = [f"{text}." for text in refused_below_zero(model.negative)]
+    return "\n".join([f"Next: {command} (or {', '.join(others)})", *remarks])

@@ -341,12 +341,21 @@ def _solr_values(text: str) -> list[tuple[str, object]]:
     raise ValueError(f"the features {text[:40]!r} are not separated as in 'a=1,b=2' or 'a:1 b:2'")
 
 
+def _vespa_children(node: Json) -> Iterator[Json]:
+    """Yield what is below a node of Vespa's answer, without groups and lists of them."""
+    for child in node.get("children", []):
+        if re.match("(group|grouplist|hitlist):", str(child.get("id"))):
+            yield from _vespa_children(child)
+        else:
+            yield child
+
+
 VESPA_LOGS = ("matchfeatures", "summaryfeatures", "rankfeatures")
 
 
 def _vespa_hits(response: Json, log: str | None, document: str | None) -> Iterator[Hit]:
-    """Yield the hits of Vespa."""
-    for child in response["root"].get("children", []):
+    """Yield the hits of Vespa, those in groups too."""
+    for child in _vespa_children(response["root"]):
         identifier, fields = str(child.get("id", "")), child.get("fields", {})
         logs = [name for name in VESPA_LOGS if name in fields and log in (None, name)]
         if len(logs) != 1:

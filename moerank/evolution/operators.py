@@ -21,7 +21,6 @@ from pymoo.core.crossover import Crossover
 from pymoo.core.duplicate import DuplicateElimination
 from pymoo.core.individual import Individual
 from pymoo.core.mutation import Mutation
-from pymoo.core.operator import Operator
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.sampling import Sampling
@@ -106,6 +105,9 @@ class SubsetSizeSampling(Sampling):
 class RowCrossover(Crossover):
     """Base class of crossovers that make the rows of all children at once, for pymoo and for arrays alike."""
 
+    packs = False
+    """Whether `cross` also takes rows of bits that ``np.packbits`` has packed."""
+
     def __init__(self, prob: float = CROSSOVER) -> None:
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
 
@@ -133,6 +135,9 @@ class RowCrossover(Crossover):
 
 class RowMutation(Mutation):
     """Base class of mutations that change all rows at once, for pymoo and for arrays alike."""
+
+    packs = False
+    """Whether `mutate` also takes rows of bits that ``np.packbits`` has packed."""
 
     def __init__(self, prob_var: float | None = None) -> None:
         super().__init__(prob=1.0, prob_var=prob_var)
@@ -184,14 +189,17 @@ class UniformCrossover(RowCrossover):
     [1, 1, 1, 1, 1, 1]
     """
 
-    def cross(self, problem: Problem, X: Mask, *, random_state: Generator) -> Mask:
+    packs = True
+
+    def cross(self, problem: Problem, X: Array, *, random_state: Generator) -> Array:
         """Cross the pairs of rows in place, and return them."""
-        _check_bits(X, self)
+        packed = _are_packed(X, problem, self)
         firsts, seconds = np.split(X, 2)
         mating = random_state.random(len(firsts)) < self.prob.get()
         for k in np.flatnonzero(mating):
             drawn = np.frombuffer(random_state.bytes(-(-problem.n_var // 8)), np.uint8)
-            exchanged = (firsts[k] ^ seconds[k]) & np.unpackbits(drawn, count=problem.n_var).view(np.bool_)
+            exchanged = firsts[k] ^ seconds[k]
+            exchanged &= drawn if packed else np.unpackbits(drawn, count=problem.n_var).view(np.bool_)
             firsts[k] ^= exchanged
             seconds[k] ^= exchanged
         return X
@@ -205,12 +213,12 @@ class BitFlip(RowMutation):
     """
 
     @abstractmethod
-    def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
+    def flip(self, problem: Problem, X: Array, random_state: Generator, algorithm: Algorithm | None) -> None:
         """Flip bits of the rows in place."""
 
-    def mutate(self, problem: Problem, X: Mask, *, random_state: Generator, algorithm: Algorithm | None) -> Mask:
+    def mutate(self, problem: Problem, X: Array, *, random_state: Generator, algorithm: Algorithm | None) -> Array:
         """Return the mutated rows, which are changed in place."""
-        _check_bits(X, self)
+        _are_packed(X, problem, self)
         self.flip(problem, X, np.random.default_rng(random_state.integers(2**63)), algorithm)
         return X
 
@@ -234,19 +242,28 @@ class SparseBitFlip(BitFlip):
     [5, 15, 7, 14]
     """
 
-    def flip(self, problem: Problem, X: Mask, random_state: Generator, algorithm: Algorithm | None) -> None:
+    packs = True
+
+    def flip(self, problem: Problem, X: Array, random_state: Generator, algorithm: Algorithm | None) -> None:
         """Flip bits of the rows in place."""
         counts = random_state.binomial(problem.n_var, self.get_prob_var(problem), len(X))
         for i in np.flatnonzero(counts):
-            X[i, _distinct(problem.n_var, counts[i], random_state)] ^= True
+            bits = _distinct(problem.n_var, counts[i], random_state)
+            if X.dtype == np.bool_:
+                X[i, bits] ^= True
+            else:
+                np.bitwise_xor.at(X[i], bits // 8, (128 >> bits % 8).astype(np.uint8))
 
 
-def _check_bits(X: Array, operator: Operator) -> None:
-    if X.dtype != np.bool_:
+def _are_packed(X: Array, problem: Problem, operator: RowCrossover | RowMutation) -> bool:
+    """Return whether the rows are packed bits and not bools; raise a TypeError for anything else."""
+    packed = operator.packs and X.dtype == np.uint8 and X.shape[1] < problem.n_var
+    if X.dtype != np.bool_ and not packed:
         raise TypeError(
             f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "
             "give the algorithm a bool sampling such as DensitySampling()"
         )
+    return packed
 
 
 def _distinct(n: int, size: int, random_state: Generator) -> Integers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -208,6 +208,15 @@ def obstacles_of_data(scaling: Scaling, missing: float | str | None) -> list[str
             "scores each document alone; train with a number, such as missing = 0"
         )
     return reasons
+
+
+def refused_below_zero(names: Iterable[str]) -> list[str]:
+    """Return the sentence on features with values below 0, which two engines refuse, if there are any."""
+    listed = ", ".join(map(repr, names))
+    return [
+        f"Elasticsearch and OpenSearch refuse values below 0, which these features have in training: {listed}. Add a "
+        "constant to each in the index, or by a script_score query in --features; log again, and train on that log"
+    ] * bool(listed)
 
 
 def _over_raw_values(trees: Forest, columns: tuple[int, ...], scaling: FittedScaling | None) -> Forest:

@@ -20,6 +20,7 @@ from moerank.exports.deployable import (
     indented_json,
     nested_trees,
     normaliser,
+    refused_below_zero,
     single,
     single_above,
 )
@@ -36,7 +37,11 @@ def elasticsearch(ranker: Deployable, path: Path) -> Deployment:
     Numbers that single precision cannot hold are a ValueError. So are training values below 0 of a feature without a
     definition in ``features``, and a number below 0 for missing values in a linear model.
     """
-    return plugin_files(ranker, path, "Elasticsearch with the plugin elasticsearch-learning-to-rank")
+    remark = "Normalisers need version 1.2.1 of the plugin or later, which is for Elasticsearch 7.7."
+    scaled = ranker.trees is None and ranker.scaling is not None
+    return plugin_files(
+        ranker, path, "Elasticsearch with the plugin elasticsearch-learning-to-rank", *([remark] * scaled)
+    )
 
 
 def plugin_files(
@@ -66,11 +71,8 @@ def plugin_files(
 def _feature_set(ranker: Deployable) -> list[Node]:
     """Return the features: as described by the user, else the value of a field, which must not be below 0."""
     fields = [name for name, entry in zip(ranker.names, ranker.features, strict=True) if entry.elasticsearch is None]
-    if negative := [repr(name) for name in fields if name in ranker.negative]:
-        raise ValueError(
-            f"these features have values below 0 in the training data: {', '.join(negative)}. The engine refuses them "
-            "as scores of a query: add a constant to each, in the index too, and train again"
-        )
+    if reasons := refused_below_zero(name for name in fields if name in ranker.negative):
+        raise ValueError(reasons[0])
     features: list[Node] = []
     for name, label, entry in zip(ranker.names, ranker.labels, ranker.features, strict=True):
         if entry.elasticsearch is not None:

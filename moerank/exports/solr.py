@@ -46,14 +46,20 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
 
 
 def _store(ranker: Deployable) -> list[Node]:
-    """Return the features: as described by the user, else the value of a field of the same name."""
+    """Return the features: as described by the user, else the value of a field of the same name.
+
+    A default of NaN, which lets a log tell a missing value, becomes the number that stood for it in training.
+    """
     features: list[Node] = []
+    absent = repr(single(ranker.absent, "the number for missing values"))
     for label, entry in zip(ranker.labels, ranker.features, strict=True):
         name, params = "FieldValueFeature", Node(field=label)
         if entry.solr is not None:
             name, params = entry.solr.class_, dict(entry.solr.params)
-        if ranker.missing is not None:
-            params.setdefault("defaultValue", repr(single(ranker.missing, "the number for missing values")))
+        elif ranker.missing is not None:
+            params["defaultValue"] = absent
+        if params.get("defaultValue") == "NaN":
+            params["defaultValue"] = absent
         class_name = name if "." in name else f"{PACKAGE}.feature.{name}"
         features.append({"store": ranker.name, "name": label, "class": class_name, "params": params})
     return features
@@ -110,12 +116,17 @@ def _trees_model(ranker: Deployable, trees: Forest) -> Node:
 
 
 def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
-    texts = json.dumps([entry.solr.params for entry in ranker.features if entry.solr])
-    parameters = sorted(set(re.findall(r"\$\{(\w+)", texts)))  # of the request, such as ${user_query}
-    rerank = " ".join([f"!ltr model={ranker.name} reRankDocs=100", *(f"efi.{name}=TEXT" for name in parameters)])
+    described = [entry.solr.params for entry in ranker.features if entry.solr]
+    parameters = sorted(set(re.findall(r"\$\{(\w+)", json.dumps(described))))  # of the request, such as ${user_query}
+    rerank = " ".join([f"!ltr model={ranker.name} reRankDocs=100", *(f'efi.{name}="TEXT"' for name in parameters)])
     put = ["curl", "-X", "PUT", "-H", "Content-type: application/json"]
     values = ("q=TEXT", f"rq={{{rerank}}}", "fl=id,score,[features]")
     query = [word for value in values for word in ("--data-urlencode", value)]
+    remarks = ranker.remarks("solr")
+    if ranker.absent != 0 and not all("defaultValue" in params for params in described):
+        remarks.append(
+            f"A feature of --features without defaultValue counts as 0 where it has no value, not as {ranker.absent:g}."
+        )
     return "\n".join(
         [
             "Upload it to Solr with the module ltr; delete existing objects of these names first:",
@@ -124,6 +135,6 @@ def _next_step(ranker: Deployable, store: Path, path: Path) -> str:
             "Reload the collection, then rank with it:",
             f"  {shlex.join(['curl', f'{SOLR_URL}/query', *query])}",
             "Check that [features] shows the values of the same documents in the training data.",
-            *ranker.remarks("solr"),
+            *remarks,
         ]
     )

@@ -1,7 +1,8 @@
 """Export to Vespa: a rank profile whose second phase is a linear expression, or trees in LightGBM's format.
 
-Vespa computes expressions in double precision. A value goes left if it is less than the threshold, so the next number
-of single precision above the threshold is written; values of float fields then take the same branches.
+Vespa computes expressions in double precision, and may serve trees in single precision, values, thresholds and leaves.
+A value goes left if it is less than the threshold, so the next number of single precision above the threshold is
+written; values of float fields then take the same branches.
 """
 
 from __future__ import annotations

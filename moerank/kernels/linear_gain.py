@@ -368,10 +368,11 @@ def _gain_by_individuals(
             for q in range(c, end):
                 first, last = offsets[query[q]], offsets[query[q] + 1]
                 project(X[first:last], weights_of_group, own, scores)
-                n_candidates = _copy_candidate_rows(
-                    scores, first, last, gain, depth[q], network, best, candidates, candidate_gain
-                )
-                _sum_gains_of_rows(candidates, candidate_gain, n_candidates, discount, depth[q], above, placed, total)
+                n, rows, gains = last - first, scores, gain[first:last]
+                if n > SHORT_QUERY:
+                    n = _copy_candidate_rows(scores, gains, n, depth[q], network, best, candidates, candidate_gain)
+                    rows, gains = candidates, candidate_gain
+                _sum_gains_of_rows(rows, gains, n, discount, depth[q], above, placed, total)
                 for lane in range(min(width, n_individuals - group * width)):
                     values[query[q], group * width + lane] = total[lane] / ideal[q]
         c = end
@@ -380,9 +381,8 @@ def _gain_by_individuals(
 @kernel
 def _copy_candidate_rows(
     scores: Floats,
-    first: int,
-    last: int,
     gain: Vector,
+    size: int,
     depth: int,
     network: Integers,
     best: Floats,
@@ -390,27 +390,24 @@ def _copy_candidate_rows(
     candidate_gain: Vector,
 ) -> int:
     """Copy the documents that may stand in the first `depth` ranks of some individual, and return their number."""
-    size = last - first
-    floor = spread(scores.dtype.type(-np.inf))
-    if size > SHORT_QUERY:
-        for group in range(CLASSES):
-            a = load(scores, group)
-            for i in range(group + CLASSES, size, CLASSES):
-                s = load(scores, i)
-                a = blend(s > a, s, a)
-            store(best, group, a)
-        for step in range(len(network)):
-            i, j = network[step, 0], network[step, 1]
-            a, b = load(best, i), load(best, j)
-            larger = b > a
-            store(best, i, blend(larger, b, a))
-            store(best, j, blend(larger, a, b))
-        floor = load(best, depth - 1)
+    for group in range(CLASSES):
+        a = load(scores, group)
+        for i in range(group + CLASSES, size, CLASSES):
+            s = load(scores, i)
+            a = blend(s > a, s, a)
+        store(best, group, a)
+    for step in range(len(network)):
+        i, j = network[step, 0], network[step, 1]
+        a, b = load(best, i), load(best, j)
+        larger = b > a
+        store(best, i, blend(larger, b, a))
+        store(best, j, blend(larger, a, b))
+    floor = load(best, depth - 1)
     n_candidates = 0
     for i in range(size):  # each is copied, and written over if it need not stay: which one is hard to foresee
         s = load(scores, i)
         store(candidates, n_candidates, s)
-        candidate_gain[n_candidates] = gain[first + i]
+        candidate_gain[n_candidates] = gain[i]
         n_candidates += int(bits_of(s >= floor) != 0)
     return n_candidates
 

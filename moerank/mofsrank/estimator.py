@@ -75,7 +75,6 @@ from moerank.rankers import (
     varying_for,
 )
 from moerank.rankers.arguments import as_ranking_data
-from moerank.rankers.base import tuning_metric
 from moerank.rankers.model import Forest
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.statistics import LEVEL, level_of_each
@@ -104,12 +103,12 @@ class _SearchData(NamedTuple):
     limits: Limits
 
 
-def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, metric: Metric, **progress: Any) -> Any:
+def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, **progress: Any) -> Any:
     """Return a copy of a ranker with parameters chosen by validation from its published grid, if it has one."""
     copy: Any = clone(ranker, safe=False)
     if validation is None or not hasattr(copy, "tune"):
         return copy
-    return copy.tune(train, validation, **tuning_metric(copy, metric), **progress)
+    return copy.tune(train, validation, **progress)
 
 
 @dataclass(eq=False, repr=False)
@@ -303,7 +302,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         data = self._search_data(train, refit)
         with one_blas_thread():
             tuning = None if validation is None or not self.tune else validation.with_features(data.allowed_columns)
-            self.backend_ = _tuned(self._settings.backend, data.allowed, tuning, self._scored_by)
+            self.backend_ = _tuned(self._settings.backend, data.allowed, tuning)
             front, reference = self._searched(data)
             self.refit_ = None
             if refit is not None:
@@ -367,7 +366,6 @@ class MOFSRank(ShapesMixin, RankingEstimator):
             ranker,
             data.varying,
             validation,
-            self._scored_by,
             progress=lambda share: self._report("refit_tuning", share),
         )
         # Validation chooses the number of trees for each member.

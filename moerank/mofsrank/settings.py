@@ -241,6 +241,8 @@ class StageSettings(Section):
 class InstanceSelectionSettings(StageSettings):
     """Settings of the first stage: unit of selection, initial population, and subsets for the second stage.
 
+    In a problem file they do not turn the stage on for additive rankers; ``mofsrank[instance_selection=true]`` does.
+
     Attributes
     ----------
     unit : {"auto", "pair", "document", "query"}

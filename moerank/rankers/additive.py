@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from moerank.arrays import Integers, Mask, Matrix, Vector
+from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData
 from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_blocks
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import Grid, Ranker
+from moerank.rankers.boosting import steadied
 from moerank.rankers.model import Forest, finite_scores
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
-from moerank.rankers.table_population import TablePopulation
+from moerank.rankers.table_population import Axis, TablePopulation
 from moerank.training.bins import MOST_BINS, Bins, StepMoments
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_moments import PairMoments
 
 if TYPE_CHECKING:  # matplotlib takes long to load
     from matplotlib.figure import Figure
-from functools import cached_property
-from itertools import combinations
-
-from moerank.arrays import Floats
-from moerank.rankers.table_population import Axis
 
 SMOOTH_GRID = (0.03, 0.1, 0.3, 1.0)
-BINS_GRID = (16, 32)
+DECADES = range(2, -5, -1)
+HALF_DECADES = tuple(k / 2 for k in range(4, -9, -1))
+FEW_BINS, MANY_BINS = 16, 32
 
 MOST_PAIRED = 15
 """Features whose pairs may interact: the system of 105 pairs has about 3,700 steps."""
 
 MOST_TUNED = 2_000
-"""Largest number of thresholds in all for which the grid tries more bins: that system takes a quarter second."""
+"""Largest number of thresholds in all for which the grid has 32 bins: that system takes a quarter second."""
 
 
 @dataclass(eq=False, repr=False)
@@ -109,7 +108,6 @@ class AdditiveRLS(ShapesMixin, Ranker):
     _takes_weights = True
     _by_thresholds = True
     _trained_together = ("alpha",)
-    tuned_by_metric: ClassVar[bool] = True
     most_features_at_first: ClassVar[int] = 40
     """Largest number of features in the first strings of a search, because systems of many columns are slow."""
 
@@ -160,22 +158,26 @@ class AdditiveRLS(ShapesMixin, Ranker):
         return system.forward_path(self.alpha, train.n_features if n_steps is None else n_steps)
 
     def default_grid(self, train: RankingData) -> Grid:
-        """Return 16 and 32 bins, smooth from 0.03 to 1, and alpha = tr(A) / n_steps · 10ᵏ, k = 2 … −6.
+        """Return smooth from 0.03 to 1 and alpha = tr(A) / n_steps · 10ᵏ, k = 2, 1.5, …, −4, with 32 bins.
 
-        To save minutes, 32 bins are left out if they give more than 2,000 thresholds in all.
+        `tune` compares the mean of the metric over an alpha and its two neighbours, because the metric jumps on few
+        validation queries. To save minutes, there are 16 bins and whole k if 32 bins give more than 2,000 thresholds.
         """
-        fewest, *others = BINS_GRID
-        sizes = (fewest, *(n for n in others if Bins.of(train, n).first_step[-1] <= MOST_TUNED))
-        return [{"n_bins": n, **entry} for n in sizes for entry in replace(self, n_bins=n).grid_of_bins(train)]
+        fits = Bins.of(train, MANY_BINS).first_step[-1] <= MOST_TUNED
+        n_bins, powers = (MANY_BINS, HALF_DECADES) if fits else (FEW_BINS, DECADES)
+        grid = replace(self, n_bins=n_bins).grid_of_bins(train, powers)
+        return [{"n_bins": n_bins, **entry} for entry in grid]
 
-    def grid_of_bins(self, train: RankingData) -> Grid:
-        """Return the part of the grid with the own number of bins: smooth, and alpha by its scale."""
-        grid: Grid = []
-        for smooth in SMOOTH_GRID:
-            system = replace(self, smooth=smooth)._system(train, read_masks(train))
-            scale = float(np.trace(system.A)) / len(system.b)
-            grid += [{"smooth": smooth, "alpha": scale * 10.0**k} for k in range(2, -7, -1)]
-        return grid
+    def grid_of_bins(self, train: RankingData, powers: Iterable[float] = DECADES) -> Grid:
+        """Return the grid with the own number of bins: smooth, and alpha by powers of ten times its scale."""
+        bins = Bins.of(train, self.n_bins)
+        gram, v = StepMoments.of(train, bins, read_masks(train)).gram, _increments(train, bins)
+        along = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
+        scales = {s: float(s * s * np.trace(gram) + along) / len(v) for s in SMOOTH_GRID}  # tr(A) = tr(G P)
+        return [{"smooth": smooth, "alpha": scale * 10.0**k} for smooth, scale in scales.items() for k in powers]
+
+    def _steadied(self, values: Vector) -> Vector:
+        return steadied(values)
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         masks = read_masks(train)

@@ -513,11 +513,6 @@ class Backend(LinearRanker):
         return W
 
 
-def tuning_metric(ranker: object, metric: Metric | None) -> Parameters:
-    """Return the argument `metric` of `tune` if the metric of the problem tunes this ranker, otherwise no argument."""
-    return {"metric": metric} if getattr(ranker, "tuned_by_metric", False) else {}
-
-
 def quality_of(scores: Matrix, validation: RankingData, metric: Metric) -> Vector:
     """Return the metric of each column of scores (n_documents, n_rankers), −1 for a column of equal scores."""
     return np.where(np.ptp(scores, axis=0) > 0, metric.score(validation, scores), -1.0)

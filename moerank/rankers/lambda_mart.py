@@ -19,7 +19,7 @@ from moerank.metrics import LARGEST_EXP2_LABEL, MAP
 from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest
-from moerank.training.bins import between, separable
+from moerank.training.bins import between, ordered_values, rounded
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -218,7 +218,9 @@ def boosted_trees(
     sizes, weights = np.diff(train.offsets), train.document_weights
     if train.query_weights is not None:
         weights = np.repeat(train.query_weights, sizes) * (1.0 if weights is None else weights)
-    data = lightgbm.Dataset(separable(train.X), label=train.y, group=sizes, weight=weights, params=fixed | parameters)
+    ordered, joined = ordered_values(all_data or train)  # LightGBM could split between joined values
+    X = rounded(train.X, joined)
+    data = lightgbm.Dataset(X, label=train.y, group=sizes, weight=weights, params=fixed | parameters)
     watching: Parameters = {}
     if watched is not None:
         value = value or MAP().score
@@ -227,20 +229,18 @@ def boosted_trees(
             "feval": lambda scores, _: ("value", value(watched, scores), True),
             "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
         }
-    return _between_values(
-        lightgbm.train(fixed | parameters, data, n_trees, init_model=start, **watching), all_data or train
-    )
+    booster = lightgbm.train(fixed | parameters, data, n_trees, init_model=start, **watching)
+    return _between_values(booster, ordered, rounded(ordered, joined))
 
 
-def _between_values(booster: Booster, data: RankingData) -> Booster:
+def _between_values(booster: Booster, ordered: Floats, seen: Floats) -> Booster:
     """Return the same trees with each threshold in the middle between the values around it, as all thresholds are.
 
     LightGBM's lie beside 0, where scaled values lie, or between the values of a sample. No document changes sides.
+    `ordered` has the values of each column in order, and `seen` the same as LightGBM sees them.
     """
     import lightgbm
 
-    ordered: Floats = data.remember("ordered values", lambda: np.sort(data.X, axis=0))
-    seen: Floats = data.remember("ordered separable values", lambda: separable(ordered))
     lines = []
     for line in booster.model_to_string(num_iteration=-1).split("\n"):
         key, _, value = line.partition("=")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Annotated, Any, Self, TypeAlias
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 
-from moerank.arrays import Integers, Matrix
+from moerank.arrays import Matrix
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.data.inputs import as_table, column_names
@@ -88,21 +88,15 @@ class Forest:
                 what = f"split {child}" if child >= 0 else f"leaf {-1 - child}"
                 raise ValueError(f"left, right and roots must lead to {what} once, not {reached[child]} times")
 
-    def scores(self, X: Matrix) -> Matrix:
+    def scores(self, X: Matrix, roots: Sequence[int] | None = None) -> Matrix:
         """Return the scores (n_documents,) of the rows of a finite table; O(n_documents · n_trees · depth).
 
-        The same documents score the same, whatever the others are.
+        With `roots`, only these trees count. The same documents score the same, whatever the others are.
         """
         leaves, scores = np.array(self.leaves), np.zeros(len(X))
-        for node in self._reached(X):
-            scores += leaves[-1 - node]
-        return scores
-
-    def _reached(self, X: Matrix) -> Iterator[Integers]:
-        """Yield for each tree the leaf that each row falls into."""
         columns, left, right = (np.array(values, np.int64) for values in (self.columns, self.left, self.right))
         thresholds = np.array(self.thresholds)
-        for root in self.roots:
+        for root in self.roots if roots is None else roots:
             node = np.full(len(X), root)
             going = np.arange(len(X) if root >= 0 else 0)
             while len(going):
@@ -110,7 +104,8 @@ class Forest:
                 is_left = X[going, columns[split]] <= thresholds[split]
                 node[going] = np.where(is_left, left[split], right[split])
                 going = going[node[going] >= 0]
-            yield node
+            scores += leaves[-1 - node]
+        return scores
 
     def over(self, columns: NDArray[np.int64]) -> Forest:
         """Return the same trees for a wider table, in which column c of this one is ``columns[c]``."""

@@ -150,20 +150,11 @@ class _Table:
         """Return the sum of some trees; a single feature has the bins of all trees."""
         splits = range(len(forest.columns)) if len(features) == 1 else [s for r in roots for s in _splits(forest, r)]
         cuts = [np.unique([forest.thresholds[s] for s in splits if forest.columns[s] == f]) for f in features]
-        values = np.zeros([len(each) + 1 for each in cuts])
-
-        def add(node: int, low: tuple[int, ...], high: tuple[int, ...]) -> None:
-            """Add the leaves below a node to the bins from `low` to below `high` that they cover."""
-            if node < 0:
-                values[tuple(map(slice, low, high))] += forest.leaves[-1 - node]
-                return
-            axis = features.index(forest.columns[node])
-            after = int(np.searchsorted(cuts[axis], forest.thresholds[node])) + 1
-            add(forest.left[node], low, (*high[:axis], min(high[axis], after), *high[axis + 1 :]))
-            add(forest.right[node], (*low[:axis], max(low[axis], after), *low[axis + 1 :]), high)
-
-        for root in roots:
-            add(root, (0,) * len(features), values.shape)
+        size = [len(each) + 1 for each in cuts]
+        upper_ends = np.meshgrid(*(np.append(each, np.inf) for each in cuts), indexing="ij")  # of each bin
+        rows = np.zeros((prod(size), train.n_features))
+        rows[:, features] = np.column_stack([each.ravel() for each in upper_ends])
+        values = forest.scores(rows, roots).reshape(size)
         bins = [np.searchsorted(each, train.X[:, feature]) for each, feature in zip(cuts, features, strict=True)]
         counts = np.bincount(np.ravel_multi_index(bins, values.shape), minlength=values.size)
         return cls(cuts, values, counts.reshape(values.shape) / train.n_documents)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -151,8 +151,8 @@ class GreedyAdditive(Filter):
     own thresholds. A feature is never removed again. Staircase starts from this path
     where `AdditiveRLS` is the backend.
 
-    The grid is ours: every number of features with the grid of `AdditiveRLS` for `n_bins`, chosen by the metric of the
-    problem.
+    The grid is ours: every number of features with `n_bins` bins, and smooth and alpha of `AdditiveRLS`, alpha in whole
+    powers of ten.
 
     Examples
     --------
@@ -168,7 +168,6 @@ class GreedyAdditive(Filter):
 
     _takes_weights = True
     _by_thresholds = True
-    tuned_by_metric: ClassVar[bool] = True
 
     def _judge(self) -> AdditiveRLS:
         return AdditiveRLS(self.n_bins, self.smooth, self.alpha, self.target)

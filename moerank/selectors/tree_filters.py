@@ -10,21 +10,13 @@ import numpy as np
 from sklearn.base import clone
 
 from moerank.arrays import Mask, Matrix
-from moerank.checks import AtLeastTwo, Count, Positive, check_share
+from moerank.checks import AtLeastTwo, Count, Parameters, Positive, check_at_least, check_share
 from moerank.data import RankingData
-from moerank.rankers.base import Grid
-from moerank.rankers.lambda_mart import FEW_LEAVES, LambdaMART, leaf_sizes
-from moerank.selectors.filter import ByPermutation, Filter, Order
-
-if TYPE_CHECKING:
-    from lightgbm import Booster
-from typing import TYPE_CHECKING
-
-from moerank.checks import Parameters, check_at_least
 from moerank.metrics import MAP
-from moerank.rankers.base import quality_of
+from moerank.rankers.base import Grid, quality_of
 from moerank.rankers.boosting import TrailingMean
-from moerank.rankers.lambda_mart import boosted_trees, features_of_trees
+from moerank.rankers.lambda_mart import FEW_LEAVES, LambdaMART, boosted_trees, features_of_trees, leaf_sizes
+from moerank.selectors.filter import ByPermutation, Filter, Order
 
 if TYPE_CHECKING:
     from lightgbm import Booster

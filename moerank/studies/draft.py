@@ -79,6 +79,9 @@ class Draft:
             'name = "NDCG@10"',
             'gain = "linear"  # labels are too large for 2^y − 1' if self.largest > LARGEST_EXPONENT else "",
             "",
+            "[backend]",
+            'name = "additive"  # a step function of each feature; "rankrls" is linear, and faster',
+            "",
             "[solver]",
             f'name = "{SEARCH}"  # the recommended search; "mofsrank" is the published method',
         ]

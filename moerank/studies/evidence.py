@@ -91,8 +91,8 @@ def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
     backend = make_backend(problem.backend.name, **problem.backend.parameters)
     if not isinstance(backend, RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
         raise ValueError(
-            f"{problem.name}: certify needs RankRLS with the pair loss, but the backend is {backend!r}; run the "
-            "problem with --backend rankrls"
+            f"{problem.name}: certify bounds the pair loss of RankRLS, with one weight a feature, but the backend is "
+            f"{backend!r}; run the problem with --backend rankrls"
         )
     return problem, backend, bool((settings.get("feature_selection") or {}).get("by_group"))
 

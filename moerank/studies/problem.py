@@ -297,12 +297,8 @@ class Problem(Section):
         return solver
 
     def offers(self) -> Parameters:
-        """Return the arguments that the problem offers to a solver: those of the search and of each stage.
-
-        Without settings of the first stage, the backend decides whether it runs.
-        """
-        stages = [stage for stage in STAGES if stage != "instance_selection" or stage in self.model_fields_set]
-        return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in stages}}
+        """Return the arguments that the problem offers to a solver: those of the search and of each stage."""
+        return {**self.search.model_dump(), **{stage: getattr(self, stage).model_dump() for stage in STAGES}}
 
     def published_value(self, solver: str, metric: str) -> float | None:
         """Return the first published value of a solver, or None."""

@@ -33,7 +33,6 @@ from moerank.rankers import (
     SelectionPath,
     with_features,
 )
-from moerank.rankers.base import tuning_metric
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
@@ -186,12 +185,10 @@ def tuned(
     parts: Parts,
     given: Iterable[str] = (),
     progress: Callable[[float], object] | None = None,
-    metric: Metric | None = None,
 ) -> Any:
-    """Tune a ranker on its published grid, see `tuning_metric`; parameters in `given` stay fixed."""
+    """Tune a ranker on its published grid by MAP; parameters in `given` stay fixed."""
     train, validation = parts["train"], parts["validation"]
-    chosen_by = tuning_metric(ranker, metric)
-    return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress, **chosen_by)
+    return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress)
 
 
 def grid_of(ranker: object, train: RankingData, given: Iterable[str] = ()) -> list[Parameters]:
@@ -325,7 +322,7 @@ def run_fold(
         metrics = (metric, _second_metric(metric, parts))
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
-        backend = tuned(backend, parts, metric=metric) if problem.backend.tune and hasattr(backend, "tune") else backend
+        backend = tuned(backend, parts) if problem.backend.tune and hasattr(backend, "tune") else backend
         defaults = {
             "backend": backend,
             "metric": metric,
@@ -335,7 +332,7 @@ def run_fold(
             "memo": memo,
             "resume": resume,
             "progress": lambda stage, fraction, number, _: report(stage, fraction, COUNTED[stage].format(number)),
-            **problem.offers(),
+            **{name: offer for name, offer in problem.offers().items() if name in settings or name not in STAGES},
             "limits": limits,
             **limits,
         }
@@ -345,7 +342,7 @@ def run_fold(
         measure = Measure(parts, metrics, objectives, backend)
         compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
         measure = measure.with_reference(compared)
-        estimator, seconds = _trained(solver, estimator, parts, metric, report)
+        estimator, seconds = _trained(solver, estimator, parts, report)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         compared += fsm_rank(solver.name, verdict, measure, report) if baselines else []
@@ -389,15 +386,13 @@ def _second_metric(metric: Metric, parts: Parts) -> Metric:
     return MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2")
 
 
-def _trained(
-    solver: Solver, estimator: Any, parts: Parts, metric: Metric, report: Progress
-) -> tuple[Any, dict[str, float]]:
+def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress) -> tuple[Any, dict[str, float]]:
     """Tune the estimator of a run if the solver asks for it, fit it, and return it with the seconds of both."""
     began = process_time()
     if solver.tuned and callable(getattr(estimator, "tune", None)):
         by = "by validation"
         given = solver.settings if solver.given is None else changed_parameters(estimator)
-        estimator = tuned(estimator, parts, given, lambda share: report("tuning", share, by), metric)
+        estimator = tuned(estimator, parts, given, lambda share: report("tuning", share, by))
     tuned_at = process_time()
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:
@@ -484,7 +479,7 @@ def _as_run(problem: Problem, solver: Solver) -> Json:
     if isinstance(backend := settled.get("backend"), str):
         name, parameters = read_solver(backend)
         settings["backend"] = {"name": name, "parameters": parameters, "tune": settled.get("tune", False)}
-    if "instance_selection" not in {*problem.model_fields_set, *settled}:
+    if "instance_selection" not in settled:
         backend = solver_entry(settings["backend"]["name"])
         if backend is not None and hasattr(backend.kind, "judge_of_instances"):  # MOFSRank leaves the stage out
             del settings["instance_selection"]

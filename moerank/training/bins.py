@@ -83,16 +83,22 @@ def between(low: Floats, high: Floats) -> Vector:
     return np.where((low <= rounded) & (rounded < high), rounded, middle)
 
 
-def separable(X: Floats) -> Floats:
-    """Return a table whose distinct values differ in single precision, too: columns where some do not are rounded."""
-    if X.dtype == np.float32:
-        return X
+def ordered_values(data: RankingData) -> tuple[Floats, Mask]:
+    """Return the values of each column in order, and in which columns single precision joins some; remembered."""
+
+    def compute() -> tuple[Floats, Mask]:
+        ordered = np.sort(data.X, axis=0)
+        with np.errstate(over="ignore"):
+            single = ordered.astype(np.float32)
+        return ordered, ((ordered[1:] != ordered[:-1]) & (single[1:] == single[:-1])).any(axis=0)
+
+    return data.remember("ordered values", compute)
+
+
+def rounded(X: Floats, columns: Mask) -> Floats:
+    """Return a table with some columns in single precision."""
     largest = np.finfo(np.float32).max
-    ordered = np.sort(X, axis=0)
-    with np.errstate(over="ignore"):
-        single = ordered.astype(np.float32)
-    merged = ((ordered[1:] != ordered[:-1]) & (single[1:] == single[:-1])).any(axis=0)
-    return np.where(merged, np.clip(X, -largest, largest).astype(np.float32), X) if merged.any() else X
+    return np.where(columns, np.clip(X, -largest, largest).astype(np.float32), X) if columns.any() else X
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,10 +195,14 @@ class StepMoments:
                 of_groups, factors = map(np.concatenate, zip(*waiting, strict=True))
                 waiting.clear()
                 subtract_squares(of_groups, -factors, total)
-        upper = np.triu(total[:n_cells, :n_cells])
-        gram = upper + np.triu(upper, 1).T
-        gram = _above(_above(gram, bins.first).T, bins.first)
-        return cls(*(each / sums.n_pairs for each in (gram, _above(unit, bins.first), _above(difference, bins.first))))
+        for cell in range(n_cells):  # in place, because a copy can be as large as the data
+            total[cell + 1 :, cell] = total[cell, cell + 1 :]
+        for values in (total, total.T, unit, difference):
+            _sum_above(values, bins.first)
+        steps = np.flatnonzero(bins.is_step)
+        gram = total[np.ix_(steps, steps)]
+        gram /= sums.n_pairs
+        return cls(gram, unit[steps] / sums.n_pairs, difference[steps] / sums.n_pairs)
 
     def moment(self, target: Target) -> Vector:
         """Return the mean of t (φᵢ − φⱼ), shape (n_steps,)."""
@@ -260,6 +270,7 @@ def _of_pairs(data: RankingData, mask: Mask) -> _Sums:
     return _Sums(n_worse + n_better + (n_worse > 0), n_worse - n_better, gaps, len(better), groups)
 
 
-def _above(values: Matrix, first: Integers) -> Matrix:
-    """Return sums of the cells (n_cells, …) above each threshold of their feature, shape (n_steps, …)."""
-    return np.concatenate([np.cumsum(values[i:j][:0:-1], axis=0)[::-1] for i, j in pairwise(first)])
+def _sum_above(values: Matrix, first: Integers) -> None:
+    """Add to each cell (n_cells, …) those above it of the same feature."""
+    for i, j in pairwise(first):
+        values[i:j] = np.cumsum(values[i:j][::-1], axis=0)[::-1]

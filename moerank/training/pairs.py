@@ -220,7 +220,7 @@ class ListedPairs:
             rows = slice(begin, begin + n_lanes)
             counts = np.where(np.arange(n_lanes) < len(masks.features) - begin, len(self), 0)
             if masks.own is not None:
-                counts = _fill_up(np.count_nonzero(masks.own[rows], axis=1), n_lanes)
+                counts = _fill_up(np.array([np.count_nonzero(row) for row in masks.own[rows]]), n_lanes)
                 pack_lanes(masks.own[rows], words)
             yield rows, words, counts
 

@@ -7,8 +7,6 @@ Prints a table of times per individual and ratios, all measured in this one run.
 
 from __future__ import annotations
 
-import time
-
 import frame
 import numpy as np
 from rich.table import Table
@@ -18,6 +16,7 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
 from moerank.data import load_fold
+from moerank.kernels.counted_ranks import ndcg
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import FeatureSelection, InstanceSelection
@@ -30,14 +29,9 @@ C = 0.5
 
 
 def seconds(function, repeats):
-    """Median time of a call, after one that compiles and fills caches."""
+    """Least time of a call, after one that compiles and fills caches."""
     function(-1)
-    times = []
-    for repeat in range(repeats):
-        begin = time.perf_counter()
-        function(repeat)
-        times.append(time.perf_counter() - begin)
-    return float(np.median(times))
+    return frame.least_seconds(function, repeats)[0]
 
 
 def linear_svc(D, tol):
@@ -58,18 +52,6 @@ def lbfgs(X, better, worse):
         return 0.5 * w @ w + C / p * slack @ slack, w - 2.0 * C / p * (X.T @ (A.T @ slack))
 
     return minimize(value_and_gradient, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"ftol": 1e-10}).x
-
-
-def numpy_ndcg(data, scores, k=10):
-    """The metric as one would write it in numpy, one query and one individual at a time."""
-    discount = 1.0 / np.log2(np.maximum(np.arange(1, k + 1), 2))
-    total = 0.0
-    for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        gains = 2.0 ** data.y[begin:end] - 1.0
-        ideal = np.sort(gains)[::-1][:k] @ discount[: len(gains)]
-        if end - begin >= k and ideal > 0:
-            total += gains[np.argsort(-scores[begin:end], kind="stable")[:k]] @ discount / ideal
-    return total / data.n_queries
 
 
 def instance_selection(train, table, name):
@@ -117,7 +99,7 @@ def metric(train, table, name):
     W = RankSVM(C).fit_population(train, pair_mask=keep)
     scores = linear_scores(train.X, W)
     ours = seconds(lambda r: NDCG(10).batch(train, scores), 9)
-    loop = seconds(lambda r: numpy_ndcg(train, scores[:, r]), 5)
+    loop = seconds(lambda r: ndcg(train.y, train.offsets, scores[:, [r]], 10), 5)
     add(table, f"{name}: NDCG@10 of one ranker", ours / POPULATION, "a loop in NumPy", loop)
 
 

@@ -23,43 +23,29 @@ FEATURES = 10
 ALPHA = 1.0
 
 
-def downdating(data: RankingData) -> list[int]:
-    """Select features by retraining, with the Gram matrix of a query taken off that of all."""
+def downdating(Z, y, rows, gram, moment):
+    """Return the weights without a query, whose Gram matrix is taken off that of all."""
+    return np.linalg.solve(gram - Z[rows].T @ Z[rows], moment - Z[rows].T @ y[rows])
+
+
+def retraining(Z, y, rows, gram, moment):
+    """Return the weights of training on the documents of all other queries, as the definition has it."""
+    rest, z = (np.concatenate([values[: rows.start], values[rows.stop :]]) for values in (Z, y))
+    return np.linalg.solve(rest.T @ rest + ALPHA * np.eye(Z.shape[1]), rest.T @ z)
+
+
+def wrapper(data: RankingData, without) -> list[int]:
+    """Select features by the squared errors of rankers that are trained without each query."""
     X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
-    spans = [slice(begin, end) for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
+    queries = [slice(begin, end) for begin, end in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
     order: list[int] = []
     for _ in range(FEATURES):
         candidates = []
-        for feature in np.flatnonzero(varying_in_queries(data)):
-            if feature in order:
-                continue
+        for feature in np.setdiff1d(np.flatnonzero(varying_in_queries(data)), order):
             Z = np.ascontiguousarray(X[:, [*order, feature]])
-            gram, moment = Z.T @ Z + ALPHA * np.eye(Z.shape[1]), Z.T @ y
-            error = 0.0
-            for rows in spans:
-                w = np.linalg.solve(gram - Z[rows].T @ Z[rows], moment - Z[rows].T @ y[rows])
-                error += np.sum((y[rows] - Z[rows] @ w) ** 2)
-            candidates.append((error, feature))
-        order.append(min(candidates)[1])
-    return order
-
-
-def retraining(data: RankingData) -> list[int]:
-    """Select features by training on the documents of all other queries, as the definition has it."""
-    X, y = centre_in_queries(data.X, data.offsets), centre_in_queries(data.y, data.offsets)
-    order: list[int] = []
-    for _ in range(FEATURES):
-        candidates = []
-        for feature in np.flatnonzero(varying_in_queries(data)):
-            if feature in order:
-                continue
-            Z = np.ascontiguousarray(X[:, [*order, feature]])
-            error = 0.0
-            for first, last in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-                rest, z = np.concatenate([Z[:first], Z[last:]]), np.concatenate([y[:first], y[last:]])
-                w = np.linalg.solve(rest.T @ rest + ALPHA * np.eye(Z.shape[1]), rest.T @ z)
-                error += np.sum((y[first:last] - Z[first:last] @ w) ** 2)
-            candidates.append((error, feature))
+            system = Z.T @ Z + ALPHA * np.eye(Z.shape[1]), Z.T @ y
+            errors = [np.sum((y[rows] - Z[rows] @ without(Z, y, rows, *system)) ** 2) for rows in queries]
+            candidates.append((sum(errors), feature))
         order.append(min(candidates)[1])
     return order
 
@@ -77,7 +63,7 @@ def against_wrappers(folder: Path) -> None:
         ours, solver = seconds(train)
         table.add_row(name, "recursion", f"{ours:.4f}", "", "")
         for method in (downdating, retraining):
-            theirs, order = frame.least_seconds(lambda _, method=method, train=train: method(train), 1)
+            theirs, order = frame.least_seconds(lambda _, method=method, train=train: wrapper(train, method), 1)
             same = "yes" if order == solver.order_.tolist() else "no"
             table.add_row(name, method.__name__, f"{theirs:.2f}", f"{theirs / ours:,.0f}", same)
     frame.show(table)

@@ -13,10 +13,8 @@ corrected interval of the member that is best by validation holds its true diffe
 interval. Only every tenth draw computes these, as the correction takes long.
 """
 
-import argparse
-
+import frame
 import numpy as np
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from scipy.stats import binomtest
@@ -72,13 +70,8 @@ def measured(sizes, differences, values, n, draws, margin):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=10_000)
-    parser.add_argument("--margin", type=float, default=0.02)
-    parser.add_argument("--pool", type=int, default=4000)
-    arguments = parser.parse_args()
-    titles = "problem", "possible", "queries", "shown", "false", "features", "one-se false", "features", "covered"
-    table = Table(*titles)
+    arguments = frame.arguments(__doc__, draws=10_000, margin=0.02, pool=4000)
+    table = Table("problem", "possible", "queries", "shown", "false", "features", "one-se false", "features", "covered")
     for problem in PROBLEMS:
         sizes, differences, values = front_and_pool(problem, arguments.pool)
         possible = sizes[differences.mean(axis=0) > -arguments.margin].min()
@@ -88,7 +81,7 @@ def main():
             at_most = binomtest(round(false * arguments.draws), arguments.draws).proportion_ci().high
             cells = f"{shown:.1%}", f"{false:.2%} ({at_most:.2%})", f"{features:.1f}", f"{loses:.1%}", f"{smallest:.1f}"
             table.add_row(problem, str(possible), str(n), *cells, f"{corrected:.1%} ({plain:.1%})")
-    Console(width=120).print(table)
+    frame.show(table, 120)
 
 
 if __name__ == "__main__":

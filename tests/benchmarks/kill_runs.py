@@ -2,15 +2,12 @@
 
     python tests/benchmarks/kill_runs.py [--kills 200] [--seed 0]
 
-MOFSRank on a small planted problem with every algorithm of the table and pymoo's own loop of MOEA/D. A run is killed up
-to four times before it may end, and runs are begun until there are as many kills as asked for and each pair of stage
-and algorithm had two. Prints how many kills each pair had, and what differs; exit code 1 if anything does, or if a
-memo stays behind.
+MOFSRank on a small planted problem with every algorithm of the table. A run is killed up to four times before it may
+end, and runs are begun until there are as many kills as asked for and each pair of stage and algorithm had two. Prints
+how many kills each pair had, and what differs; exit code 1 if anything does, or if a memo stays behind.
 """
 
-import argparse
 import collections
-import hashlib
 import multiprocessing
 import os
 import random
@@ -18,11 +15,13 @@ import signal
 import sys
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 
+import frame
+import joblib
+
 from moerank.data import load_planted_fold
-from moerank.evolution import ALGORITHMS, make_algorithm
+from moerank.evolution import ALGORITHMS
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.mofsrank.settings import STAGES
@@ -30,19 +29,7 @@ from moerank.mofsrank.settings import STAGES
 BUDGET = {"population": 16, "generations": 12}
 
 
-def moead_loop(population, operators):
-    """pymoo's MOEA/D as it is, which asks for one individual at a time."""
-    from pymoo.algorithms.moo.moead import MOEAD
-
-    parallel = make_algorithm("moead", population, operators)
-    kept = {name: operator for name, operator in operators.items() if name != "eliminate_duplicates"}
-    algorithm = MOEAD(parallel.ref_dirs, n_neighbors=5, **kept)
-    algorithm.mating.do = partial(algorithm.mating.do, algorithm=algorithm)
-    return algorithm
-
-
-CHOICES = {**{name: name for name in ALGORITHMS}, "MOEAD of pymoo": moead_loop}
-PAIRS = [(name, stage) for name in CHOICES for stage in STAGES]
+PAIRS = [(name, stage) for name in ALGORITHMS for stage in STAGES]
 
 
 def run(algorithm, memo, resume):
@@ -50,24 +37,15 @@ def run(algorithm, memo, resume):
     train, vali, _ = load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3, seed=5)
     return MOFSRank(
         metric=NDCG(5), instance_selection=BUDGET, feature_selection=BUDGET, ensemble=BUDGET, random_state=0,
-        algorithm=CHOICES[algorithm], memo=memo, resume=resume,
+        algorithm=algorithm, memo=memo, resume=resume,
     ).fit(train.X, train.y, qid=train.qid, validation=vali)  # fmt: skip
 
 
 def digest(solver):
     """Return a digest of every bit of the result but the times."""
-    whole = hashlib.blake2b(digest_size=16)
-    for stage in STAGES:
-        whole.update(solver.fronts_[stage].tobytes())
-        whole.update(solver.history_[stage].drop(columns="seconds").to_numpy().tobytes())
-    for array in (
-        solver.front_coefs_,
-        solver.coef_,
-        solver.support_,
-        solver.front_[["error", "validation"]].to_numpy(),
-    ):
-        whole.update(array.tobytes())
-    return f"{whole.hexdigest()} {solver.front_['features'].tolist()} {solver.chosen_} {solver.n_evaluations_}"
+    stages = [(solver.fronts_[s], solver.history_[s].drop(columns="seconds").to_numpy()) for s in STAGES]
+    front = solver.front_[["error", "validation"]].to_numpy(), solver.front_["features"].tolist(), solver.front_coefs_
+    return joblib.hash((stages, front, solver.coef_, solver.support_, solver.chosen_, solver.n_evaluations_))
 
 
 def child(algorithm, memo, resume, out):
@@ -91,21 +69,18 @@ def killed_in(process, folder, stage, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = frame.arguments(__doc__, kills=200, seed=0)
     rng = random.Random(arguments.seed)
     fork = multiprocessing.get_context("fork")  # what is compiled and imported here need not be again
     kills, runs, wrong, expected, lasted = collections.Counter(), 0, [], {}, {}
-    for name in CHOICES:
+    for name in ALGORITHMS:
         run(name, None, False)  # compiles, which would lengthen the times
         solver = run(name, None, False)
         expected[name] = digest(solver)
         lasted[name] = {stage: solver.history_[stage]["seconds"].iloc[-1] for stage in STAGES}
     with tempfile.TemporaryDirectory() as scratch:
         while kills.total() < arguments.kills or min(kills[pair] for pair in PAIRS) < 2:
-            for name in CHOICES:
+            for name in ALGORITHMS:
                 folder = Path(scratch, str(runs))
                 folder.mkdir()
                 runs += 1
@@ -125,7 +100,7 @@ def main():
                 if left != {"out"} or out.read_text() != expected[name]:
                     wrong.append((name, stages, left))
             print(f"{runs} runs, {kills.total()} kills, {len(wrong)} differ", flush=True)
-    for name in CHOICES:
+    for name in ALGORITHMS:
         print(f"{name:15}", *(f"{stage} {kills[name, stage]}" for stage in STAGES))
     print(f"differing: {wrong or 'none'}")
     sys.exit(bool(wrong))

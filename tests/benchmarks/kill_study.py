@@ -1,14 +1,14 @@
 """Kill a study at random moments and compare what it ends with to an undisturbed run.
 
-    python tests/benchmarks/kill_study.py [--kills 20] [--studies 1] [--most 50] [--seed 0]
+    python tests/benchmarks/kill_study.py [--kills 20] [--studies 1] [--most 50] [--longest 5] [--seed 0]
 
 Two small problems, five folds, six solvers, two seeds of those that draw. Two runners of two workers each share one
-study; one of them, drawn at random, is killed and started again, --most times before the study may end in peace; then
-the next study begins, until both numbers are reached. Prints what differs; exit code 1 if anything does, if a
-temporary file stays, if a finished cell was started again, or if a runner ended with an error.
+study; one of them, drawn at random, is killed and started again, --most times and at most --longest seconds apart,
+before the study may end in peace; then the next study begins, until both numbers are reached. Prints what differs; exit
+code 1 if anything does, if a temporary file stays, if a finished cell was started again, or if a runner ended with an
+error.
 """
 
-import argparse
 import random
 import shutil
 import signal
@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import frame
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -81,13 +83,7 @@ def kill_until_finished(out, files, rng, kills, longest):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--studies", type=int, default=1)
-    parser.add_argument("--most", type=int, default=50, help="kills of one study")
-    parser.add_argument("--longest", type=float, default=5.0, help="seconds between kills, at most")
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = frame.arguments(__doc__, kills=20, studies=1, most=50, longest=5.0, seed=0)
     rng = random.Random(arguments.seed)
     undisturbed, n_kills, n_studies, bad = {}, 0, 0, 0
     with tempfile.TemporaryDirectory() as name:

@@ -1,21 +1,21 @@
 """Do all solvers give the same bits on other processors? Prints which do not, and how far their scores lie apart.
 
-    python tests/benchmarks/processors.py [--sets planted,digits,mq2008,ohsumed] [--solvers NAME,...] [--as NAME,...]
+    python tests/benchmarks/processors.py [--sets planted digits mq2008 ohsumed] [--solvers …] [--settings …]
 
-Each setting lets this processor pretend to be an older one, for one library: OpenBLAS, NumPy or numba, whose kernels
-are compiled anew for it. OpenBLAS for AVX-512 (SkylakeX) ends with an illegal instruction on a processor without it.
-Every solver fits fold 1 with a small budget. Never fails a build.
+The first setting is the reference. Each setting lets this processor pretend to be an older one, for one library:
+OpenBLAS, NumPy or numba, whose kernels are compiled anew for it. OpenBLAS for AVX-512 (SkylakeX) ends with an illegal
+instruction on a processor without it. Every solver fits fold 1 with a small budget. Never fails a build.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import frame
 import numpy as np
 
 from moerank.solvers import make_solver, solvers
@@ -68,7 +68,7 @@ def run(setting, options):
     with tempfile.TemporaryDirectory() as folder:
         own = {"NUMBA_CACHE_DIR": folder} if "NUMBA_CPU_NAME" in SETTINGS[setting] else {}
         path = Path(folder, "found.npz")
-        command = [sys.executable, __file__, "--sets", options.sets, "--solvers", options.solvers, "--write", path]
+        command = [sys.executable, __file__, "--sets", *options.sets, "--solvers", *options.solvers, "--write", path]
         subprocess.run(command, env={**os.environ, **SETTINGS[setting], **own}, check=False)
         if not path.exists():
             return None
@@ -84,16 +84,12 @@ def distance(a, b):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="planted,digits,mq2008,ohsumed")
-    parser.add_argument("--solvers", default=",".join(solvers()))
-    parser.add_argument("--as", dest="settings", default=",".join(SETTINGS), help="the first is the reference")
-    parser.add_argument("--write", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    every = ["planted", "digits", "mq2008", "ohsumed"]
+    options = frame.arguments(__doc__, sets=every, solvers=list(solvers()), settings=list(SETTINGS), write="")
     if options.write:
-        fit_all(options.sets.split(","), options.solvers.split(","), options.write)
+        fit_all(options.sets, options.solvers, options.write)
         sys.exit()
-    first, *others = options.settings.split(",")
+    first, *others = options.settings
     reference = run(first, options)
     for setting in others:
         found = run(setting, options)

@@ -7,14 +7,13 @@ megabytes of text per second of processor time, their ratio, and the peak of res
 and beyond the table. Never fails a build.
 """
 
-import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import frame
 import numpy as np
 
 READ = """
@@ -54,18 +53,12 @@ def write(path, megabytes, n_features, digits):
 
 
 def measured(path, how):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", READ, str(path), how]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--megabytes", type=int, default=200)
-    parser.add_argument("--features", type=int, default=136)
-    parser.add_argument("--digits", type=int, default=6)
-    parser.add_argument("--without-sklearn", action="store_true")
-    arguments = parser.parse_args()
+    arguments = frame.arguments(__doc__, megabytes=200, features=136, digits=6, without_sklearn=False)
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "synthetic.txt")
         n_bytes = write(path, arguments.megabytes, arguments.features, arguments.digits)

@@ -9,10 +9,9 @@ all of them are false in the sense of the bound. `false` is the mean number of n
 with its standard error, and `bound` what it may be at most. `true` is the mean number of other selected features.
 """
 
-import argparse
-import warnings
 from tempfile import TemporaryDirectory
 
+import frame
 import numpy as np
 from rich.console import Console
 from rich.progress import track
@@ -57,11 +56,7 @@ def measured(name, data, pairs, draws):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=100)
-    parser.add_argument("--pairs", type=int, default=10)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
+    options = frame.arguments(__doc__, draws=100, pairs=10)
     print(f"{'solver':15} {'data':19} {'size':>4}    τ   rate   θ     false        bound  true")
     for name in SOLVERS:
         for data, (*roles, _) in DATA.items():

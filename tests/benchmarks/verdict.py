@@ -22,8 +22,7 @@ The last table has samples of n normal differences: how many queries the verdict
 of that many queries it finds a difference or equivalence within .005, with the same mean and standard deviation.
 """
 
-import argparse
-
+import frame
 import numpy as np
 from scipy import stats
 
@@ -90,9 +89,7 @@ def asked_and_found(n, mean, deviation, draws, rng):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=4000)
-    draws = parser.parse_args().draws
+    draws = frame.arguments(__doc__, draws=4000).draws
     rng = np.random.default_rng(0)
     rows = {name: [kind] for name, kind in KINDS.items()}
     for share in SHARES:

@@ -39,7 +39,22 @@ def test_obstacles_to_an_export_and_identical_documents_are_pointed_out_once(com
     said = command("data", "describe", "own.toml").stdout.splitlines()
     assert sum(line.startswith("No export: the features are scaled per query") for line in said) == 1
     assert sum(line.startswith("No export: the rule 'query-min' for missing values") for line in said) == 1
+    assert sum(line.startswith("Elasticsearch and OpenSearch refuse values below 0") for line in said) == 0
     assert sum(line.startswith("No ranker can order identical documents of a query") for line in said) == 1
+
+
+def test_features_below_0_are_named_before_an_export_refuses_them(command, tmp_path):
+    rows = "".join(f"{q},{y},{x},{y - 0.5}\n" for q in range(12) for y, x in ((1, 2), (0, 3), (0, 1), (1, 5)))
+    (tmp_path / "own.csv").write_text(f"query,label,a,cosine\n{rows}")
+    named = "refuse values below 0, which these features have in training: 'cosine'. Add a constant"
+    assert named in command("data", "describe", "own.csv").stdout
+    (tmp_path / "own.toml").write_text(
+        'name = "own"\n[data]\nsource = "table"\nfile = "own.csv"\nlabel = "label"\nquery = "query"\n'
+        'normalize = "minmax"\nsplit = {}\n[feature_selection]\npopulation = 4\ngenerations = 2\n'
+    )
+    outcome = command("run", "own.toml", "--out", "r")
+    assert outcome.stdout.count(named) == 1, outcome.stdout
+    assert named in command("export", "r", "--format", "opensearch").stderr
 
 
 def test_folders_of_tables_and_of_folds(command, tmp_path):

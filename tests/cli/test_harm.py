@@ -2,9 +2,6 @@
 
 import errno
 import os
-import time
-
-import pytest
 
 BUDGET = [word for stage in ("instance_selection", "ensemble") for word in ("--set", f"{stage}.generations=1")]
 
@@ -41,22 +38,3 @@ def test_a_run_whose_result_finds_the_disk_full_is_resumed_without_training(comm
     assert not list(here.glob("*.json"))
     assert "generation" not in command("run", "TINY", *BUDGET, "--out", here, "--resume").stderr
     assert (here / "result.json").is_file()
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        (["data.n_queries=1000000000000"], "1,000,000,000,000 queries of 12 documents with 20 features would take "),
-        (["data.n_queries=true"], "[data] n_queries must be an integer, not True"),
-        (["data.noise=true"], "[data] noise: should be a valid number"),
-        (["data.grid=[true, 20]"], "[data.grid] 0: should be a valid integer"),
-        (["solver.parameters.workers=2"], "workers belongs to a run, not to a method; options such as"),
-    ],
-)
-def test_numbers_beyond_all_measure_are_refused_at_once(command, changes, said):
-    begin = time.monotonic()
-    outcome = command("run", "TINY", *[word for change in changes for word in ("--set", change)])
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert said in outcome.stderr
-    assert len(outcome.stderr.splitlines()) == 1
-    assert time.monotonic() - begin < 5

@@ -38,19 +38,3 @@ def test_options_reach_the_table(command, files, tmp_path):
     frame = pd.read_parquet(tmp_path / "t.parquet")
     assert frame.columns.tolist() == ["qid", "label", "query", "doc", "position", "title_bm25"]
     assert frame["label"].tolist() == [3, 1, 0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["no.jsonl", "--judgments", "qrels.txt"], "error: no.jsonl: No such file or directory"),
-        (["log.jsonl", "--judgments", "stars.csv"], "error: stars.csv: no columns of query, document and grade"),
-        (["log.jsonl", "--judgments", "qrels.txt", "--id", "sku"], "error: log.jsonl, line 1: --id is not for logs of"),
-    ],
-)
-def test_errors_are_one_line(command, files, arguments, message, tmp_path):
-    done = command("data", "ingest", *arguments, "--out", "t.parquet")
-    assert done.exit_code == 2
-    assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not (tmp_path / "t.parquet").exists()

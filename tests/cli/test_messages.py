@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
+from helpers import logs
 
 INSIDE = """
 import hashlib, sys
@@ -66,3 +68,65 @@ def test_signs_that_the_output_cannot_encode_become_ascii(encoding):
     line = expected.get(name, "\u2212.1 \u00b1 2 \u2026 \u03b1 \u00e9")
     assert ended.stdout.decode(name).splitlines() == [line] * 2
     assert ended.stderr.decode(name).splitlines() == [line]
+
+
+MISTAKES = [
+    ("run digts", "unknown problem 'digts'; did you mean 'digits'?"),
+    ("run TINY --solver mofrank", "unknown solver 'mofrank'; did you mean 'mofsrank'?"),
+    ("run TINY --set ensemble=3", "--set ensemble=3: write --set STAGE.KEY=VALUE"),
+    ("run TINY --set backend.parameters.alhpa=3", "unknown parameter of rankrls 'alhpa'; did you mean"),
+    ("run TINY --fold 6", "fold must be at most 5, not 6"),
+    ("run mq2008", "no MQ2008 in data; download MQ2008 of LETOR 4.0"),
+    ("run TINY --out file/deep", "cannot write results to file/deep: Not a directory"),
+    ("run wrong.toml", "wrong.toml: unknown key [data] fodler; did you mean folder?"),
+    ("run part.toml --data . --fold all", "Fold2: no test part; looked for test.txt"),
+    ("run TINY --set data.n_queries=1000000000000", "1,000,000,000,000 queries of 12 documents with 20 features would"),
+    ("run TINY --set data.n_queries=true", "[data] n_queries must be an integer, not True"),
+    ("run TINY --set data.noise=true", "[data] noise: should be a valid number"),
+    ("run TINY --set data.grid=[true,20]", "[data.grid] 0: should be a valid integer"),
+    ("run TINY --set solver.parameters.workers=2", "workers belongs to a run, not to a method; options such as"),
+    ("study TINY", "name solvers with --solvers, or add --ablate"),
+    ("study TINY --solvers fsmrnk", "did you mean 'fsmrank'"),
+    ("study TINY --solvers fsmrank --folds one", "give numbers separated by commas, or write all"),
+    ("report nowhere", "holds no study; moerank study makes one"),
+    ("report nowhere --format pdf", "unknown format 'pdf'"),
+    ("plot front nowhere", "did you mean 'fronts'"),
+    ("plot fronts nowhere", "holds no study"),
+    ("data ingest no.jsonl --judgments qrels.txt --out t.parquet", "no.jsonl: No such file or directory"),
+    (
+        "data ingest log.jsonl --judgments stars.csv --out t.parquet",
+        "stars.csv: no columns of query, document and grade",
+    ),
+    (
+        "data ingest log.jsonl --judgments qrels.txt --id sku --out t.parquet",
+        "log.jsonl, line 1: --id is not for logs of",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), MISTAKES)
+def test_mistakes_are_one_sentence_before_any_work(command, tmp_path, monkeypatch, words, message):
+    files = {
+        "file": "",
+        "wrong.toml": 'name = "wrong"\ndata = {source = "letor", folder = "SET", fodler = "SET"}',
+        "part.toml": 'name = "part"\ndata = {source = "letor", folder = "."}',
+        "log.jsonl": logs.plugin(logs.GOLDEN),
+        "qrels.txt": logs.trec(logs.GOLDEN),
+        "stars.csv": "query,sku,stars,rating\ntrail shoes,p7,3,9\ntrail shoes,p3,1,9\n",
+        **{f"Fold1/{part}.txt": "1 qid:1 1:2\n0 qid:1 1:1\n" for part in ("train", "vali", "test")},
+        **{f"Fold2/{part}.txt": "1 qid:1 1:2\n0 qid:1 1:1\n" for part in ("train", "vali")},
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr("moerank.studies.run_folder.run_fold", None)
+    begin = time.monotonic()
+    outcome = command(*words.split())
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith("error: ")
+    assert message in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert time.monotonic() - begin < 5
+    there = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert there == files.keys(), "nothing is written"

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from moerank.cli.report import _written
 from moerank.figures import FIGURES
@@ -36,25 +35,6 @@ def test_a_spreadsheet_runs_no_text_of_a_report():
         _written(SimpleNamespace(results=SimpleNamespace(frame=frame)), "csv")
         == "'@problem,p\n'=1+1,-0.5\n'\tcalc,2.0\na-b,\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("study", "TINY"), "name solvers with --solvers, or add --ablate"),
-        (("study", "TINY", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
-        (("study", "TINY", "--solvers", "fsmrank", "--folds", "one"), "give numbers separated by commas, or write all"),
-        (("report", "nowhere"), "holds no study; moerank study makes one"),
-        (("report", "nowhere", "--format", "pdf"), "unknown format 'pdf'"),
-        (("plot", "front", "nowhere"), "did you mean 'fronts'"),
-        (("plot", "fronts", "nowhere"), "holds no study"),
-    ],
-)
-def test_studies_that_cannot_be_are_refused_in_a_sentence(command, words, message):
-    outcome = command(*words)
-    assert outcome.exit_code == 2
-    assert message in outcome.stderr
-    assert outcome.stderr.count("\n") == 1
 
 
 def test_a_cell_that_fails_is_shown_with_its_message(command, monkeypatch):

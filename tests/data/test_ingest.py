@@ -114,6 +114,27 @@ def test_the_document_of_vespa_is_what_follows_the_fourth_colon(make):
     assert rows_of(make(both, whole)) == [["shoes", 2, "id:n:article::a"]]
 
 
+def test_vespas_hits_in_groups_and_those_of_two_schemas(make):
+    judged, plain = "query,docid,rating\nshoes,a,1\nshoes,b,0\n", vespa([("id:n:t::a", 1), ("id:n:t::b", 2)])
+    answer = json.loads(plain)
+    first, second = answer["response"]["root"]["children"]
+    groups = [
+        {"id": f"group:string:{n}", "fields": {"count()": 1}, "children": [{"id": "hitlist:hits", "children": [hit]}]}
+        for n, hit in enumerate((first, second))
+    ]
+    empty = {"id": "group:string:none", "fields": {"count()": 0}}
+    root = {"id": "group:root:0", "children": [{"id": "grouplist:brand", "children": [*groups, empty]}]}
+    for children in ([root], [root, first, second]):  # the hits themselves may be there, too
+        answer["response"]["root"]["children"] = children
+        grouped = pd.read_parquet(make(json.dumps(answer), judged).table)
+        pd.testing.assert_frame_equal(grouped, pd.read_parquet(make(plain, judged).table))
+    for hit, name in ((first, "g"), (second, "h")):
+        hit["fields"]["matchfeatures"][name] = 0.5
+    with pytest.raises(ValueError, match=r"'id:n:t::b' has no feature 'g', .* leave it out by --exclude 'g'"):
+        make(json.dumps(answer), judged)
+    assert make(json.dumps(answer), judged, exclude=["g", "h"]).features == ("f",)
+
+
 def test_solr_logs_of_other_forms(make):
     judged = "query,docid,rating\nshoes,a,1\nshoes,b,0\n"
     for text, options in [

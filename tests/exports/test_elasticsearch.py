@@ -22,7 +22,7 @@ from helpers.served_models import (
 from helpers.serving_elasticsearch import PluginModel
 from helpers.serving_solr import RefusedError
 
-from moerank.data import FittedScaling
+from moerank.data import UNSCALED, FittedScaling
 from moerank.exports.deployable import deployable, read_features
 from moerank.exports.elasticsearch import elasticsearch, opensearch
 
@@ -66,6 +66,8 @@ def test_what_counts_as_less_than_0_when_it_is_missing_goes_where_trees_say():
     ):
         exported(replace(GUIDE, missing=-1.0))
     told = {name: {"elasticsearch": {"template": "{}"}} for name in GUIDE.names}
+    assert "Normalisers need version 1.2.1" in exported(GUIDE, told).next_step
+    assert "Normalisers need" not in exported(replace(GUIDE, scaling=UNSCALED), told).next_step
     sentence = "A query of --features that does not match counts as 0, not as -1: all must match."
     assert sentence in exported(replace(GUIDE, missing=-1.0), told).next_step
     assert "does not match" not in exported(GUIDE, told).next_step
@@ -75,7 +77,7 @@ def test_features_below_0_are_refused_by_name():
     for name, kind in (("unscaled", "linear"), ("standard", "linear"), ("raw", "trees"), ("standard", "trees")):
         model = served(name, kind)
         assert set(model.negative) == {NAMES[5], NAMES[6]} & set(model.names)
-        with pytest.raises(ValueError, match=r"below 0 in the training data: 'two\\nlines', '\$x\}\}'. The engine"):
+        with pytest.raises(ValueError, match=r"these features have in training: 'two\\nlines', '\$x\}\}'\. Add a"):
             elasticsearch(deployable(model, "m", {}), MODEL)
         told = read_features({name: {"elasticsearch": {"template": "{}"}} for name in model.negative})
         elasticsearch(deployable(model, "m", told), MODEL)

@@ -74,13 +74,6 @@ def test_json_says_all_that_is_needed(kind, name):
     np.testing.assert_allclose(found[known], expected(model, X)[known], rtol=1e-12, atol=1e-12)
 
 
-def test_the_worked_example():
-    score = function(replace(GUIDE, missing=0.0, weights=tuple(np.array(GUIDE.weights))))
-    whole = {"bm25": 3.2, "price": 20, "age": 45}
-    for left_out, right in ((None, 2.1), ("price", 2.6), ("age", -12.9)):
-        assert score({name: x for name, x in whole.items() if name != left_out}) == pytest.approx(right, rel=1e-14)
-
-
 def test_no_name_is_taken_for_code():
     names = ('"""', "'''\n", "{missing}\\")
     score = function(replace(GUIDE, names=names))

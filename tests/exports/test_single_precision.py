@@ -64,7 +64,7 @@ def trained(ranker, X, normalize="none"):
 
 
 @pytest.mark.filterwarnings("ignore:.*scale")
-@pytest.mark.parametrize("digits", range(1, 7))
+@pytest.mark.parametrize("digits", [1, 2, 4, 6])
 @pytest.mark.parametrize("normalize", ["none", "minmax", "standard"])
 @pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 def test_training_rows_keep_their_scores_when_they_are_rounded(ranker, normalize, digits):

@@ -1,4 +1,4 @@
-"""Solr's files, read and scored as Solr does, against the models; Solr's own examples against that reader."""
+"""Solr's files, read and scored as Solr does, against the models; tests/engines holds that reader against Solr."""
 
 import json
 from pathlib import Path
@@ -81,7 +81,7 @@ def test_thresholds_part_all_numbers_of_single_precision_where_the_tree_does():
 def test_a_file_says_what_features_are():
     told = {
         NAMES[0]: {"name": "bm25", "solr": {"class": "SolrFeature", "params": {"q": "{!field f=title}${user_query}"}}},
-        NAMES[1]: {"solr": {"class": "org.apache.solr.ltr.feature.ValueFeature", "params": {"value": "${price:4}"}}},
+        NAMES[1]: {"solr": {"class": "ValueFeature", "params": {"value": "${price:4}", "defaultValue": "NaN"}}},
         NAMES[2]: {"solr": {"class": "FieldLengthFeature", "params": {"field": "body", "defaultValue": 7}}},
         "of another model": {"name": "x"},
     }
@@ -89,11 +89,12 @@ def test_a_file_says_what_features_are():
     store = json.loads(deployment.files[STORE])
     assert store[0]["name"] == "bm25"
     assert store[0]["class"] == "org.apache.solr.ltr.feature.SolrFeature"
-    assert store[0]["params"] == {"q": "{!field f=title}${user_query}", "defaultValue": "0.5"}
+    assert store[0]["params"] == {"q": "{!field f=title}${user_query}"}  # as Solr logs it: 0 without a match
     assert store[1]["params"] == {"value": "${price:4}", "defaultValue": "0.5"}
     assert store[2]["params"] == {"field": "body", "defaultValue": 7}
     assert SolrModel(*deployment.files.values()).names[:2] == ["bm25", "price_net"]
-    assert "'rq={!ltr model=moerank reRankDocs=100 efi.price=TEXT efi.user_query=TEXT}'" in deployment.next_step
+    assert '\'rq={!ltr model=moerank reRankDocs=100 efi.price="TEXT" efi.user_query="TEXT"}\'' in deployment.next_step
+    assert "without defaultValue counts as 0 where it has no value, not as 0.5." in deployment.next_step
     assert "'BM25 of title' is bm25, 'price.net' is price_net" in deployment.next_step
     assert (
         "Features without a definition in --features are fields of these names: gr__e, two_lines"
@@ -150,64 +151,16 @@ def standard(mean, deviation):
     return {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": {"avg": mean, "std": deviation}}
 
 
-def test_solrs_linear_example():
-    """TestLTRQParserExplain with linear-model.json."""
-    weights = dict(zip("tdkpxqc", (0, 0.1, 0.2, 0.3, 0.4, 0.1231231, 0.12121211), strict=True))
-    server = linear_of(weights, {"p": min_max("0.0", "10.0")})
-    assert server.score(dict(zip("tdkpxqc", (1, 2, 2, 3, 4, 5, 5), strict=True))) == np.float32(3.5116758)
-    assert linear_of({"c": 1, "n": 2}, {}).score({"c": 5}) == 5
-
-
-@pytest.mark.parametrize(
-    ("norm", "values", "right"),
-    [
-        (min_max("5.0f", "10.0f"), [8, 100, 150, -1, 5], [0.6, 19, 29, -1.2, 0]),
-        (min_max("0", "50"), [-5, 55, 5], [-0.1, 1.1, 0.1]),
-        (standard("42", "6"), [39, 42, 45], [-0.5, 0, 0.5]),
-        (min_max("10", "0"), [0], [1]),
-    ],
-)
-def test_solrs_normalisers(norm, values, right):
-    """TestMinMaxNormalizer and TestStandardNormalizer."""
-    norm["params"] = {name: text.rstrip("f") for name, text in norm["params"].items()}
-    np.testing.assert_allclose([linear_of({"x": 1}, {"x": norm}).score({"x": v}) for v in values], right, rtol=1e-6)
-
-
 @pytest.mark.parametrize("norm", [min_max("10", "10"), standard("0", "0"), standard("0", "-1"), min_max(1.0, "2")])
 def test_what_solr_refuses_is_refused(norm):
     with pytest.raises(RefusedError):
         linear_of({"x": 1}, {"x": norm})
 
 
-def trees_of(trees, names):
-    store = [
-        {"name": name, "class": "org.apache.solr.ltr.feature.ValueFeature", "params": {"value": "0"}} for name in names
-    ]
-    model = {"class": "org.apache.solr.ltr.model.MultipleAdditiveTreesModel", "store": "s", "name": "m"}
-    params = {"trees": [{"weight": weight, "root": root} for weight, root in trees]}
-    features = [{"name": name} for name in names]
-    return SolrModel(json.dumps(store), json.dumps({**model, "features": features, "params": params}))
-
-
-def split(feature, threshold, left, right):
-    return {"feature": feature, "threshold": threshold, "left": left, "right": right}
-
-
-def leaf(value):
-    return {"value": value}
-
-
-def test_solrs_trees():
-    """TestMultipleAdditiveTreesModel without a missing branch, and TestExternalValueFeatures."""
-    inner = split("const", "10.0", leaf("50"), leaf("75"))
-    first = split("title", "0.5", leaf("-100"), inner)
-    server = trees_of([("1", first), ("2", leaf("-10"))], ["title", "const"])
-    assert [server.score({"title": title, "const": 1}) for title in (1, 0)] == [30, -120]
-    profile = [("1", split(name, "0.5", leaf("0"), leaf(value))) for name, value in (("a", "50"), ("b", "65"))]
-    server = trees_of(profile, ["a", "b"])
-    assert [server.score({"a": 0, "b": b}) for b in (1, 0)] == [65, 0]
-
-
 def test_solr_adds_a_millionth_to_thresholds():
-    server = trees_of([("1", split("x", "0.5", leaf("1"), leaf("2")))], ["x"])
+    store = [{"name": "x", "class": "org.apache.solr.ltr.feature.ValueFeature", "params": {"value": "0"}}]
+    root = {"feature": "x", "threshold": "0.5", "left": {"value": "1"}, "right": {"value": "2"}}
+    model = {"class": "org.apache.solr.ltr.model.MultipleAdditiveTreesModel", "store": "s", "name": "m"}
+    model |= {"features": [{"name": "x"}], "params": {"trees": [{"weight": "1", "root": root}]}}
+    server = SolrModel(json.dumps(store), json.dumps(model))
     assert [server.score({"x": x}) for x in (0.5, 0.500001, 0.500002)] == [1, 1, 2]

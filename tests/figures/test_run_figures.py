@@ -1,5 +1,4 @@
 import re
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from scipy import stats
 
 from moerank.figures import RUN_FIGURES, draw_run_figures
 from moerank.figures.panels import judged
-from moerank.figures.style import save_figure
 from moerank.rankers.shapes import Shape
 from moerank.studies.result import Member, Result
 
@@ -214,11 +212,3 @@ def test_shapes_have_one_vertical_scale_and_a_panel_each(tiny_result, tmp_path):
     assert_legible(draw("shapes", many))
     assert "22 with a smaller spread are left out." in draw("shapes", many)._supxlabel.get_text().replace("\n", " ")
     assert "shapes.png" in [path.name for path in draw_run_figures(result, tmp_path)]
-
-
-@pytest.mark.parametrize("name", OF_EVERY_SEARCH)
-def test_files_are_a_column_wide_and_always_the_same(tiny_result, tmp_path, name):
-    png, same = (save_figure(draw(name, tiny_result), tmp_path / file).read_bytes() for file in ("a.png", "b.png"))
-    assert struct.unpack(">I", png[16:20])[0] == 680  # 3.4 inches at 200 dpi
-    assert png == same
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.png"]

@@ -1,6 +1,5 @@
 """A headless Chromium that is told what to do over a pipe, and tells what it requested and what went wrong."""
 
-import base64
 import fcntl
 import json
 import os
@@ -76,15 +75,6 @@ class Browser:
             assert time.monotonic() < end, (expression, self.value("document.body.innerText"), self.errors)
             time.sleep(0.1)
         return value
-
-    def picture(self, path, width, height, scheme="light"):
-        """Keep a picture of the page on a screen of these pixels."""
-        self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.ask(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
-        )
-        time.sleep(0.3)
-        path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))
 
     def __enter__(self):
         return self

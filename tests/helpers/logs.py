@@ -22,15 +22,6 @@ FEATURES = {
 FEATURE_SET = {"_source": {"name": "shop", "featureset": FEATURES}}
 """The definitions of the features, as the plug-ins answer them."""
 
-CLASS = "org.apache.solr.ltr.feature.FieldValueFeature"
-PARAMS = {name: {"field": name, "defaultValue": "0"} for name in NAMES}
-
-TEMPLATES = {
-    feature.pop("name"): {"elasticsearch": feature} for feature in ({**feature} for feature in FEATURES["features"])
-}
-CLASSES = {name: {"solr": {"class": CLASS, "params": PARAMS[name]}} for name in NAMES}
-"""The same as exports take them."""
-
 
 def shop(n_queries):
     """Return the golden queries and further ones of eight documents, whose grades depend on the first two features."""

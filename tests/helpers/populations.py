@@ -1,8 +1,10 @@
-"""Populations of bit searches put together by hand, and the selection of NSGA-II in slow words."""
+"""Populations of bit searches put together by hand, and the selection of NSGA-II by pymoo."""
 
 import numpy as np
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
+from pymoo.operators.survival.rank_and_crowding.metrics import get_crowding_function
+from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
 
 def strings(*rows):
@@ -24,27 +26,16 @@ def dominates(a, b):
 
 
 def peeled(F):
-    """The number of each point's front: what nothing left dominates is taken away, again and again."""
-    numbers, left, number = {}, set(range(len(F))), 0
-    while left:
-        first = {i for i in left if not any(dominates(F[j], F[i]) for j in left)}
-        numbers |= dict.fromkeys(first, number)
-        left, number = left - first, number + 1
-    return np.array([numbers[i] for i in range(len(F))])
+    """The number of each point's front, by pymoo."""
+    return NonDominatedSorting().do(np.asarray(F, float), return_rank=True)[1]
 
 
 def crowded(F, front):
-    """The crowding distance of each point, front by front."""
+    """The crowding distance of each point, front by front, by pymoo, which divides it by the number of objectives."""
     distance = np.zeros(len(F))
     for number in set(front):
-        members = [i for i in range(len(F)) if front[i] == number]
-        for k in range(F.shape[1]):
-            rows = sorted(members, key=lambda i, k=k: F[i, k])
-            low, high = F[rows[0], k], F[rows[-1], k]
-            distance[rows[0]] = distance[rows[-1]] = np.inf
-            for before, i, after in zip(rows, rows[1:], rows[2:], strict=False):
-                if high > low:
-                    distance[i] += (F[after, k] - F[before, k]) / (high - low)
+        rows = np.flatnonzero(front == number)
+        distance[rows] = F.shape[1] * get_crowding_function("cd").do(np.asarray(F[rows], float))
     return distance
 
 

@@ -53,16 +53,16 @@ class VespaProfile:
         return eval(text.replace("\n", " "), {"__builtins__": {}}, names)
 
     def forest(self, dump, features):
-        """The sum of leaves, as the forest evaluator has it: thresholds and leaves in single precision."""
+        """The sum of leaves, as the forest evaluator has it: values, thresholds and leaves in single precision."""
         assert dump["objective"] == "lambdarank"
         assert dump["pandas_categorical"] == []
-        values = [self.value(name, features) for name in dump["feature_names"]]
+        values = [np.float32(self.value(name, features)) for name in dump["feature_names"]]
         total = 0.0
         for tree in dump["tree_info"]:
             node = tree["tree_structure"]
             while "left_child" in node:
                 assert node["decision_type"] == "<="
-                x, threshold = values[node["split_feature"]], float(np.float32(float(node["threshold"])))
+                x, threshold = values[node["split_feature"]], np.float32(float(node["threshold"]))
                 is_left = not x >= threshold if node["default_left"] else x < threshold
                 node = node["left_child" if is_left else "right_child"]
             total += float(np.float32(node["leaf_value"]))

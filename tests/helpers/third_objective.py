@@ -1,7 +1,5 @@
 """An objective of a user: the number of training queries that a ranker hurts."""
 
-import numpy as np
-
 from moerank.mofsrank.objectives import Objective
 from moerank.rankers import train_population
 
@@ -22,8 +20,3 @@ class QueriesHurt(Objective):
 
     def bounds(self, data, n_var):
         return 0.0, float(data.n_queries)
-
-
-def hurt(data, ranks_of_all, ranks):
-    """The same by hand: both arguments are metric values per query."""
-    return int(np.sum([one < other for one, other in zip(ranks, ranks_of_all, strict=True)]))

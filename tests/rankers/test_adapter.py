@@ -3,7 +3,7 @@ import warnings
 import numpy as np
 import pytest
 from lightgbm import LGBMRanker
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression, Ridge
@@ -82,20 +82,6 @@ def test_rankers_without_weights_score_as_when_they_are_fitted_directly(noisy_da
     assert len(np.unique(scores)) > 20
 
 
-class Recorder(BaseEstimator):
-    """Has both parameters, as XGBoost's ranker has."""
-
-    def fit(self, X, y, *, group=None, qid=None):
-        self.group_, self.qid_ = group, qid
-        return self
-
-
-def test_a_pair_mask_is_refused_with_a_reason(noisy_data):
-    pair_mask = np.ones((1, len(noisy_data.pairs)), bool)
-    with pytest.raises(ValueError, match=r"Ridge is trained on documents.*use instance_selection=False"):
-        RankerAdapter(Ridge()).fit_population(noisy_data, pair_mask=pair_mask)
-
-
 class OneThread(Ridge):
     """Has CatBoost's interface: queries as `group_id`, threads as `thread_count`."""
 
@@ -135,12 +121,6 @@ def test_a_pipeline_uses_the_features_that_its_selectors_leave(steps, size):
     if size == 2:
         scores = f_regression(data.X, data.y)[0]
         assert np.flatnonzero(ranker.support_).tolist() == sorted(np.argsort(-scores)[:2].tolist())
-
-
-@pytest.mark.parametrize("thing", [5, Recorder(), Ridge, RankSVM])
-def test_what_is_no_ranker_is_refused_in_words(thing):
-    with pytest.raises(ValueError, match="backend must be an object with fit_population, or with fit"):
-        as_backend(thing)
 
 
 @pytest.mark.parametrize("ranker", [LambdaMART(n_trees=3), ListNet(n_epochs=5), RankSVM()])

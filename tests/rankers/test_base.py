@@ -97,11 +97,6 @@ def test_features_that_cannot_move_a_document_are_left_out(data):
     assert ranker.get_feature_names_out().tolist() == ["a", "c"]
 
 
-def test_data_in_which_nothing_varies_are_refused():
-    with pytest.raises(ValueError, match="every feature is constant in every query: there is nothing to rank by"):
-        RankSVM().fit(np.repeat([[0.1], [0.7]], 3, axis=0), [0, 1, 2, 0, 1, 2], qid=[1, 1, 1, 2, 2, 2])
-
-
 def test_the_memory_of_training_data_keeps_no_validation_data(data):
     held_out = RankingData(data.X, data.y, data.qid)
     seen = weakref.ref(held_out)

@@ -13,6 +13,10 @@ from moerank.rankers import FSMRank, RankRLS, RankSVM
 BACKENDS = [RankSVM(2.0), RankRLS(0.05), RankRLS(0.05, target="difference"), FSMRank(lambda2=1e-4)]
 
 
+N_PAIRS = 2552  # of the data
+KEPT = np.array([[True], [True], [False]]).repeat(N_PAIRS, axis=1)
+
+
 @pytest.fixture(params=BACKENDS, ids=repr)
 def backend(request):
     return request.param
@@ -53,20 +57,16 @@ def test_single_rows_have_the_bits_of_the_batch(noisy_data, backend):
         (dict(pair_mask=np.zeros((1, 99), bool)), "pair_mask must have shape"),
         (dict(feature_mask=np.ones((2, 11), bool)), "feature_mask must have shape"),
         (dict(feature_mask=np.ones((2, 12))), "must be an array of bool"),
+        (dict(pair_mask=KEPT), "row 2 selects no pair"),
+        (
+            dict(pair_mask=KEPT | True, feature_mask=np.ones((2, 12), bool)),
+            "pair_mask has 3 rows but feature_mask has 2",
+        ),
     ],
 )
 def test_masks_that_select_nothing_or_do_not_fit_are_refused(noisy_data, backend, masks, message):
     with pytest.raises(ValueError, match=message):
         backend.fit_population(noisy_data, **masks)
-
-
-def test_an_individual_without_pairs_is_refused(noisy_data, backend):
-    pairs = np.ones((3, len(noisy_data.pairs)), bool)
-    pairs[2] = False
-    with pytest.raises(ValueError, match="row 2 selects no pair"):
-        backend.fit_population(noisy_data, pair_mask=pairs)
-    with pytest.raises(ValueError, match="pair_mask has 3 rows but feature_mask has 2"):
-        backend.fit_population(noisy_data, pair_mask=pairs | True, feature_mask=np.ones((2, 12), bool))
 
 
 @pytest.mark.parametrize("backend", [RankSVM(C=5000.0), RankRLS(alpha=1e-4, tol=0.0)], ids=lambda b: type(b).__name__)

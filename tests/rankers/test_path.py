@@ -1,38 +1,36 @@
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
-from sklearn.tree import DecisionTreeRegressor
 
 from moerank.data import RankingData
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import FittedPopulation, FSMRank, RankRLS, SelectionPath, train_on_subsets
+from moerank.rankers import FSMRank, Ranker, RankRLS, SelectionPath, train_on_subsets
 
 BUDGET = {"population": 10, "generations": 4}
 
 
-@pytest.mark.parametrize("ranker", [RankRLS(alpha=0.1), Ridge(alpha=0.1)])
-def test_a_population_of_weights_equals_single_trainings(noisy_data, ranker):
-    masks = np.random.default_rng(0).random((6, noisy_data.n_features)) < 0.4
-    masks[2] = masks[0]
-    masks[4] = False
-    W = train_on_subsets(ranker, noisy_data, masks).coefs
-    assert not W[4].any()
-    for row in (0, 1, 2, 3, 5):
-        single = train_on_subsets(ranker, noisy_data, masks[row : row + 1])
-        np.testing.assert_array_equal(W[row], single.coefs[0])
-    np.testing.assert_array_equal(W[2], W[0])
+def test_equal_subsets_are_trained_once_and_all_are_told_of(noisy_data):
+    masks = np.zeros((4, noisy_data.n_features), bool)
+    masks[[0, 2], 3] = masks[1] = True
+    trained, told = [], []
 
+    class First(Ranker):
+        def _fit(self, train, validation):
+            trained.append(train.n_features)
+            self.support_ = np.ones(train.n_features, bool)
 
-def test_a_population_without_weights_trains_equal_rows_once(noisy_data):
-    masks = np.zeros((3, noisy_data.n_features), bool)
-    masks[1:, :3] = True
-    population = train_on_subsets(DecisionTreeRegressor(max_depth=3), noisy_data, masks)
-    assert isinstance(population, FittedPopulation)
-    assert population.rankers[1] is population.rankers[2]
+        def _scores(self, X):
+            return X[:, 0]
+
+    population = train_on_subsets(First(), noisy_data, masks, progress=lambda *state: told.append(state))
+    assert sorted(trained) == [1, 12]
+    assert told == [(1 / 3, 1), (2 / 3, 2), (1.0, 3)]
     scores = SelectionPath(masks, population).scores(noisy_data.X)
-    assert not scores[:, 0].any()
-    expected = DecisionTreeRegressor(max_depth=3).fit(noisy_data.X[:, :3], noisy_data.y).predict(noisy_data.X[:, :3])
-    np.testing.assert_array_equal(scores[:, 1], expected)
+    np.testing.assert_array_equal(scores[:, :3], noisy_data.X[:, [3, 0, 3]])
+    assert not scores[:, 3].any()
+    W = train_on_subsets(RankRLS(alpha=0.1), noisy_data, masks).coefs
+    np.testing.assert_array_equal(W[1], RankRLS(alpha=0.1).fit(noisy_data).coef_)
+    np.testing.assert_array_equal(W[0], W[2])
+    assert np.count_nonzero(W, axis=1).tolist() == [1, 12, 1, 0]
 
 
 def test_sparse_weights_are_cut_at_the_largest(noisy_data):

@@ -6,9 +6,6 @@ from moerank.rankers import (
     FittedPopulation,
     LinearPopulation,
     Population,
-    RankerAdapter,
-    RankRLS,
-    require_sums,
     side_by_side,
     train_population,
 )
@@ -32,11 +29,6 @@ class Returns:
 
     def fit_population(self, train, *, feature_mask=None):
         return self.what
-
-
-@pytest.fixture(scope="module")
-def masks(noisy_data):
-    return np.ones((4, noisy_data.n_features), bool)
 
 
 def linear(data):
@@ -82,20 +74,3 @@ def test_side_by_side_keeps_the_order_and_the_weights(noisy_data):
     assert together.coefs is None
     expected = np.hstack([mixed.scores(noisy_data.X), one.scores(noisy_data.X)])
     np.testing.assert_array_equal(together.scores(noisy_data.X), expected)
-
-
-def test_what_a_backend_must_not_return_is_refused(noisy_data, masks):
-    with pytest.raises(ValueError, match=r"must return weights of shape \(4, 12\), .* not ndarray of shape \(3, 12\)"):
-        train_population(Returns(np.zeros((3, 12))), noisy_data, feature_mask=masks)
-    with pytest.raises(ValueError, match=r"Returns.fit_population must return .* scores\(X\), not str of shape \(\)"):
-        train_population(Returns("weights"), noisy_data, feature_mask=masks)
-    few = train_population(Returns(Columns(3)), noisy_data, feature_mask=masks)
-    with pytest.raises(ValueError, match=r"Columns.scores must return shape .* at least 4 individuals, not \(200, 3\)"):
-        few.scores(noisy_data.X)
-
-
-def test_weights_are_required_by_the_name_of_the_ranker(noisy_data):
-    population = linear(noisy_data)
-    assert require_sums(population, RankRLS()) is population
-    with pytest.raises(ValueError, match=r"^DecisionTreeRegressor has no weights \(coef_\).* ensemble=False"):
-        require_sums(trees(noisy_data), RankerAdapter(DecisionTreeRegressor()))

@@ -29,11 +29,6 @@ def test_fit_equals_the_dense_closed_form(noisy_data, parameters, alpha):
     np.testing.assert_allclose(ranker.coef_, dense_solution(noisy_data, alpha, **parameters), rtol=1e-9, atol=1e-12)
 
 
-def test_leave_query_out_needs_a_second_query():
-    with pytest.raises(ValueError, match="nothing is left to train on"):
-        RankRLS().leave_query_out([[1.0], [2.0], [3.0]], [0, 1, 0], qid=[1, 1, 2])
-
-
 @pytest.mark.parametrize("parameters", LOSSES)
 def test_feature_subsets_equal_the_dense_closed_form(noisy_data, parameters):
     rng = np.random.default_rng(1)
@@ -46,17 +41,21 @@ def test_feature_subsets_equal_the_dense_closed_form(noisy_data, parameters):
 
 
 @pytest.mark.parametrize("target", ["unit", "difference"])
-@pytest.mark.parametrize("alpha", [1e-3, 0.1])
-def test_own_pairs_reach_the_minimum_of_the_objective(noisy_data, target, alpha):
+@pytest.mark.parametrize(("alpha", "scale"), [(1e-3, 0), (0.1, 0), (0.1, 0.5)])
+def test_own_pairs_reach_the_minimum_of_the_objective_from_any_start(noisy_data, target, alpha, scale):
     rng = np.random.default_rng(2)
     keep = rng.random((19, len(noisy_data.pairs))) < rng.uniform(0.05, 0.9, (19, 1))
-    W = RankRLS(alpha, target=target).fit_population(noisy_data, pair_mask=keep)
-    for w, mask in zip(W, keep, strict=True):
+    features = rng.random((19, noisy_data.n_features)) < 0.6
+    features[:, 0] = True
+    start = rng.normal(scale=scale, size=features.shape) if scale else None
+    W = RankRLS(alpha, target=target).fit_population(noisy_data, pair_mask=keep, feature_mask=features, start=start)
+    for w, mask, used in zip(W, keep, features, strict=True):
         better, worse = noisy_data.pairs.better[mask], noisy_data.pairs.worse[mask]
         t = 1.0 if target == "unit" else noisy_data.y[better] - noisy_data.y[worse]
-        objective = pair_objective(differences(noisy_data, mask), 0.5 / alpha, t, one_sided=False)
-        best = dense_solution(noisy_data, alpha, target=target, keep=mask)
-        assert objective(w)[0] == pytest.approx(objective(best)[0], rel=1e-6)
+        objective = pair_objective(differences(noisy_data, mask)[:, used], 0.5 / alpha, t, one_sided=False)
+        best = dense_solution(noisy_data, alpha, target=target, keep=mask, features=used)
+        assert objective(w[used])[0] == pytest.approx(objective(best)[0], rel=1e-6)
+    assert not W[~features].any()
 
 
 def test_query_loss_trains_on_chosen_queries(noisy_data):
@@ -77,34 +76,11 @@ def test_query_loss_trains_on_chosen_queries(noisy_data):
             assert not found[~used].any()
 
 
-def test_query_loss_takes_neither_chosen_pairs_nor_documents(noisy_data):
-    for unit, n_units in (("pair", len(noisy_data.pairs)), ("document", noisy_data.n_documents)):
-        with pytest.raises(ValueError, match=r"no pair_mask of pairs or documents; .* or select queries"):
-            RankRLS(loss="query").fit_population(noisy_data, pair_mask=np.ones((1, n_units), bool), unit=unit)
-
-
 def test_query_loss_of_queries_whose_matrices_do_not_fit_is_refused(noisy_data, monkeypatch):
     monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
     again = RankingData(noisy_data.X, noisy_data.y, noisy_data.qid)
     with pytest.raises(ValueError, match=r"12 × 12 for each of 9 queries would take .*MOERANK_MEMORY"):
         RankRLS(loss="query").fit_population(again, pair_mask=np.eye(9, dtype=bool), unit="query")
-
-
-def test_a_grid_for_features_too_small_to_square_is_refused():
-    data = RankingData([[1e-200, 0.0], [3e-200, 1e-300]], [0, 1], name="mine")
-    with pytest.raises(
-        ValueError, match=r"mine: the differences of .* too small to square: .* 3e-200; scale the features"
-    ):
-        RankRLS().default_grid(data)
-
-
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("unit", ["document", "query"])
-def test_units_without_a_pair_are_refused(unit, shared):
-    data = RankingData([[0.1], [0.9], [0.5], [0.4]], [0, 1, 1, 1], [1, 1, 2, 2])
-    mask = np.array([[False, False, True, True]] if unit == "document" else [[False, True]])
-    with pytest.raises(ValueError, match="row 0 of the mask keeps no preference pair to train on"):
-        RankRLS().fit_population(data, pair_mask=mask[0] if shared else mask, unit=unit)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from helpers.pair_problems import differences, minimum, pair_objective
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from moerank.data import load_fold
@@ -59,14 +58,6 @@ def test_the_common_start_gives_the_bits_of_an_own_one(noisy_data):
     together = RankSVM(5.0).fit_population(noisy_data, pair_mask=keep, feature_mask=everything)
     mixed = RankSVM(5.0).fit_population(noisy_data, pair_mask=keep, feature_mask=fewer)
     np.testing.assert_array_equal(mixed[:2], together[:2])
-
-
-def test_a_minimum_that_is_not_reached_is_told_with_its_remedy(noisy_data, monkeypatch):
-    monkeypatch.setattr("moerank.training.pairs.EXACT_STEPS", 1)
-    with pytest.warns(
-        ConvergenceWarning, match=r"stopped at \d+ Newton steps before the minimum for C=5e\+06; lower C"
-    ):
-        RankSVM(5e6).fit(noisy_data)
 
 
 GRID = [0.005, 0.05, 0.5, 5.0, 50.0]

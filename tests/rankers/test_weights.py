@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import Ridge
 
 from moerank.data import RankingData
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import FSMRank, LambdaMART, ListNet, RankerAdapter, RankRLS, RankSVM
-from moerank.selectors import HCAS, SingleFeatures
+from moerank.rankers import LambdaMART, RankRLS
+from moerank.selectors import HCAS
 
 
 def weighted_data(seed=0, n_queries=9, *, queries=True, documents=True, dtype=np.float64):
@@ -28,15 +27,9 @@ def explicit_pairs(data):
     """Differences, differences of the labels, and weights of all pairs, one by one."""
     u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
     v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
-    found = [
-        (data.X[i] - data.X[j], data.y[i] - data.y[j], v[q] * u[i] * u[j], i, j, q)
-        for q in range(data.n_queries)
-        for i in range(data.offsets[q], data.offsets[q + 1])
-        for j in range(data.offsets[q], data.offsets[q + 1])
-        if data.y[i] > data.y[j]
-    ]
-    D, t, omega, i, j, q = (np.array(column) for column in zip(*found, strict=True))
-    return D, t, omega, i, j, q
+    i, j = np.nonzero(np.equal.outer(data.qid, data.qid) & np.greater.outer(data.y, data.y))
+    q = np.searchsorted(data.offsets, i, side="right") - 1
+    return data.X[i] - data.X[j], data.y[i] - data.y[j], v[q] * u[i] * u[j], i, j, q
 
 
 KINDS = [{"documents": False}, {"queries": False}, {}]
@@ -77,14 +70,6 @@ def test_weighted_pairs_have_their_minimum_however_they_are_chosen(kind, target)
         np.testing.assert_allclose(found, by_hand, rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.parametrize("unit", ["pair", "document"])
-def test_chosen_pairs_refuse_weights(unit):
-    data = weighted_data()
-    n_units = data.n_pairs if unit == "pair" else data.n_documents
-    with pytest.raises(ValueError, match=r"RankRLS takes no weights .* Select queries, instance_selection"):
-        RankRLS().fit_population(data, pair_mask=np.ones((2, n_units), bool), unit=unit)
-
-
 def test_the_query_loss_weighs_queries_and_documents():
     data, alpha = weighted_data(3), 0.7
     A, b = alpha * np.eye(4), np.zeros(4)
@@ -103,47 +88,20 @@ def test_the_query_loss_weighs_queries_and_documents():
     np.testing.assert_allclose(ranker.fit_population(data, pair_mask=every, unit="query")[0], expected, rtol=1e-9)
 
 
-def copies(data, queries, documents):
-    """The same data with whole numbers of copies of the queries and documents."""
-    rows, qid = [], []
-    for q, times in enumerate(queries):
-        own = np.repeat(np.arange(*data.offsets[q : q + 2]), documents[slice(*data.offsets[q : q + 2])])
-        for _ in range(times):
-            qid += [len(qid) and qid[-1] + 1] * len(own)
-            rows += own.tolist()
-    return RankingData(data.X[rows], data.y[rows], np.array(qid))
-
-
 def test_trees_weigh_queries_as_copies():
     rng = np.random.default_rng(9)
     plain = weighted_data(9, 20, queries=False, documents=False)
     times = rng.integers(1, 4, plain.n_queries)
     data = RankingData(plain.X, plain.y, plain.qid, query_weights=times)
     ranker = LambdaMART(n_trees=10, n_leaves=4)
-    expected = ranker.fit(copies(plain, times, np.ones(plain.n_documents, int))).predict(plain.X)
+    rows = [np.arange(*plain.offsets[q : q + 2]) for q in np.repeat(np.arange(plain.n_queries), times)]
+    copies = np.concatenate(rows)
+    repeated = RankingData(plain.X[copies], plain.y[copies], np.repeat(np.arange(len(rows)), list(map(len, rows))))
+    expected = ranker.fit(repeated).predict(plain.X)
     np.testing.assert_allclose(ranker.fit(data).predict(plain.X), expected, rtol=1e-6)
     assert np.abs(ranker.fit(plain).predict(plain.X) - expected).max() > 1e-3
     heavy = RankingData(plain.X, plain.y, plain.qid, document_weights=rng.integers(1, 9, plain.n_documents))
     assert np.abs(ranker.fit(heavy).predict(plain.X) - ranker.fit(plain).predict(plain.X)).max() > 1e-3
-
-
-@pytest.mark.parametrize(
-    ("train", "name"),
-    [
-        (lambda data: ListNet().fit(data), "ListNet"),
-        (lambda data: RankSVM().fit(data), "RankSVM"),
-        (lambda data: RankSVM().fit_population(data), "RankSVM"),
-        (lambda data: RankSVM().tune(data, data), "RankSVM"),
-        (lambda data: FSMRank().tune(data, data), "FSMRank"),
-        (lambda data: SingleFeatures().fit(data), "SingleFeatures"),
-        (lambda data: MOFSRank(RankSVM(), **SHORT).fit(data), "RankSVM"),
-        (lambda data: RankerAdapter(Ridge()).fit_population(data), "Ridge"),
-        (lambda data: MOFSRank(refit=Ridge(), **SHORT).fit(data), "Ridge"),
-    ],
-)
-def test_others_refuse_weights_by_name(train, name):
-    with pytest.raises(ValueError, match=f"{name} takes no weights of queries or documents. Use RankRLS or LambdaMART"):
-        train(weighted_data(12))
 
 
 def test_what_takes_weights_is_trained_around_others():

@@ -2,7 +2,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.optimize import Bounds, LinearConstraint, milp
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import FeatureCosts, RankingData, load_planted_fold
@@ -163,26 +162,3 @@ def test_what_it_cannot_answer():
     dear = RankingData(data.X, data.y, data.qid, costs=[3.0] * 6)
     with pytest.raises(ValueError, match=r"no subset of the features of .* keeps the limits"):
         BestSubset(2, alpha=0.1, max_cost=1.0).fit(dear)
-
-
-def test_integer_programming_finds_no_better_subset():
-    """The normal equations hold on the chosen features, and the weights of the others are 0."""
-    data, alpha = some_data(7, 8), 0.1
-    A, b = system(data, alpha)
-    solver = BestSubset(alpha=alpha).fit(data)
-    most = alpha**-0.5  # alpha ‖w‖² is at most the loss at w = 0
-    slack = np.abs(A).sum(axis=1) * most + np.abs(b)
-    eye = np.eye(8)
-    for k, loss in enumerate(solver.losses_, start=1):
-        constraints = [
-            LinearConstraint(np.hstack([eye, -most * eye]), -np.inf, 0),
-            LinearConstraint(np.hstack([-eye, -most * eye]), -np.inf, 0),
-            LinearConstraint(np.hstack([A, np.diag(slack)]), -np.inf, b + slack),
-            LinearConstraint(np.hstack([-A, np.diag(slack)]), -np.inf, slack - b),
-            LinearConstraint(np.repeat([0.0, 1.0], 8), k, k),
-        ]
-        bounds = Bounds(np.repeat([-most, 0], 8), np.repeat([most, 1], 8))
-        found = milp(
-            np.append(-b, np.zeros(8)), integrality=np.repeat([0, 1], 8), bounds=bounds, constraints=constraints
-        )
-        assert 1 + found.fun == pytest.approx(loss, rel=1e-6)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from moerank.kernels.scores import linear_scores
-from moerank.rankers import FSMRank
 from moerank.selectors.fsm import FSMRankSubgradient
 
 
@@ -37,18 +36,6 @@ def test_iterates_are_those_of_a_plain_restatement(data, lambda1, lambda2, eta0)
     best = int(np.argmin(values))
     np.testing.assert_allclose(ranker.variables_, points[best], rtol=1e-8, atol=1e-11)
     np.testing.assert_allclose(ranker.coef_, points[best][:10] - points[best][10:], rtol=1e-8, atol=1e-11)
-
-
-@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-2)])
-def test_many_steps_come_close_to_the_minimum_and_fsmrank_is_there_first(data, lambda1, lambda2):
-    exact = FSMRank(lambda1, lambda2, max_iter=50_000, tol=1e-13).fit(data.X, data.y, qid=data.qid)
-    best = exact.objectives_[-1]
-    ranker = FSMRankSubgradient(lambda1, lambda2, eta0=1.0, max_iter=20_000).fit(data.X, data.y, qid=data.qid)
-    assert ranker.objectives_[0] == exact.objectives_[0] == pytest.approx(1.0)
-    assert best * (1 - 1e-9) <= ranker.objectives_.min() <= best * (1 + 1e-5)
-    assert ranker.objectives_.min() == pytest.approx(exact.objective(data, ranker.variables_), rel=1e-12)
-    first = [int(np.argmax(history <= best * 1.001)) for history in (exact.objectives_, ranker.objectives_)]
-    assert 0 < first[0] < first[1]
 
 
 def test_entries_solved_together_have_the_bits_of_one_by_one(data):

@@ -1,21 +1,49 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from moerank.data import centre_in_queries
-from moerank.kernels.forward_selection import greedy_rank_rls
+from moerank.data import RankingData, centre_in_queries
 from moerank.metrics import MAP
 from moerank.selectors.greedy import GreedyRankRLS
 
 
-@pytest.mark.parametrize("alpha", [2.0**-7, 1.0, 2.0**8])
-def test_features_errors_and_weights_are_those_of_the_kernel_on_centred_data(data, alpha):
-    """tests/kernels/test_forward_selection.py compares it with the naive wrapper."""
-    solver = GreedyRankRLS(8, alpha).fit(data.X, data.y, qid=data.qid)
-    X, y = (centre_in_queries(values.astype(float), data.offsets) for values in (data.X, data.y))
-    order, errors, W = greedy_rank_rls(np.ascontiguousarray(X.T), y, data.offsets, alpha, 8)
-    assert solver.order_.tolist() == order.tolist()
-    np.testing.assert_allclose(solver.errors_, errors, rtol=1e-12)
-    np.testing.assert_allclose(solver.path_coefs_, W, rtol=1e-12)
+def ridge_weights(X, y, ridge):
+    return np.linalg.solve(X.T @ X + ridge * np.eye(X.shape[1]), X.T @ y)
+
+
+def left_out_error(X, y, offsets, ridge):
+    """Σ over queries of the squared error of the ranker trained without the query."""
+    total = 0.0
+    for begin, end in pairwise(offsets):
+        query = np.arange(begin, end)
+        w = ridge_weights(np.delete(X, query, axis=0), np.delete(y, query), ridge)
+        total += np.sum((y[begin:end] - X[begin:end] @ w) ** 2)
+    return total
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize(
+    ("sizes", "n_features"),
+    [([7, 12, 2, 9], 5), ([11, 8, 15], 8), ([5, 20, 1, 13, 6], 13)],
+    ids=["fewer than a vector", "one vector", "two vectors"],
+)
+def test_features_errors_and_weights_are_those_of_retraining_without_each_query(sizes, n_features, alpha):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(sum(sizes), n_features))
+    y = np.digitize(X[:, : n_features // 2].sum(axis=1) + rng.normal(size=len(X)), [-1, 0, 1])
+    data = RankingData(X, y, np.repeat(np.arange(len(sizes)), sizes))
+    solver = GreedyRankRLS(n_features, alpha).fit(data)
+    X, y = centre_in_queries(X, data.offsets), centre_in_queries(y.astype(float), data.offsets)
+    order = []
+    for error, w in zip(solver.errors_, solver.path_coefs_, strict=True):
+        rest = [f for f in range(n_features) if f not in order]
+        trials = [left_out_error(X[:, [*order, f]], y, data.offsets, alpha) for f in rest]
+        order.append(rest[int(np.argmin(trials))])
+        assert error == pytest.approx(min(trials), rel=1e-9)
+        np.testing.assert_allclose(w[order], ridge_weights(X[:, order], y, alpha), rtol=1e-8, atol=1e-10)
+        assert not np.delete(w, order).any()
+    assert solver.order_.tolist() == order
 
 
 def test_a_shorter_path_is_the_beginning_of_a_longer_one(data):

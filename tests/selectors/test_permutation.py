@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.inspection import permutation_importance
 
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import LambdaMART, RankRLS
@@ -51,16 +50,3 @@ def test_trees_lose_by_the_features_that_they_split_by(data, held_out):
     gain = trees.booster_.feature_importance("gain")
     solver = LambdaMARTPermutation(3, **small, random_state=2).fit(data, validation=held_out)
     assert solver.order_.tolist() == sorted(range(8), key=lambda f: (-expected[f], -gain[f]))
-
-
-def test_many_permutations_agree_with_scikit_learn(data):
-    judge = RankRLS(0.1).fit(data)
-    solver = PermutationImportance(n_permutations=300, random_state=0)
-    losses = solver._losses(judge.predict, data, None, np.ones(8, bool))
-
-    def score(ranker, X, y):
-        return NDCG(10).score(data, ranker.predict(X))
-
-    other = permutation_importance(judge, data.X, data.y, scoring=score, n_repeats=300, random_state=1)
-    error = other.importances_std / np.sqrt(150)
-    assert (np.abs(losses - other.importances_mean) <= 4 * error).all()

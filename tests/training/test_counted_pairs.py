@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from helpers.pair_problems import differences, minimum, pair_objective
+from helpers.read_only import read_only
 
 from moerank.data import RankingData
+from moerank.kernels.run_pass import RESIDUALS, centres
+from moerank.kernels.tiles import TILED_BLOCK
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import DIFFERENCE, SQUARED, SQUARED_HINGE, UNIT
 from moerank.training.pairs import CountedPairs, ListedPairs
@@ -14,10 +17,13 @@ CASES = [(SQUARED_HINGE, UNIT), (SQUARED, UNIT), (SQUARED, DIFFERENCE)]
 
 @pytest.fixture(scope="module")
 def data():
+    """Queries of one document, of a few, and of more than a block, one of them with a single label."""
     rng = np.random.default_rng(3)
-    qid = np.sort(rng.integers(0, 12, 160))
-    X = np.column_stack([rng.random((160, 6)), 0.1 * qid])
-    y = np.digitize(X[:, 0] - X[:, 4] + rng.normal(scale=0.3, size=160), [-0.2, 0.2, 0.6])
+    qid = np.repeat(np.arange(8), [1, 37, 5, 2, TILED_BLOCK + 70, 16, 30, 3])
+    X = np.column_stack([rng.random((len(qid), 6)), 0.1 * qid])
+    y = np.digitize(X[:, 0] - X[:, 4] + rng.normal(scale=0.3, size=len(qid)), [-0.2, 0.2, 0.6])
+    y[(qid == 4) & (rng.random(len(qid)) > 0.02)] = 0
+    y[qid == 5] = 2
     return RankingData(X, y, qid)
 
 
@@ -58,6 +64,7 @@ def test_each_individual_reaches_its_minimum(data, loss, target, own):
     features = rng.random((9, data.n_features)) < 0.6
     features[:, 0] = True
     units = {"document": rng.random((9, data.n_documents)) < 0.6, "query": rng.random((9, data.n_queries)) < 0.5}
+    units["query"][:, 1] = True
     problem = CountedPairs(data, target)
     model = problem.model(loss, 5.0)
     W, reached = problem.solve_population(model, Masks(features, own, None, units.get(own)), tolerance=1e-9)
@@ -82,3 +89,17 @@ def test_single_precision_features_train_as_double_ones_do(data):
     np.testing.assert_array_equal(
         CountedPairs(single).minima(SQUARED_HINGE, [5.0])[0], CountedPairs(double).minima(SQUARED_HINGE, [5.0])[0]
     )
+
+
+def test_a_mean_far_above_the_spread_costs_no_digits(data):
+    far, w = RankingData(data.X + 1000.0, data.y, data.qid), np.linspace(-1.0, 1.0, data.n_features)
+    every, task = Masks(np.ones((1, len(w)), bool)), np.array([RESIDUALS])
+    sums, _ = CountedPairs(far).sums(SQUARED_HINGE, np.float32, task, every, w[None], np.zeros((1, len(w))))
+    D = differences(far)
+    expected = np.maximum(0.0, 1.0 - D @ w) @ D
+    np.testing.assert_allclose(sums[0], expected, rtol=0, atol=3e-5 * np.abs(expected).max())
+
+
+def test_a_constant_is_its_own_mean_to_the_bit():
+    assert centres(read_only(np.full((1, 3), 0.1)), read_only([0, 3]))[0, 0] == 0.1
+    assert centres(read_only([[1.0, 2.0, 6.0, 5.0]]), read_only([0, 3, 4])).tolist() == [[3.0, 5.0]]

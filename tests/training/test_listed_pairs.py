@@ -82,28 +82,6 @@ def test_each_loss_solves_its_problem(data, loss, target, C):
     np.testing.assert_allclose(np.linalg.solve(model.B, model.rhs), model.w, rtol=1e-6, atol=1e-14)
 
 
-@pytest.mark.parametrize("n_individuals", [3, 21])  # less and more than a vector has lanes
-@pytest.mark.parametrize("own_pairs", [True, False])
-def test_populations_reach_the_minimum_of_each_individual(data, keep, target, loss, own_pairs, n_individuals):
-    rng = np.random.default_rng(4)
-    C, tolerance = 4.0, 1e-7
-    D, t = explicit(data, keep, target)
-    features = rng.random((n_individuals, 10)) < 0.5
-    features[:, 0] = True
-    masks = rng.random((n_individuals, len(D))) < 0.6
-    problem = ListedPairs(data, keep, target)
-    model = problem.model(loss, C)
-    W, converged = problem.solve_population(
-        model, Masks(features, own=masks if own_pairs else None), tolerance=tolerance
-    )
-    np.testing.assert_array_equal(converged, np.ones(n_individuals, bool), strict=True)
-    assert not W[~features].any()
-    assert not W[:, -1].any()  # constant in every query
-    for w, used, own in zip(W, features, masks if own_pairs else np.ones_like(masks), strict=True):
-        objective = pair_objective(D[own][:, used], C, t[own], loss.one_sided)
-        assert objective(w[used])[0] == pytest.approx(minimum(objective, used.sum()).fun, rel=2.0 * tolerance)
-
-
 def test_individuals_that_are_far_from_the_common_model_say_that_they_were_not_solved():
     """With hardly any regularisation the minimum for a few pairs has little to do with that for all."""
     data = make_planted(n_queries=20, seed=1).data

@@ -81,14 +81,3 @@ def test_moments_are_the_sums_over_pairs_exactly_in_integers(unit, weighted, mon
         else:
             np.testing.assert_array_equal(value, total / weight.sum())
     assert StepMoments.of(data, bins, masks) is moments
-
-
-def test_codes_are_single_bytes_made_once():
-    data = random_data(False)
-    bins = Bins.of(data, 3)
-    codes = bins.codes(data)
-    assert (codes.dtype, codes.shape) == (np.uint8, (5, 130))
-    assert Bins.of(data, 3) is bins
-    assert bins.codes(data) is codes
-    for f, cuts in enumerate(bins.thresholds):
-        np.testing.assert_array_equal(codes[f], (data.X[:, f][:, None] > cuts).sum(axis=1))
