@@ -22,7 +22,7 @@ from sklearn import config_context
 from sklearn.metrics import make_scorer
 
 from moerank.arrays import Array, Integers, Matrix, Vector
-from moerank.checks import Count, check_at_least, check_fields, most_workers
+from moerank.checks import Count, Parameters, check_at_least, check_fields, most_workers
 from moerank.data import RankingData
 from moerank.data.inputs import checked_scores, require_data
 from moerank.data.ranking_data import labels_alone
@@ -540,9 +540,9 @@ def make_metric(name: str, **conventions: str) -> Metric:
     ----------
     name : str
         "NDCG@k", "P@k", "Recall@k", "Hit@k", "MRR", "MRR@k", "ERR", "ERR@k", "MAP" or "MeanNDCG", in upper or lower
-        case, with a number for k. Or the name of an installed entry point ``moerank.metrics``, a class or a function
-        that returns the metric, or ``package.module:name`` of one (see `moerank.solvers.allow_code`), with @k if it
-        takes k.
+        case, with a number for k. Conventions may follow as they are printed: "NDCG@10 (letor)". Or the name of an
+        installed entry point ``moerank.metrics``, a class or a function that returns the metric, or
+        ``package.module:name`` of one (see `moerank.solvers.allow_code`), with @k if it takes k.
     **conventions
         Keyword arguments of the metric, such as ``convention="letor"``.
 
@@ -555,10 +555,21 @@ def make_metric(name: str, **conventions: str) -> Metric:
     --------
     >>> make_metric("ndcg@10"), make_metric("P@5").name
     (NDCG(k=10, gain='exp2', convention='usual', discount=None, short_queries=None), 'P@5')
+    >>> make_metric(NDCG(10, gain="linear", convention="letor").name).name
+    'NDCG@10 (gain=linear, letor)'
     """
     if not isinstance(name, str):
         raise ValueError(f"a metric is named by a text such as 'NDCG@10', not {name!r}")
-    measure, at, k = name.strip().lower().partition("@")
+    name = name.strip()
+    if name.endswith(")") and " (" in name:
+        name, _, printed = name.removesuffix(")").partition(" (")
+        pairs = [("convention=" * ("=" not in part) + part).split("=", 1) for part in printed.lower().split(", ")]
+        read: Parameters = {key: int(value) if value.isdecimal() else value for key, value in pairs}
+        try:
+            return make_metric(name, **read, **conventions)
+        except TypeError:
+            raise ValueError(f"{name} does not have the conventions ({printed}), or has one twice") from None
+    measure, at, k = name.lower().partition("@")
     if at and measure in _WITH_CUTOFF and k.isdecimal():
         return _WITH_CUTOFF[measure](int(k), **conventions)
     if not at and measure in _WITHOUT_CUTOFF:

@@ -47,7 +47,6 @@ class SolverEntry:
     selects: bool = True  # whether it leaves features out
     needs: tuple[str, ...] = ()  # some of "validation", "binary labels", "seed"
     backend: bool = False  # whether it can train a whole population, and so evaluate a search
-    ablates: str = ""  # the part of MOFSRank that it leaves out
     recommended: bool = False  # whether it finds good fronts soonest, see ``tests/benchmarks/fronts.py``
     fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments that the name fixes
 
@@ -291,23 +290,6 @@ def load_code(text: str) -> Any:
         raise ValueError(f"{text}: {error}") from None
 
 
-BASES = ("mofsrank", "mofsrank-paper")
-"""Solvers that can be ablated."""
-
-
-def ablations(base: str = "mofsrank") -> dict[str, str]:
-    """Return the texts of the solvers that leave out a part of `base`, with that part.
-
-    >>> ablations("mofsrank-paper")
-    {'mofsrank-paper[instance_selection=false]': 'instance selection', 'mofsrank-paper[adaptive_mutation=false]': \
-'adaptive mutation', 'mofsrank-paper[ensemble=false]': 'ensemble'}
-    """
-    named = {entry.ablates: entry.name for entry in solvers().values() if entry.ablates}
-    if base == "mofsrank":
-        return {name: part for part, name in named.items()}
-    return {f"{base}[{part.replace(' ', '_')}=false]": part for part in named}
-
-
 def read_solver(text: str) -> tuple[str, Parameters]:
     """Read the text of a solver, NAME or NAME[key=value,…]; return its name and its parameters.
 
@@ -408,7 +390,7 @@ def _row(
 ) -> SolverEntry:
     """Return a row; `fixed`, and keywords that are not columns, are fixed arguments of the class."""
     fixed = row.pop("fixed", {})
-    columns = {key: row.pop(key) for key in ("selects", "needs", "backend", "ablates", "recommended") if key in row}
+    columns = {key: row.pop(key) for key in ("selects", "needs", "backend", "recommended") if key in row}
     return SolverEntry(name, family, *published, source, linear, **columns, fixed={**fixed, **row})
 
 
@@ -434,9 +416,6 @@ _ADDITIVE: Parameters = {"backend": "additive", "tune": True, "instance_selectio
 
 _OWN = (
     _mofs_rank("mofsrank"),
-    _mofs_rank("mofsrank-no-instance-selection", ablates="instance selection", instance_selection=False),
-    _mofs_rank("mofsrank-no-adaptive-mutation", ablates="adaptive mutation", adaptive_mutation=False),
-    _mofs_rank("mofsrank-no-ensemble", ablates="ensemble", ensemble=False),
     _mofs_rank("mofsrank-paper", fixed=_PAPER),
     _mofs_rank("mofsrank-nsga3", algorithm="nsga3"),
     _mofs_rank("mofsrank-spea2", algorithm="spea2"),

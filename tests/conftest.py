@@ -95,8 +95,9 @@ def tiny_study(tiny_problem_file, tmp_path_factory):
     from moerank.studies.study import Study
 
     folder = tmp_path_factory.mktemp("tiny-study")
-    names = ("fsmrank", "ranksvm-primal", "mofsrank", "mofsrank-no-ensemble", "greedy-rankrls")
-    return Study([tiny_problem_file], names, folder, folds=[1, 2], seeds=3).run()
+    names = ("fsmrank", "ranksvm-primal", "mofsrank", "mofsrank[ensemble=false]", "greedy-rankrls")
+    ablate = {"complete": "mofsrank", "without ensemble": "mofsrank[ensemble=false]"}
+    return Study([tiny_problem_file], names, folder, folds=[1, 2], seeds=3, ablate=ablate).run()
 
 
 @pytest.fixture

@@ -298,6 +298,10 @@ def test_labels_too_large_for_the_exponential_gain():
         (lambda: make_metric("NDCG@"), "unknown metric"),
         (lambda: make_metric("MAP@5"), "unknown metric"),
         (lambda: make_metric("Hit"), "unknown metric 'Hit'"),
+        (lambda: make_metric("NDCG@10 (letr)"), "convention must be one of 'usual', 'letor', not 'letr'"),
+        (lambda: make_metric("MAP (letor)"), r"MAP does not have the conventions \(letor\), or has one twice"),
+        (lambda: make_metric("NDCG@5 (letor)", convention="usual"), "has one twice"),
+        (lambda: make_metric("NDCG@10 ("), "unknown metric"),
         (lambda: Hit(None), "k must be an integer, not None"),
         (lambda: ERR(max_label=63), "max_label .* 62"),
         (lambda: ERR(5, max_label=1).score(labelled([0, 2], [1, 1]), [1, 2]), r"y\[1\] is 2, above .* max_label=2"),
@@ -309,7 +313,13 @@ def test_unknown_names_and_conventions_are_refused(make, message):
 
 
 @pytest.mark.parametrize(
-    "metric", [NDCG(10), Precision(5), MAP(), MeanNDCG(), Recall(5), Hit(1), MRR(), MRR(10), ERR(), ERR(20)], ids=repr
+    "metric",
+    [
+        *(NDCG(10), Precision(5), MAP(), MeanNDCG(), Recall(5), Hit(1), MRR(), MRR(10), ERR(), ERR(20)),
+        *(NDCG(3, gain="linear", discount="log2"), NDCG(5, short_queries="zero"), ERR(4, max_label=2)),
+        *(NDCG(10, convention="letor"), MeanNDCG(gain="linear", convention="letor")),
+    ],
+    ids=repr,
 )
 def test_names_lead_back_to_the_metric(metric):
     for name in (metric.name, metric.name.lower(), f" {metric.name.upper()} "):

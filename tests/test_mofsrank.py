@@ -19,7 +19,7 @@ from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.mofsrank.estimator import digest_of_data
 from moerank.rankers import FSMRank, RankerAdapter, RankRLS, RankSVM
-from moerank.solvers import ablations, make_solver, read_solver
+from moerank.solvers import make_solver
 
 BUDGET = {"population": 16, "generations": 6}
 SMALL = dict(instance_selection=BUDGET, feature_selection=BUDGET, ensemble=BUDGET, metric=NDCG(5))
@@ -175,9 +175,6 @@ def test_the_papers_method_is_a_row_of_the_table(fold):
     assert (repr(solver.backend), solver.final, solver.tune) == ("RankSVM()", "train", True)
     assert solver.instance_selection == {**BUDGET, "include_all": False, "max_subsets": 100}
     assert solver.ensemble == {**BUDGET, "keep_members": False, "count": "bits"}
-    for text in ablations("mofsrank-paper"):
-        name, (left_out,) = read_solver(text)[0], read_solver(text)[1].items()
-        assert left_out[1] is False is getattr(make_solver(name, **dict([left_out])), left_out[0])
     solver.fit(train, validation=vali)
     assert solver.chosen_ == int(np.argmin(solver.front_["error"]))
     assert solver.front_["n_features"].max() <= train.n_features

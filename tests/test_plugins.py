@@ -175,7 +175,7 @@ def moerank(installed, command, monkeypatch):
 
 
 def test_a_run_uses_all_that_another_package_adds(installed, moerank, undrawn):
-    moerank("run", "lines.toml", "--solver", "mofsrank-no-instance-selection", "--out", "searched")
+    moerank("run", "lines.toml", "--solver", "mofsrank[instance_selection=false]", "--out", "searched")
     result = json.loads((installed / "searched" / "result.json").read_text())
     assert result["metrics"][0] == "success@1"
     assert list(result["front"][0]["objectives"]) == ["features", "error", "even"]

@@ -52,10 +52,6 @@ def test_what_a_row_fixes_is_joined_to_what_is_given():
     for given, expected in (({}, fixed), (BUDGET, {**BUDGET, **fixed}), (False, False), (True, fixed)):
         assert make_solver("mofsrank-paper", ensemble=given).ensemble == expected
     assert make_solver("mofsrank-paper").ensemble == fixed
-    assert make_solver("mofsrank-no-ensemble", ensemble=BUDGET).ensemble is False
-    assert make_solver("mofsrank-no-ensemble").instance_selection is None
-    assert make_solver("mofsrank-no-instance-selection").instance_selection is False
-    assert make_solver("mofsrank-no-adaptive-mutation").adaptive_mutation is False
 
 
 def test_unknown_names_suggest_the_nearest():

@@ -67,6 +67,7 @@ def plot_command(
     solvers: Annotated[str, typer.Option(help="Solvers separated by commas; by default all.")] = "",
     fold: Annotated[int | None, typer.Option(help="Fold, for figures of one fold; by default the first.")] = None,
     metric: Annotated[str | None, typer.Option(help="Metric; by default the one that was optimised.")] = None,
+    x: Annotated[str | None, typer.Option("--x", help="Count for hypervolume: evaluations or trained.")] = None,
     out: Annotated[Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
@@ -102,7 +103,8 @@ def plot_command(
     chosen = problem or (next(iter(named)) if kind.of_problem else None)
     own = {solver.label for solver in study.solvers}
     labels = [text if text in own else Solver.parse(text).label for text in split(solvers)]
-    figure = kind.draw(results, named[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric)
+    given = {} if x is None else {"count": x}
+    figure = kind.draw(results, named[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric, **given)
     path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
     style.save_figure(figure, path)
     notice(f"wrote {path}")

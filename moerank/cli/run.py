@@ -50,7 +50,7 @@ def run_command(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Select features on one fold of a problem, or on all, and compare them with baselines.
+    r"""Select features on one fold of a problem, or on all, and compare them with baselines.
 
     The table shows each member of the front: its number of features, its
     metric and MAP on the training, validation and test queries. Below are the
@@ -70,7 +70,7 @@ def run_command(
     moerank run digits
     moerank run mq2008 --data ~/letor --fold all --workers 4
     moerank run digits --set feature_selection.generations=200
-    moerank run digits --solver mofsrank-no-ensemble --seed 3
+    moerank run digits --solver "mofsrank\[ensemble=false]" --seed 3
     moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
     moerank run my_problem.toml --backend ranksvm-primal --json
     moerank run web --dask tcp://scheduler:8786

@@ -27,7 +27,15 @@ def study_command(
     ablate: Annotated[
         str | None,
         typer.Option(
-            metavar="SOLVER", help="Add mofsrank or mofsrank-paper, and its variants without one of its three parts."
+            metavar="SOLVER",
+            help="Add mofsrank or another search of its family, and variants without one of its parts.",
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PART",
+            help="Part that a variant of --ablate leaves out; by default stages and adaptive mutation. Repeatable.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each randomised solver; the others run once.")] = 1,
@@ -60,21 +68,22 @@ def study_command(
     moerank study mq2008 ohsumed --data ~/letor --solvers gas-e,fenchelrank,fsmrank --ablate mofsrank --seeds 5
     moerank study digits --solvers fsmrank,"fsmrank[lambda1=0]" --folds 1,2
     moerank study mq2008 --solvers rankboost --dask tcp://scheduler:8786
+    moerank study planted --ablate mofsrank-staircase --without crossover --without "growing population"
     moerank study planted --solvers mofsrank --set ensemble.generations=50 --quiet
     """
     with quietly(quiet), interruptible(["moerank", *sys.argv[1:]]):
-        from moerank.checks import check_choice
-        from moerank.solvers import BASES, ablations, split
+        from moerank.solvers import split
+        from moerank.studies.solver import ablations
         from moerank.studies.study import Study
 
         names = split(solvers)
         if not names and not ablate:
             raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
+        if without and not ablate:
+            raise ValueError("--without leaves out a part of the solver of --ablate; add --ablate mofsrank")
         settings, numbers = options.read_settings(set_ or []), options.fold_numbers(folds)
-        if ablate is not None:
-            check_choice(BASES, ablate=ablate)
-            names += [ablate, *ablations(ablate)]
-        planned = Study(problems, names, out, folds=numbers, seeds=seeds, data=data, settings=settings)
+        parts = ablations(ablate, without or ()) if ablate else {}
+        planned = Study(problems, names, out, folds=numbers, seeds=seeds, data=data, settings=settings, ablate=parts)
         _run(planned, workers, dask, retry_failed=retry_failed)
         _show_results(planned, as_json=as_json)
         if planned.failures():

@@ -150,6 +150,8 @@ def study_table(problem: Problem, results: Results) -> Table:
             row[metric] = _with_error(*means.mean(f"test {metric}"), 4)
             if published:
                 row[f"{metric}\npublished"] = _with_error(problem.published_value(solver, metric) or np.nan, np.nan, 4)
+        if "evaluations" in means.folds.dropna(axis=1):
+            row["trained"] = " of ".join(f"{means.mean(count)[0]:,.0f}" for count in ("trained", "evaluations"))
         rows.append(row | {"seconds": _with_error(*means.mean("seconds"), 1)})
     note = "; published values are means over all folds" * published
     return text_table(f"{problem.name}: test means over folds and seeds ± standard error over folds{note}", rows)

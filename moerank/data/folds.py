@@ -63,6 +63,7 @@ def load_fold(
         The folder with ``train.txt``, ``vali.txt`` and ``test.txt`` (or ``trainingset.txt``, ``validationset.txt``
         and ``testset.txt``), each plain or with ``.gz`` appended, in upper or lower case. The first one
         found in this order is read, otherwise the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
+        A folder that does not exist is looked for where commands look: in ``$MOERANK_DATA``, then in ``data``.
     missing, dtype
         As in `load_letor`.
     validation : float, optional
@@ -94,7 +95,8 @@ def load_fold(
     >>> print(f"{train.n_documents} documents, {train.n_features} features")
     2 documents, 2 features
     """
-    paths = part_paths(Path(directory), drawn=validation is not None)
+    places = [Path(directory), *(root / directory for root in data_folders())]
+    paths = part_paths(next(filter(Path.is_dir, places), places[0]), drawn=validation is not None)
     documents = [read_letor(path, nulls=missing is not None, dtype=dtype) for path in paths]
     width = max(part.X.shape[1] for part in documents)
     parts = [
@@ -106,6 +108,11 @@ def load_fold(
         parts[:1] = _drawn(parts[0], {"validation": validation}, seed)
     train, vali, test = parts
     return train, vali, test
+
+
+def data_folders() -> list[Path]:
+    """Return the folders of data: that in the environment variable ``MOERANK_DATA``, then ``data`` in this one."""
+    return [Path(root) for root in (os.environ.get("MOERANK_DATA"), "data") if root]
 
 
 _NAMES = {  # names of the files, or else endings of the only file, such as Yahoo's set1.train.txt

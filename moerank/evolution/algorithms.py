@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from math import comb
@@ -26,6 +26,7 @@ from moerank.evolution.operators import DigestDuplicates, RowCrossover, RowMutat
 from moerank.evolution.prdh import PRDH
 from moerank.evolution.sparse_ea import SparseEA
 from moerank.evolution.staircase import Staircase
+from moerank.solvers import read_solver
 
 Operators: TypeAlias = Parameters
 """Operators of pymoo by the names of the arguments of its algorithms."""
@@ -306,9 +307,11 @@ def _moead(population: int, operators: Operators, n_objectives: int) -> Algorith
     return algorithm
 
 
-def _bit_search(name: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
+def _bit_search(
+    name: str, population: int, operators: Operators, n_objectives: int, *, without: str | Sequence[str] = ()
+) -> Algorithm:
     usable = {key: operators[key] for key in ("sampling", "repair") if key in operators}
-    return BIT_SEARCHES[name](population, **usable)
+    return BIT_SEARCHES[name](population, **usable, without=without)
 
 
 def _imported(path: str) -> Any:
@@ -337,7 +340,7 @@ BIT_SEARCHES: dict[str, type[BitSearch]] = {
 }
 """Searches with their own variation, for strings in which each bit selects a feature."""
 
-ALGORITHMS: dict[str, Callable[[int, Operators, int], Algorithm]] = {
+ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "nsga2": _nsga2,
     "nsga3": partial(_with_directions, "nsga3:NSGA3"),
     "spea2": _spea2,
@@ -358,7 +361,8 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     Parameters
     ----------
     algorithm : str or callable
-        A name from `ALGORITHMS`, or your own factory ``(population, operators) -> algorithm``.
+        A name from `ALGORITHMS`, or your own factory ``(population, operators) -> algorithm``. A search of bit strings
+        can leave out parts, as in ``staircase[without=restarts]``; see `BitSearch`.
     population : int, at least 2
     operators : dict
         Result of ``operators()`` of a stage. The searches in `BIT_SEARCHES` use only the sampling and the repair;
@@ -373,6 +377,9 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
     check_at_least(2, population=population)
     if callable(algorithm):
         return algorithm(population, operators)
+    algorithm, options = read_solver(algorithm)
+    if options and (algorithm not in BIT_SEARCHES or options.keys() != {"without"}):
+        raise ValueError(f"{algorithm} takes no {', '.join(options)}; only searches of bit strings take [without=…]")
     if algorithm not in ALGORITHMS:
         raise ValueError(unknown("algorithm", algorithm, ALGORITHMS))
     if n_objectives == 1 and algorithm in DECOMPOSING:
@@ -380,4 +387,4 @@ def make_algorithm(algorithm: str | Factory, population: int, operators: Operato
         raise ValueError(f"{algorithm} needs several objectives, and there is one; choose one of {able}")
     if algorithm in BIT_SEARCHES:
         BIT_SEARCHES[algorithm].check_objectives(n_objectives)
-    return ALGORITHMS[algorithm](population, operators, n_objectives)
+    return ALGORITHMS[algorithm](population, operators, n_objectives, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, TypeAlias
 
 import moocore
@@ -17,7 +18,8 @@ from pymoo.core.sampling import Sampling
 from pymoo.util.display.multi import MultiObjectiveOutput
 
 from moerank.arrays import Array, Integers, Mask, Matrix, Vector
-from moerank.checks import check_at_least
+from moerank.checks import check_at_least, unknown
+from moerank.data.inputs import listed
 
 Start: TypeAlias = Mask | Population | Sampling
 """An initial population: bool rows (n, n_var), a pymoo Population, which may be evaluated, or a pymoo Sampling."""
@@ -38,6 +40,8 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         `_start` draws the rest. Evaluated individuals are not evaluated again.
     repair : pymoo Repair, optional
         Applied to each batch before its evaluation.
+    without : str or sequence of str, default ()
+        Parts of the search to leave out, as in ablations; the class attribute `parts` has their names.
     **settings
         Passed on to pymoo's Algorithm.
 
@@ -83,6 +87,9 @@ class BitSearch(Algorithm):  # type: ignore[misc]
     sends_copies: ClassVar[bool] = False
     """Whether equal strings of a batch are all evaluated."""
 
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Names of the parts that can be left out."""
+
     n_objectives: ClassVar[tuple[int, int | None]] = (1, None)
     """Smallest and largest number of objectives of the method."""
 
@@ -92,9 +99,14 @@ class BitSearch(Algorithm):  # type: ignore[misc]
         *,
         sampling: Start | None = None,
         repair: Repair | None = None,
+        without: str | Sequence[str] = (),
         **settings: object,
     ) -> None:
         check_at_least(2, pop_size=pop_size)
+        self.without = frozenset(listed(without))
+        for part in self.without:
+            if part not in self.parts:
+                raise ValueError(unknown(f"part of {type(self).__name__}", part, self.parts))
         super().__init__(**{"output": MultiObjectiveOutput(), **settings})
         self.pop_size = pop_size
         self.sampling = sampling

@@ -37,18 +37,36 @@ MEMO_FORMAT = "moerank memo 1"
 class ArrayEvaluator(Evaluator):
     """pymoo evaluator that also takes strings as rows of an array, without individuals.
 
-    `collect`, if it is set, gets the rows and the objectives of each batch, as `callback` gets the individuals.
+    `collect`, if it is set, gets the rows and the objectives of each batch, as `callback` gets the individuals. `seen`
+    has the digests of all evaluated individuals.
     """
 
     collect: Callable[[Array, Matrix], object] | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[bytes] = set()
 
     def eval_rows(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm) -> Matrix:
         """Return the objectives of a batch (n, n_var) with these digests."""
         F = self._values(problem, X, digests, algorithm)[:, : problem.n_obj]
         self.n_eval += len(X)
+        self.seen.update(digests)
         if self.collect is not None:
             self.collect(X, F)
         return F
+
+    def _eval(
+        self, problem: Problem, pop: Population, names: Iterable[str], algorithm: Algorithm | None = None, **kw: object
+    ) -> None:
+        """Set the values of individuals."""
+        X = pop.get("X")
+        digests = row_digests(X)
+        values = self._values(problem, X, digests, algorithm)
+        self.seen.update(digests)
+        for name, part in zip("FGH", np.split(values, np.cumsum(_sizes(problem))[:2], axis=1), strict=True):
+            pop.set(name, part)
+        pop.apply(lambda individual: individual.evaluated.update("FGH"))
 
     def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
         """Return F, G and H side by side."""
@@ -144,16 +162,6 @@ class Memo(ArrayEvaluator):
                 "change from one evaluation to the next cannot be resumed)"
             )
 
-    def _eval(
-        self, problem: Problem, pop: Population, names: Iterable[str], algorithm: Algorithm | None = None, **kw: object
-    ) -> None:
-        """Set the values of individuals."""
-        X = pop.get("X")
-        values = self._values(problem, X, row_digests(X), algorithm)
-        for name, part in zip("FGH", np.split(values, np.cumsum(_sizes(problem))[:2], axis=1), strict=True):
-            pop.set(name, part)
-        pop.apply(lambda individual: individual.evaluated.update("FGH"))
-
     def _values(self, problem: Problem, X: Array, digests: list[bytes], algorithm: Algorithm | None) -> Matrix:
         """Return F, G and H side by side; strings that are not in the file are evaluated and recorded."""
         if self._stored is None or (algorithm is not None and not algorithm.is_initialized):
@@ -179,6 +187,7 @@ class Memo(ArrayEvaluator):
     def _opened(self, problem: Problem, algorithm: Algorithm | None) -> dict[bytes, tuple[float, Vector]]:
         """Return the values in the file; begin it if there is none, and cut it after its last complete line."""
         self.n_eval, self.elapsed = 0, 0.0
+        self.seen.clear()
         about: dict[str, object] = {"variables": problem.n_var, "objectives, inequalities, equalities": _sizes(problem)}
         if algorithm is not None:
             about |= {"algorithm class": type(algorithm).__name__, "seed of the search": algorithm.seed}

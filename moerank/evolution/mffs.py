@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 import numpy as np
 from pymoo.core.problem import Problem
@@ -81,7 +82,7 @@ class MFFS(BitSearch):
 
     n_objectives = (2, 2)
 
-    def __init__(self, pop_size: int = 100, **settings: object) -> None:
+    def __init__(self, pop_size: int = 100, **settings: Any) -> None:
         super().__init__(pop_size, **settings)
         check_at_least(4, pop_size=pop_size)
         half, quarter = (pop_size + 1) // 2, (pop_size + 2) // 4

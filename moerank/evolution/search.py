@@ -99,8 +99,8 @@ class Generation:
 
     Attributes
     ----------
-    n_gen, n_eval : int
-        Generations and evaluations so far.
+    n_gen, n_eval, n_trained : int
+        Generations, evaluations and distinct evaluated individuals so far.
     elapsed : float
         Seconds from the beginning of the search, without interruptions.
     front : ndarray, shape (n_members, n_objectives)
@@ -109,6 +109,7 @@ class Generation:
 
     n_gen: int
     n_eval: int
+    n_trained: int
     elapsed: float
     front: Matrix
 
@@ -223,7 +224,7 @@ def search(
             # MOEAD evaluates one individual at a time; its generation is still under way.
             continue
         elapsed = time.time() - algorithm.start_time if memo is None else memo.elapsed
-        history.append(Generation(len(history) + 1, evaluator.n_eval, elapsed, archive.F))
+        history.append(Generation(len(history) + 1, evaluator.n_eval, len(evaluator.seen), elapsed, archive.F))
         if progress is not None and (memo is None or not memo.repeating):
             progress(min(1.0, algorithm.termination.perc), len(history), evaluator.n_eval)
     if memo is not None and memo.resumed and len(archive):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import reduce
+from typing import Any
 
 import moocore
 import numpy as np
@@ -49,8 +50,8 @@ class Staircase(BitSearch):
         Nominal number of strings in the population, and in a batch. Both grow with the square root of the
         number of evaluations, from a quarter of this number to four times as much, and reach it at 10,000 evaluations:
         a small population is far better early, and a large one late. In a search the attribute is the current size.
-    sampling, repair, **settings
-        See `BitSearch`.
+    sampling, repair, without, **settings
+        See `BitSearch`; `Staircase.parts` are the parts that `without` can leave out.
 
     Warns
     -----
@@ -97,9 +98,20 @@ class Staircase(BitSearch):
     [[1.0, 7.0], [2.0, 3.0], [3.0, 1.0], [4.0, 0.0]]
     """
 
-    def __init__(self, pop_size: int = 100, **settings: object) -> None:
+    parts = (
+        *("single ones", "starting paths", "near mates", "crossover", "mutation"),
+        *("shares by success", "growing population", "restarts", "few of a size"),
+    )
+
+    def __init__(self, pop_size: int = 100, **settings: Any) -> None:
         super().__init__(pop_size, **settings)
         self.nominal_size = pop_size
+        removed = {"near mates": [NEAR], "crossover": [NEAR, ANY], "mutation": [MOVED, FLIP, SWAP]}
+        left_out = {operator for part in self.without for operator in removed.get(part, ())}
+        self.is_used = np.array([operator not in left_out for operator in OPERATORS])
+        self.most_of_a_size = np.inf if "few of a size" in self.without else MOST_OF_A_SIZE
+        if not self.is_used.any():
+            raise ValueError("Staircase needs crossover or mutation; leave out only one of them")
 
     def _setup(self, problem: Problem, **settings: object) -> None:
         super()._setup(problem, **settings)
@@ -112,6 +124,8 @@ class Staircase(BitSearch):
         self._forget()
 
     def _size_now(self) -> int:
+        if "growing population" in self.without:
+            return self.nominal_size
         growth = np.sqrt(self.n_sent / FULL_SIZE_AT)
         return max(2, int(self.nominal_size * np.clip(growth, SMALLEST_SHARE, LARGEST_SHARE)))
 
@@ -121,13 +135,14 @@ class Staircase(BitSearch):
         self.made_by: dict[bytes, int] = {}
 
     def _start(self, n: int) -> Mask:
-        offer = getattr(self.problem, "starting_strings", None)
+        offer = None if "starting paths" in self.without else getattr(self.problem, "starting_strings", None)
         given = np.empty((0, self.problem.n_var), np.bool_) if offer is None else offer(n // 2)
         return np.concatenate((given, self._random_strings(n - len(given))))
 
     def _first_batch(self, given: Population, X: Mask) -> Population | None:
         evaluations = getattr(self.termination, "n_max_evals", FULL_SIZE_AT)
-        n_singles = self.problem.n_var if self.problem.n_var <= SHARE_OF_SINGLES * evaluations else 0
+        has_singles = self.problem.n_var <= SHARE_OF_SINGLES * evaluations and "single ones" not in self.without
+        n_singles = self.problem.n_var if has_singles else 0
         return super()._first_batch(given, np.concatenate((np.eye(n_singles, self.problem.n_var, dtype=np.bool_), X)))
 
     def _random_strings(self, n: int) -> Mask:
@@ -137,7 +152,7 @@ class Staircase(BitSearch):
     def _mate(self) -> Mask:
         if self._all_are_sent():
             return self.X[:0]  # which ends the search
-        if self.stale > STALE_GENERATIONS:
+        if self.stale > STALE_GENERATIONS and "restarts" not in self.without:
             self.stale = 0
             if self.aside is None:
                 return self._begin_anew()
@@ -146,13 +161,16 @@ class Staircase(BitSearch):
         self.made_by = {}
         for attempt in range(TRIES):
             operators = self._operators(self.pop_size)
-            children = self._children(operators, further=2 if attempt >= TRIES - 2 else 0)
+            further = 2 if attempt >= TRIES - 2 and "mutation" not in self.without else 0
+            children = self._children(operators, further)
             for key, child, operator in zip(row_digests(children), children, operators.tolist(), strict=True):
                 if key not in self.sent and key not in self.made_by:
                     self.made_by[key] = operator
                     rows.append(child)
             if len(rows) >= self.pop_size:
                 break
+        if not rows and "restarts" in self.without:
+            return self.X[:0]
         if not rows:  # all strings within reach have been evaluated
             self.stale = STALE_GENERATIONS + 1
             return self._mate()
@@ -168,7 +186,10 @@ class Staircase(BitSearch):
     def _operators(self, n: int) -> Integers:
         """Draw an operator for each of `n` children."""
         success = (self.survived + 0.5) / (self.used + 5)
+        if "shares by success" in self.without:
+            success = np.ones(len(OPERATORS))
         shares = LEAST_SHARE + (1 - LEAST_SHARE * len(OPERATORS)) * success / success.sum()
+        shares *= self.is_used
         ends = (shares / shares.sum()).cumsum()
         return (ends / ends[-1]).searchsorted(self.random_state.random(n), side="right")
 
@@ -181,10 +202,11 @@ class Staircase(BitSearch):
         away = rng.integers(1, MOST_RANKS_AWAY, n, endpoint=True) * np.where(rng.integers(2, size=n), 1, -1)
         near = by_size.take(rank + away, mode="clip")
         is_near = (operators == NEAR) | ((operators == MOVED) & (rng.random(n) < 0.5))
+        is_near &= self.is_used[NEAR]
         mates = np.where(is_near, near, tournament(self.gap, n, rng))
         children = self.X[parents]
         taken = rng.random(children.shape, np.float32) < 0.5
-        taken &= (operators <= MOVED)[:, None]
+        taken &= (operators <= MOVED)[:, None] & self.is_used[ANY]
         children = np.where(taken, self.X[mates], children)
         flipped = np.flatnonzero(operators == FLIP)
         children[flipped, rng.integers(children.shape[1], size=len(flipped))] ^= True
@@ -218,7 +240,7 @@ class Staircase(BitSearch):
             )
         climbed = moocore.is_nondominated(np.column_stack((sizes, values.round(DECIMALS))))[n_old:].any()
         self.stale = 0 if climbed else self.stale + 1
-        survivors, self.gap = select_by_gap(sizes, values, self.pop_size)
+        survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.most_of_a_size)
         operators = np.array([self.made_by.get(key, -1) for key in row_digests(X[n_old:])], np.int64)
         successful = operators[survivors[survivors >= n_old] - n_old]
         for sums, counted in ((self.used, operators), (self.survived, successful)):
@@ -237,7 +259,8 @@ class Staircase(BitSearch):
         """Unite the population with the one put aside, and keep the survivors."""
         self._hold(Population.merge(self.pop, self.aside))
         sizes = np.count_nonzero(self.X, axis=1)
-        survivors, self.gap = select_by_gap(sizes, _values_without_size(self.X, self.F), self.pop_size)
+        values = _values_without_size(self.X, self.F)
+        survivors, self.gap = select_by_gap(sizes, values, self.pop_size, self.most_of_a_size)
         self._hold(self.pop[survivors])
         self.aside = None
 
@@ -264,8 +287,10 @@ def gaps(sizes: Integers, values: Matrix) -> Vector:
     return falls.max(axis=1)
 
 
-def select_by_gap(sizes: Integers, values: Matrix, n: int) -> tuple[Integers, Vector]:
-    """Return the rows of the survivors among all members, and their gaps; see step 3 of `Staircase`.
+def select_by_gap(sizes: Integers, values: Matrix, n: int, most: float = MOST_OF_A_SIZE) -> tuple[Integers, Vector]:
+    """Return the rows of the survivors among all members, at most `most` of a size, and their gaps.
+
+    See step 3 of `Staircase`.
 
     >>> select_by_gap(np.array([1, 2, 2, 2]), np.array([[0.5], [1.0], [0.25], [0.25]]), 3)
     (array([0, 2, 1]), array([0.  , 0.  , 0.75]))
@@ -278,7 +303,7 @@ def select_by_gap(sizes: Integers, values: Matrix, n: int) -> tuple[Integers, Ve
     first = np.searchsorted(sizes[order][grouped], sizes[order][grouped])
     earlier = np.empty(len(order), np.int64)  # the number of members of its size before each
     earlier[grouped] = np.arange(len(order)) - first
-    survivors = order[earlier < MOST_OF_A_SIZE]
+    survivors = order[earlier < most]
     survivors = survivors[: max(n, np.count_nonzero(gap[survivors] <= 0))]
     return distinct[survivors], gap[survivors]
 

@@ -63,7 +63,7 @@ class StudyFigure:
 
     source: str  # "file:function" in this package; the function takes a view and the options that its file describes
     section: str  # section of the reports with this figure: results, tests, features or ablations
-    takes: tuple[Literal["fold", "metric"], ...] = ()  # the options that apply
+    takes: tuple[Literal["fold", "metric", "count"], ...] = ()  # the options that apply
     of_problem: bool = True  # True if it needs one problem; else it shows all problems or a selected one
     of_chosen: bool = False  # True if it shows only chosen members, for which studies store all metrics
     reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of one problem
@@ -99,7 +99,7 @@ class StudyFigure:
         if problem is None and self.of_problem:
             raise ValueError("this figure shows one problem; name it")
         mine = results if problem is None else results.of(problem.name)
-        for name, value in (("fold", fold), ("metric", metric)):
+        for name, value in (("fold", fold), ("metric", metric), ("count", options.get("count"))):
             if value is not None and name not in self.takes:
                 raise ValueError(f"this figure takes no {name}; omit it")
         if metric is not None:
@@ -137,7 +137,7 @@ FIGURES = {
     "accuracy": StudyFigure("accuracy_of_study:accuracy_figure", "results", ("metric",)),
     "fronts": StudyFigure("fronts_of_study:fronts_figure", "results", ("fold",)),
     "attainment": StudyFigure("attainment_of_study:attainment_figure", "results", ("fold",)),
-    "hypervolume": StudyFigure("hypervolume_of_study:hypervolume_figure", "results"),
+    "hypervolume": StudyFigure("hypervolume_of_study:hypervolume_figure", "results", ("count",)),
     "cost": StudyFigure("cost_of_study:cost_figure", "results", ("metric",), of_chosen=True),
     "objectives": StudyFigure(
         "objectives_of_study:objectives_figure",

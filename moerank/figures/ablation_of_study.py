@@ -1,17 +1,19 @@
-"""Ablations: fronts of MOFSRank with all stages and without one of them.
+"""Ablations: fronts of a solver with all of its parts and without one of them.
 
-The fronts of one run with and without each part of MOFSRank. Below them is the error of the ranker that fits the
+The fronts of one run with and without each part of the solver. Below them is the error of the ranker that fits the
 training data best with at most that many features, as a mean over folds and seeds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures import View
-from moerank.figures.panels import Look, errors_noted, panels_figure, two_of
-from moerank.solvers import BASES, ablations
+from moerank.figures.panels import Look, errors_noted, panels_figure, same_goal, two_of
 from moerank.statistics import LEVEL
 from moerank.studies.results import NoResultsError, Results, against_reference, mean_by_size
 
@@ -25,16 +27,16 @@ def ablation_figure(view: View) -> Figure:
 
     The first panel shows all members of the fronts on the selected fold, like Figures 4 to 6 of Cheng et al. (2018).
     The others show the training and test error of the member with at most k features that has the least training error.
-    The default solvers are MOFSRank and its ablations, or else mofsrank-paper and its ablations.
+    The solvers are those of the first ablation of the study; others can be selected, the base first.
     """
-    solvers = view.solvers or view.results.solvers
-    bases = [base for base in BASES if base in solvers and ablations(base).keys() & {*solvers}]
-    full = bases[0] if bases else BASES[0]
-    names = {full: "all three stages"} | {name: f"without {part}" for name, part in ablations(full).items()}
-    if not view.solvers and not bases:
+    finished = view.results.solvers
+    ablations = [names for names in view.results.ablations if len({*finished}.intersection(names)) > 1]
+    if not (ablations or view.solvers):
         raise NoResultsError(f"the study of {view.where} has no ablations; add them with moerank study … --ablate")
-    shown = view.results.among(view.solvers or [solver for solver in solvers if solver in names])
-    titles = {names.get(solver, solver): folds for solver, folds in shown.by_solver().items()}
+    names = ablations[0] if ablations else {solver: solver for solver in view.solvers}
+    view, apart = same_goal(replace(view, results=view.results.among([name for name in names if name in finished])))
+    shown, full = view.results, next(iter(names))
+    titles = {names[solver]: folds for solver, folds in shown.by_solver().items()}
     fold = view.fold_of(shown)
     columns = {FRONTS.format(fold): "", TRAINING: "train", TEST: "test"}
     # A front in more than two objectives is not a curve in two of them.
@@ -59,17 +61,17 @@ def ablation_figure(view: View) -> Figure:
         height=1.25,
         labels=("Number of features, at most", f"1 − {view.metric} (lower is better)"),
         same_x=False,  # fronts have far fewer members than there are features
-        notes=[errors_noted(shown, view.metric), two_of(shown)],
+        notes=[errors_noted(shown, view.metric), two_of(shown), apart],
     )
 
 
-def _finding(shown: Results, full: str, names: dict[str, str], metric: str) -> str:
+def _finding(shown: Results, full: str, names: Mapping[str, str], metric: str) -> str:
     """Return which parts change the test metric, by paired t tests with Holm's correction."""
     if full not in shown.solvers or len(shown.solvers) < 2:
-        return f"Fronts of {' and '.join(names.get(solver, solver) for solver in shown.solvers)}"
+        return f"Fronts of {' and '.join(names[solver] for solver in shown.solvers)}"
     tests = against_reference(shown, full, metric)
     changed = tests[tests["holm"] <= LEVEL].itertuples()
-    changes = [f"{names.get(row.solver, row.solver)}, {row.difference:+.3f}".replace("-", "−") for row in changed]
+    changes = [f"{names[row.solver]}, {row.difference:+.3f}".replace("-", "−") for row in changed]
     if not changes:
         return f"Leaving out a part of {full}: no difference in test {metric} is detected"
     return f"Detected changes of test {metric}: {'; '.join(changes)}"

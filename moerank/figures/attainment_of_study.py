@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from moerank.arrays import Integers, Matrix, Vector
 from moerank.figures import View
-from moerank.figures.panels import Look, apart_from_first, named, panels_figure
+from moerank.figures.panels import Look, apart_from_first, named, panels_figure, same_goal
 from moerank.mofsrank.objectives import FRONT
 from moerank.statistics import attainment_surfaces
 from moerank.studies.results import NoResultsError, front_points
@@ -23,6 +23,7 @@ def attainment_figure(view: View) -> Figure:
     A note names the solvers with a single seed on the fold, and those that offer a single size. If there are many
     solvers, only the first and those whose least errors differ significantly from its own have colours.
     """
+    view, apart = same_goal(view)
     objectives = view.results.objectives
     if tuple(objectives) != FRONT:
         raise NoResultsError(
@@ -58,7 +59,7 @@ def attainment_figure(view: View) -> Figure:
         finding=finding,
         height=2.2,
         labels=("Number of features", f"1 − {view.metric}, training, fold {fold}"),
-        notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless],
+        notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless, apart],
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures.style import GREY, LINES, WIDTH, put_ticks, put_title, widen
+from moerank.figures.panels import boxed
+from moerank.figures.style import GREY, LINES, WIDTH, put_note, put_ticks, put_title, widen
 from moerank.studies.result import Convergence, Result
 
 
@@ -32,6 +33,7 @@ def convergence_figure(result: Result) -> Figure:
     when = f"{_settled(history)} of {history.generation[-1]} generations"
     put_title(figure, f"The slowest stage, {stage.replace('_', ' ')}, was within 1% of {last} after {when}")
     figure.supylabel("Hypervolume of the front", fontsize=8)
+    put_note(figure, boxed(result, stages))
     return figure
 
 

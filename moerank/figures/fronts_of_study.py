@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moerank.figures import View
-from moerank.figures.panels import Look, best_of_families, fronts_of_fold, named, panels_figure, two_of
+from moerank.figures.panels import Look, best_of_families, fronts_of_fold, named, panels_figure, same_goal, two_of
 from moerank.figures.style import beyond, limits_of
 from moerank.studies.result import PARTS
 
@@ -22,6 +22,7 @@ def fronts_figure(view: View) -> Figure:
     A note names the solvers without a front, and those with values beyond `style.limits_of`. If there are many solvers,
     the best of each family by validation has a colour. With more than two objectives, the members are points.
     """
+    view, apart = same_goal(view)
     metric, fold = view.metric, view.fold_of(view.results)
     runs, without_front = fronts_of_fold(view)
     values = {
@@ -53,5 +54,5 @@ def fronts_figure(view: View) -> Figure:
         finding=f"{leader} fits the training data best; {chosen}",
         height=1.1,
         labels=("Number of features", f"{metric}, fold {fold} (higher is better)"),
-        notes=[*without_front, cut, two_of(view.results)],
+        notes=[*without_front, cut, two_of(view.results), apart],
     )

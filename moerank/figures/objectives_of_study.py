@@ -15,7 +15,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.figures import View
-from moerank.figures.panels import Look, best_of_families, fronts_of_fold, non_dominated, panels_figure, title_of
+from moerank.figures.panels import (
+    Look,
+    best_of_families,
+    fronts_of_fold,
+    non_dominated,
+    panels_figure,
+    same_goal,
+    title_of,
+)
 from moerank.figures.style import RING, put_log_scale
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results, front_points
@@ -27,6 +35,7 @@ def objectives_figure(view: View) -> Figure:
     A staircase joins the members of a solver that are non-dominated in the pair, and the chosen one has a ring. A note
     names the solvers without a front. If there are many solvers, the best of each family by validation has a colour.
     """
+    view, apart = same_goal(view)
     fold, objectives = view.fold_of(view.results), view.results.objectives
     if len(objectives) < 2:
         raise NoResultsError(f"the study of {view.where} has one objective, so there is no pair to draw")
@@ -40,7 +49,7 @@ def objectives_figure(view: View) -> Figure:
         xlabel, ylabel = words[objectives[0]], f"{words[objectives[1]]}, training, fold {fold}"
 
     def draw(look: Look) -> None:
-        points = front_points(runs[look.label], titles[look.column])
+        points = front_points(runs[look.label])[:, [objectives.index(name) for name in titles[look.column]]]
         best = points[non_dominated(points)]
         if not look.faint:
             look.plot(*points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
@@ -69,7 +78,7 @@ def objectives_figure(view: View) -> Figure:
         labels=(xlabel, ylabel),
         same_x=False,
         of_metric=False,
-        notes=without_front,
+        notes=[*without_front, apart],
         prepare=prepare,
     )
 

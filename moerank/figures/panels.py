@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import Any
 
@@ -252,6 +252,20 @@ def fronts_of_fold(view: View) -> tuple[dict[str, Result], list[str]]:
     lacking = named("Not run", [solver for solver in view.results.solvers if solver not in first])
     sizeless = named("Not drawn, because they offer a single size", [s for s in first if s not in runs])
     return runs, [lacking, sizeless]
+
+
+def same_goal(view: View) -> tuple[View, str]:
+    """Return the view of the goal of most runs, see `Results.alike`, and a sentence that names the other solvers."""
+    (goal, alike), *others = view.results.alike().items()
+    apart = [solver for _, results in others for solver in results.solvers]
+    return replace(view, results=alike), named(f"Not drawn, because they do not minimise {goal}", apart)
+
+
+def boxed(result: Result, stages: Collection[str]) -> str:
+    """Return a sentence on the box of the hypervolumes of a run and their reference point."""
+    low, high = (", ".join(f"{name} {ends[i]:g}" for name, ends in result.box.items()) for i in (0, 1))
+    pairs = " (instance selection: all pairs, error 1)" * ("instance_selection" in stages)
+    return f"Hypervolume: share of the box from {low} to the reference point {high}{pairs}."
 
 
 def two_of(results: Results) -> str:

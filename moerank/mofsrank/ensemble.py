@@ -89,7 +89,7 @@ class Ensemble(Stage):
         rankers = coefs if isinstance(coefs, Summable) else LinearPopulation(np.asarray(coefs, dtype=np.float64))
         if (used := rankers.feature_mask).ndim != 2 or used.shape[1] != train.n_features:
             raise ValueError(f"coefs must have shape (n_members, {train.n_features}), not {used.shape}")
-        self.strings = FeatureStrings(train, limits, by_group=by_group)
+        self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=by_group)
         train = self.strings.data
         self._members = self.strings.bits(used)
         self.used = np.flatnonzero(self._members.any(axis=0) & self.strings.allowed_bits)
@@ -153,9 +153,8 @@ class Ensemble(Stage):
         """Return the features that count for each individual, shape (n_individuals, n_features)."""
         return self._counted(X, self.combined(X).feature_mask)
 
-    def check(self, X: Matrix) -> None:
-        """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
-        self.strings.check(self._feature_strings(X) | self.strings.included_bits)
+    def _limited(self, X: Matrix) -> Mask:
+        return self._feature_strings(X) | self.strings.included_bits
 
     def _feature_strings(self, X: Matrix) -> Mask:
         """Return the bits of the strings, with zeros for features that no member uses."""

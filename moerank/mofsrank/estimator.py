@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
+from pymoo.core.duplicate import NoDuplicateElimination
 from pymoo.core.sampling import Sampling
+from pymoo.operators.sampling.rnd import BinaryRandomSampling
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -88,11 +90,12 @@ LOGGER = logging.getLogger("moerank")
 
 
 class _SearchData(NamedTuple):
-    """Training data with the costs of the limits: all allowed features, and those that the search selects from.
+    """Training data with the costs of the limits: all features, the allowed ones, and those that the search can use.
 
     `allowed_columns` and `columns` (n_features,) are these among all features, and `limits` name features.
     """
 
+    table: RankingData
     allowed: RankingData
     varying: RankingData
     allowed_columns: Mask
@@ -217,10 +220,11 @@ class MOFSRank(ShapesMixin, RankingEstimator):
     fronts_ : dict of ndarray, shape (n_members, n_objectives)
         The front of each stage.
     history_ : dict of DataFrame
-        For each stage and generation: ``generation``, ``n_eval``, ``hypervolume`` (as a share of the box between the
-        bounds of the objectives, here all features and an error of 1) and ``seconds``.
-    n_evaluations_ : int
-        Individuals evaluated in all stages, including repetitions.
+        For each stage and generation: ``generation``, ``n_eval``, ``n_trained`` (the distinct individuals so far),
+        ``hypervolume`` (as a share of the box between the bounds of the objectives for all features of the table, here
+        up to the reference point of all features and an error of 1) and ``seconds``.
+    n_evaluations_, n_trained_ : int
+        Individuals evaluated in all stages with and without repetitions, which train nothing.
     random_state_ : int
 
     References
@@ -336,7 +340,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         strings = FeatureStrings(varying, named_limits, by_group=settings.feature_selection.by_group)
         self._all_allowed = bool(strings.keeps_limits(np.ones((1, strings.n_bits), np.bool_))[0])
         self._n_allowed = int(np.count_nonzero(allowed))
-        return _SearchData(priced.with_features(allowed), varying, allowed, columns, named_limits)
+        return _SearchData(priced, priced.with_features(allowed), varying, allowed, columns, named_limits)
 
     def _searched(self, data: _SearchData) -> tuple[Front, Population]:
         """Run the stages; return the front of the last one, and the backend's ranker on all of its features."""
@@ -344,12 +348,13 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         reference = train_population(self.backend_, data.varying)
         if settings.ensemble is not None:  # refuse rankers without weights before the search
             require_sums(reference, self.backend_)
-        stages = StagedSearch(data.varying, settings)
+        stages = StagedSearch(data.varying, settings, data.table)
         self.instance_subsets_ = None if settings.instance_selection is None else stages.select_instances()
         front = stages.select_features(self.instance_subsets_)
         if settings.ensemble is not None:
             front = stages.combine(front)
         self.instance_unit_, self.n_evaluations_ = stages.instance_unit, stages.n_evaluations
+        self.n_trained_ = stages.n_trained
         self.fronts_, self.history_ = stages.fronts, stages.history
         return front, reference
 
@@ -513,16 +518,18 @@ class MOFSRank(ShapesMixin, RankingEstimator):
 class StagedSearch:
     """The searches of the stages, on the same data with the same settings.
 
-    In the settings the backend is tuned, the seed is drawn, and included features are named. `instance_unit`, `fronts`,
-    `history` and `n_evaluations` are as in `MOFSRank`.
+    In the settings the backend is tuned, the seed is drawn, and included features are named. `table` has all features.
+    `instance_unit`, `fronts`, `history`, `n_evaluations` and `n_trained` are as in `MOFSRank`.
     """
 
     train: RankingData
     settings: Settings
+    table: RankingData
     instance_unit: Unit | None = None
     fronts: dict[str, Matrix] = field(default_factory=dict)
     history: dict[str, pd.DataFrame] = field(default_factory=dict)
     n_evaluations: int = 0
+    n_trained: int = 0
 
     def select_instances(self) -> Mask:
         """Run the first stage, and return the instance subsets (n_subsets, n_units) for the second."""
@@ -596,9 +603,12 @@ class StagedSearch:
             progress=None if settings.progress is None else partial(settings.progress, name),
             verbose=settings.verbose,
         )
+        if not (stage.repairs or stage.keeps_limits(result.archive.X).all()):
+            raise ValueError(f"{name}: without repair no string of the search kept the limits; leave repair=False out")
         self.fronts[name] = result.archive.F
-        self.history[name] = _history(result, stage)
+        self.history[name] = _history(result, stage, self.table)
         self.n_evaluations += result.history[-1].n_eval
+        self.n_trained += result.history[-1].n_trained
         last = self.history[name].iloc[-1]
         LOGGER.info(
             "%s: %d evaluations in %.1f s, %d members, hypervolume %.4f",
@@ -632,7 +642,16 @@ def search_arguments(
             del operators["sampling"]  # the search has its own
         else:
             algorithm = "nsga2"
-    if settings.initial is not None:  # the repair brings it within the limits of the stage
+    if not settings.eliminate_duplicates:
+        operators["eliminate_duplicates"] = NoDuplicateElimination()
+    if not settings.repair:
+        operators.pop("repair", None)
+        stage.repairs = False
+    if isinstance(settings.initial, str):
+        if settings.initial != "random" or stage.vtype is not bool:
+            raise ValueError(f'{name}: initial must be an array, a pymoo Sampling or, for bits, "random"')
+        operators["sampling"] = BinaryRandomSampling()
+    elif settings.initial is not None:  # the repair brings it within the limits of the stage
         initial = settings.initial if isinstance(settings.initial, Sampling) else np.asarray(settings.initial)
         if isinstance(initial, np.ndarray) and initial.shape[1:] != (stage.n_var,):
             raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}")
@@ -647,20 +666,20 @@ def _end(algorithm: str | Factory, settings: StageSettings) -> object:
     """
     if settings.termination is not None:
         return settings.termination
-    if algorithm == "staircase":
+    if str(algorithm).partition("[")[0] == "staircase":
         return "n_eval", settings.population * settings.generations
     return "n_gen", settings.generations
 
 
-def _history(result: SearchResult, stage: Stage) -> pd.DataFrame:
+def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataFrame:
     """Return a row for each generation, as in `MOFSRank.history_`."""
-    train = stage.train
-    # The box of all features, whatever the strings are, so that stages can be compared.
-    least, largest = np.array([entry.bounds(train, train.n_features) for entry in stage.objectives], np.float64).T
+    # The box of all features, whatever the strings are, so that stages and solvers can be compared.
+    least, largest = np.array([entry.bounds(table, table.n_features) for entry in stage.objectives], np.float64).T
     return pd.DataFrame(
         {
             "generation": [generation.n_gen for generation in result.history],
             "n_eval": [generation.n_eval for generation in result.history],
+            "n_trained": [generation.n_trained for generation in result.history],
             "hypervolume": result.hypervolume(largest) / np.prod(largest - least),
             "seconds": [generation.elapsed for generation in result.history],
         }

@@ -123,7 +123,7 @@ class FeatureSelection(Stage):
         workers: int = 1,
     ) -> None:
         train.require_pairs()
-        self.strings = FeatureStrings(train, limits, by_group=by_group)
+        self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=by_group)
         train = self.strings.data
         # A backend with many columns per feature limits the strings at the start.
         self.most_at_first: int = getattr(as_backend(backend), "most_features_at_first", train.n_features)
@@ -231,10 +231,6 @@ class FeatureSelection(Stage):
         errors = errors_of(self.train, self.metric, trained, workers=self.workers).reshape(len(X), n_subsets)
         best = errors.argmin(axis=1)
         return trained.take(np.arange(len(X)) * n_subsets + best), best, errors.min(axis=1)
-
-    def check(self, X: Mask) -> None:
-        """Raise a ValueError for the first string (n, n_var) that breaks a limit."""
-        self.strings.check(X)
 
     def _candidates(self, X: Mask) -> Candidates:
         rankers, _, errors = self.most_accurate(X)

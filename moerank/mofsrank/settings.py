@@ -97,8 +97,8 @@ def _check_termination(termination: Any) -> None:
 
 
 def _check_algorithm(algorithm: object) -> None:
-    if not callable(algorithm) and str(algorithm) not in ALGORITHMS:
-        raise ValueError(unknown("algorithm", str(algorithm), ALGORITHMS))
+    if not callable(algorithm) and (name := str(algorithm).partition("[")[0]) not in ALGORITHMS:
+        raise ValueError(unknown("algorithm", name, ALGORITHMS))
 
 
 def _as_json(value: object) -> object:
@@ -216,15 +216,21 @@ class StageSettings(Section):
     mutation : float, optional
         Probability p_m that an entry of a string changes; by default 1 / the length of a string. Sparse searches have
         other operators.
-    initial : ndarray or pymoo Sampling, optional
-        Initial population instead of the sampling of the stage.
+    initial : ndarray, pymoo Sampling or "random", optional
+        Initial population instead of the sampling of the stage; "random" sets each bit with probability one half.
+    eliminate_duplicates : bool
+        Whether a string that is in the population is drawn again. Sparse searches have rules of their own.
+    repair : bool
+        Whether strings that break limits are repaired; otherwise they are the worst in all objectives.
     """
 
     population: Annotated[int, at_least(2)] = 100
     generations: Annotated[int, at_least(1)] = 100
     termination: Annotated[object, _checked_by(_check_termination, list[str | int]), AsJson] = None
     crossover: Annotated[float, Field(ge=0, le=1)] = CROSSOVER
-    mutation: Annotated[float, Field(gt=0, le=1)] | None = None
+    mutation: Annotated[float, Field(ge=0, le=1)] | None = None
+    eliminate_duplicates: bool = True
+    repair: bool = True
     initial: SkipJsonSchema[Annotated[object, AsJson]] = None
 
     @model_serializer(mode="wrap")
@@ -414,7 +420,7 @@ def _sentence(error: ValidationError) -> str:
 
 def is_sparse(algorithm: str | Factory) -> bool:
     """Return whether an algorithm can search only the feature strings of the second stage."""
-    return isinstance(algorithm, str) and algorithm in BIT_SEARCHES
+    return isinstance(algorithm, str) and algorithm.partition("[")[0] in BIT_SEARCHES
 
 
 def read_refit(value: object, random_state: int = 0) -> Any:
@@ -453,7 +459,7 @@ def listed_settings(parameters: Mapping[str, object]) -> dict[str, object]:
     listed: dict[str, object] = {}
     for name, model in NESTED.items():
         if parameters[name] is not False:
-            settings = model.model_construct(**_given(parameters[name]))
+            settings = model.model_construct(**given_settings(parameters[name]))
             listed |= {f"{name}__{key}": value for key, value in settings}
     return listed
 
@@ -477,13 +483,13 @@ def merged_settings(parameters: Mapping[str, object], changes: Mapping[str, obje
                 raise ValueError(
                     f"{name}: the stage is left out ({outer}=False), and has no settings; set {outer}=True as well"
                 )
-            merged[outer] = {**_given(current), key: value}
+            merged[outer] = {**given_settings(current), key: value}
         elif key and current is None:
             raise ValueError(f"{name}: {outer} is None, and so has no parameters of its own; set {outer} itself")
     return merged
 
 
-def _given(settings: object) -> dict[str, Any]:
+def given_settings(settings: object) -> dict[str, Any]:
     """Return the settings of a stage, or the limits, that the user gave."""
     if isinstance(settings, Section):
         return {name: getattr(settings, name) for name in settings.model_fields_set}

@@ -15,6 +15,7 @@ from moerank.data import RankingData
 from moerank.evolution import CROSSOVER, Operators, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.dask_slices import Slices
+from moerank.mofsrank.limits import FeatureStrings
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike, read_objectives
 from moerank.rankers import FitnessBackend, Population
 
@@ -46,7 +47,7 @@ class Stage(Problem):  # type: ignore[misc]
         check_at_least(1, workers=workers)
         check_share(zero=True, crossover=crossover)
         if mutation is not None:
-            check_share(mutation=mutation)
+            check_share(zero=True, mutation=mutation)
         self.crossover = crossover
         self.mutation = mutation
         self.train = train
@@ -76,8 +77,24 @@ class Stage(Problem):  # type: ignore[misc]
     def _candidates(self, X: Array) -> Candidates:
         """Return the rankers of non-empty individuals."""
 
+    repairs = True
+    """Whether strings that break limits are refused, because operators repair them, or the worst in all objectives."""
+
+    strings: FeatureStrings | None = None
+    """The limits of feature strings."""
+
     def check(self, X: Array) -> None:
         """Raise a ValueError for the first string (n, n_var) that breaks a limit of the stage."""
+        if self.strings is not None:
+            self.strings.check(self._limited(X))
+
+    def keeps_limits(self, X: Array) -> Mask:
+        """Return whether strings keep the limits of the stage, shape (n,)."""
+        return np.ones(len(X), np.bool_) if self.strings is None else self.strings.keeps_limits(self._limited(X))
+
+    def _limited(self, X: Array) -> Mask:
+        """Return the feature strings that limits refer to."""
+        return X
 
     @property
     def worst(self) -> tuple[float, ...]:
@@ -100,8 +117,11 @@ class Stage(Problem):  # type: ignore[misc]
         if first:
             new = sorted(first.values())
             rows = X if len(new) == len(X) else X[new]  # long strings are not copied
-            self.check(rows)
             usable = ~self._is_empty(rows)
+            if self.repairs:
+                self.check(rows)
+            else:
+                usable &= self.keeps_limits(rows)
             F = np.tile(np.array(self.worst), (len(rows), 1))
             if usable.any():
                 F[usable] = (self.slices or self).measure(rows if usable.all() else rows[usable])

@@ -62,7 +62,7 @@ def explorer_data(report: Report, problem: Problem) -> dict[str, object]:
             [
                 member.features,
                 *(_rounded(member.scores[part].get(metric)) for part in PARTS for metric in metrics),
-                *(float(f"{member.objectives[name]:.4g}") for name in further),
+                *(_rounded(member.objectives.get(name)) for name in further),
             ]
             for member in run.front
         ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
+from moerank.figures.panels import boxed
 from moerank.reports.study_report import ALPHA, ERROR, Report, ReportSection, ReportTable, over_folds, p_text
-from moerank.solvers import BASES, ablations
 from moerank.statistics import holm
 from moerank.studies.problem import Problem
 from moerank.studies.results import (
@@ -65,9 +65,9 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
         published = [problem.published_value(solver, metric) for solver in means["solver"]]
         head = f"published {metric.partition(' (')[0]}"
         means.insert(means.columns.get_loc(f"{metric}{ERROR}") + 1, head, np.array(published, float))
-    costs = over_folds(runs, {f"{kind} seconds": f"{kind} (s)" for kind in ("training", "tuning")})
+    seconds = {f"{kind} seconds": f"{kind} (s)" for kind in ("training", "tuning")}
+    costs = over_folds(runs, {**seconds, "evaluations": "evaluations", "trained": "trained"}).dropna(axis=1, how="all")
     costs.insert(1, "runs", runs.groupby("solver").size()[costs["solver"]].to_numpy())
-    fronts = over_folds(runs, dict(zip(FRONT_COLUMNS, FRONT_COLUMNS, strict=True))).dropna(axis=1, how="all")
     comparable = len({frozenset(folds) for folds in mine.by_solver().values()}) == 1
     best, best_front = (dict.fromkeys(metrics, True), {"hypervolume": True, "IGD+": False}) if comparable else ({}, {})
     bold = "the best is bold" if comparable else "none is bold, because the solvers have different folds"
@@ -76,16 +76,22 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
         f"{report.reference} (paired t test, Holm, {ALPHA:.0%}){'; on the training data: ' * bool(further)}"
         f"{', '.join(further)}."
     )
-    of_costs = f"{problem.name}: processor seconds."
-    of_fronts = f"{problem.name}: training data; hypervolume as a share of the box, IGD+ to the joint front."
+    of_costs = (
+        f"{problem.name}: processor seconds; evaluations that a search asked for, and distinct individuals among them, "
+        "whose rankers were trained."
+    )
     compared = [metric for metric in metrics if metric in mine.metrics and report.reference in mine.solvers]
     tests = {metric: against_reference(mine, report.reference, metric) for metric in compared}
     marked = {metric: set(frame.loc[frame["holm"] <= ALPHA, "solver"]) for metric, frame in tests.items()}
     tables = [
         ReportTable(f"results-{problem.name}", of_means, means, best, marked),
         ReportTable(f"cost-{problem.name}", of_costs, costs),
-        ReportTable(f"fronts-{problem.name}", of_fronts, fronts, best_front),
     ]
+    for number, alike in enumerate(mine.alike().values()):
+        fronts = over_folds(runs[runs["solver"].isin(alike.solvers)], {name: name for name in FRONT_COLUMNS})
+        caption = f"{problem.name}: training data; IGD+ to the joint front. {boxed(alike[0], ())}"
+        name = f"fronts-{problem.name}" + f"-{number + 1}" * bool(number)
+        tables.append(ReportTable(name, caption, fronts.dropna(axis=1, how="all"), best_front))
     first = next(run for run in mine if run.fold == min(mine.folds))
     queries = ", ".join(f"{len(ids)} {part}" for part, ids in first.queries.items())
     source = getattr(problem.data, "origin", problem.data.source)
@@ -144,27 +150,32 @@ def _most_chosen(results: Results) -> ReportTable:
 
 
 def ablations_section(report: Report) -> ReportSection:
-    """Return the effect of each part of MOFSRank."""
-    tables = [_differences(report, problem, base) for problem in report.problems for base in BASES]
+    """Return the effect of each part of the ablated solvers."""
+    ablations = list(enumerate(report.results.ablations))
+    tables = [_differences(report, problem, *entry) for problem in report.problems for entry in ablations]
     return ReportSection("Ablations", tables, figures=[("ablations", problem) for problem in report.problems])
 
 
-def _differences(report: Report, problem: Problem, full: str) -> ReportTable:
-    """Return the differences of the ablations from `full` on the same folds with the same seeds."""
-    results, parts = report.results.of(problem.name), ablations(full)
-    cells = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in (full, *parts)}
-    names = [name for name in parts if cells[name] & cells[full]]
+def _differences(report: Report, problem: Problem, number: int, ablation: Mapping[str, str]) -> ReportTable:
+    """Return the differences of the solvers of an ablation from its base on the same folds with the same seeds."""
+    results, full = report.results.of(problem.name), next(iter(ablation))
+    cells = {solver: {(r.fold, r.seed) for r in results if r.solver == solver} for solver in ablation}
+    names = [name for name in ablation if name != full and cells[name] & cells[full]]
     runs = report.runs(problem.name).set_index(["solver", "fold", "seed"])
-    frame = pd.DataFrame({"without": [parts[name] for name in names]})
-    columns = ("hypervolume", f"test {results.metric}", "n_features", *results.further_objectives)
-    for column in columns if names else ():
+    frame = pd.DataFrame({"solver": [ablation[name] for name in names]})
+    mine = Results(run for run in results if run.solver in (full, *names))
+    shared = ["hypervolume", *mine.further_objectives] if len(mine.alike()) == 1 else []
+    for column in (*shared, f"test {results.metric}", "n_features") if names else ():
         tests, head = [compare_runs(runs[column], name, full) for name in names], column.removeprefix("n_")
         frame[head] = [test.difference for test in tests]
         frame[f"{head}{ERROR}"] = [test.error for test in tests]
         frame[f"p of {head}"] = holm([test.p for test in tests])
-    by_design = " By construction the ensemble cannot lower the training hypervolume." * (full == "mofsrank")
-    caption = f"{problem.name}: change from {full}, same folds and seeds; paired t tests over folds, Holm.{by_design}"
-    return ReportTable(f"ablations-{'' if full == BASES[0] else f'{full}-'}{problem.name}", caption, frame)
+    by_design = " By construction the ensemble cannot lower the training hypervolume." * ("ensemble" in str(frame))
+    caption = (
+        f"{problem.name}: change from {ablation[full]}, same folds and seeds; paired t tests over folds, "
+        f"Holm.{by_design}"
+    )
+    return ReportTable(f"ablations-{f'{number + 1}-' * bool(number)}{problem.name}", caption, frame)
 
 
 def missing_section(report: Report) -> ReportSection:

@@ -119,6 +119,7 @@ FORMATTERS: dict[str, Callable[[float], str]] = {
     **dict.fromkeys(("training (s)", "tuning (s)", "stability", "corrected"), "{:.2f}".format),
     **dict.fromkeys(("instances used", "given up", "proved"), "{:.1%}".format),
     "features": "{:.1f}".format,
+    **dict.fromkeys(("evaluations", "trained"), "{:,.0f}".format),
 }
 """Formatters for columns whose values are not printed with four decimals."""
 

@@ -49,7 +49,7 @@ class Work(ABC):
 
     @abstractmethod
     def identity(self) -> Any:
-        """Return everything that determines the outcome, as plain JSON values."""
+        """Return what names the outcome: all that can be seen of what determines it, as plain JSON values."""
 
     @cached_property
     def key(self) -> str:

@@ -307,7 +307,8 @@ def stability(
     else:
         problem = make_problem("train", (train, validation, validation))
     if not isinstance(solver, Solver):
-        solver = Solver.parse(solver) if isinstance(solver, str) else Solver.of(solver, type(solver).__name__)
+        name, as_given = type(solver).__name__, {"own": True, "tune": False}
+        solver = Solver.parse(solver) if isinstance(solver, str) else Solver.of(solver, name, **as_given)
     (queries, _, _), limits = problem.load_limited_fold(fold, data)
     own = solver.settings if solver.source is None else vars(solver.source)
     of_solver = own.get("limits") or {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_
 from moerank.checks import Parameters, check_at_least, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
+from moerank.data.folds import data_folders
 from moerank.data.read.table import reader_of
 from moerank.files import Json, read_text, read_toml
 from moerank.metrics import Metric, make_metric
@@ -287,17 +287,13 @@ class Problem(Section):
         Raises
         ------
         ValueError
-            If the solver cannot keep the limits on features in the problem file.
+            If the solver cannot keep the limits on features in the problem file, or has another metric or objectives.
         """
-        if solver.given is None:  # an object stays as it is
-            solver = solver.model_copy(update={"defaults": self.solver.parameters, "tune": self.solver.tune})
-        taken = solver.takes()
-        foreign = [] if "limits" in taken else [name for name in self.features.given if name not in (*taken, "exclude")]
-        if foreign:
-            raise ValueError(
-                f"{solver.label} cannot keep [features] {', '.join(foreign)}: it has its own rules for selection; use "
-                "mofsrank or another search of its family, or remove these limits"
-            )
+        defaults = self.solver.parameters if solver.given is None else {}
+        solver = solver.model_copy(update={"defaults": defaults, "tune": self.solver.tune})
+        of_user = solver.source.get_params(deep=True) if hasattr(solver.source, "get_params") else solver.settings
+        solver.refuse_other_goal(self, of_user)
+        solver.refuse_limits(self.features.given, solver.takes())
         return solver
 
     def offers(self) -> Parameters:
@@ -321,8 +317,7 @@ class Problem(Section):
 
     def folders(self, data: str | Path | None) -> Folders:
         """Return the folders to search for data: that of the problem file, then `data` or else the default ones."""
-        named = os.environ.get("MOERANK_DATA")
-        roots = [Path(root) for root in (named, "data") if root] if data is None else [Path(data)]
+        roots = data_folders() if data is None else [Path(data)]
         return [*filter(None, [self._folder]), *roots]
 
 

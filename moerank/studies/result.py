@@ -32,7 +32,7 @@ FILES = (RESULT, FRONT_TABLE, "model.json")
 MOST_BYTES = 256 * 2**20
 """Largest size of a result, or of any other file of a study."""
 
-FORMAT = 5
+FORMAT = 6
 """Number of the format of results and studies; it increases whenever older files can no longer be read."""
 
 PARTS = ("train", "validation", "test")
@@ -167,10 +167,15 @@ class Certificate(Stored):
 
 
 class Convergence(Stored):
-    """The course of a stage, generation by generation."""
+    """The course of a stage, generation by generation.
+
+    `evaluations` counts the individuals that the search asked for, `trained` the distinct ones among them: the others
+    train nothing. `hypervolume` is the share of the `box` of the result that the front dominates.
+    """
 
     generation: list[Natural]
     evaluations: list[Natural]
+    trained: list[Natural]
     hypervolume: list[float]
 
     @property
@@ -207,6 +212,11 @@ class Result(Stored):
         The metric of the error, then the second metric of the tables.
     objectives : list of str
         The names of the objectives.
+    searched_by : str
+        The metric by which the solver searched: that of the error, unless the study allows its own.
+    box : dict of (float, float)
+        The least and the largest value of each objective with all features of the table. Hypervolumes are shares of
+        this box; its largest values are the reference point.
     configuration : dict
         All settings that determine the result.
     feature_names : list of str
@@ -238,7 +248,8 @@ class Result(Stored):
         The bounds for the front that ``moerank certify`` has proved.
     convergence : dict of Convergence
         The course of each stage.
-    n_evaluations : int
+    n_evaluations, n_trained : int
+        Individuals that all stages asked for, and the distinct ones among them, whose rankers were trained.
     times : Times
         Two runs of the same configuration differ only in `times` and `versions`. Processor seconds do not grow when
         other programs use the machine.
@@ -254,6 +265,8 @@ class Result(Stored):
     random_state: Natural
     metrics: Annotated[list[str], Field(min_length=1)]
     objectives: Annotated[list[str], Field(min_length=1)]
+    searched_by: str
+    box: dict[str, tuple[float, float]]
     configuration: Json
     feature_names: Annotated[list[str], Field(min_length=1)]
     scaling: Scaling = UNSCALED
@@ -270,6 +283,7 @@ class Result(Stored):
     certificate: Certificate | None = None
     convergence: dict[str, Convergence]
     n_evaluations: Natural
+    n_trained: Natural
     times: Times
     versions: dict[str, str]
 
@@ -277,6 +291,11 @@ class Result(Stored):
     def best(self) -> Member:
         """The chosen member of the front."""
         return self.front[self.chosen]
+
+    @property
+    def goal(self) -> str:
+        """What the solver minimised: its objectives, and the metric of the error."""
+        return f"{', '.join(self.objectives)} by {self.searched_by}"
 
     @property
     def further_objectives(self) -> list[str]:

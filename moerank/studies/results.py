@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -59,12 +59,22 @@ class SolverMeans:
 class Results(tuple[Result, ...]):
     """Results in the order of a study, with the views that tables, tests and figures share.
 
+    `ablations` are those of the study: the names of their solvers by label, the base first.
+
     Examples
     --------
     >>> results = Results([])
     >>> results, results.problems
     (Results(0 results), [])
     """
+
+    ablations: Sequence[Mapping[str, str]]
+
+    def __new__(cls, results: Iterable[Result] = (), ablations: Sequence[Mapping[str, str]] | None = None) -> Self:
+        """Keep the ablations of other results by default."""
+        made = super().__new__(cls, results)
+        made.ablations = getattr(results, "ablations", ()) if ablations is None else ablations
+        return made
 
     def __repr__(self) -> str:
         return f"Results({len(self)} results)"
@@ -133,8 +143,13 @@ class Results(tuple[Result, ...]):
 
     @property
     def further_objectives(self) -> list[str]:
-        """The objectives beyond the number of features and the error, which every table has."""
-        return [name for name in self.objectives if name in self[0].further_objectives]
+        """The objectives of any result beyond the number of features and the error, which every table has."""
+        return list(dict.fromkeys(name for result in self for name in result.further_objectives))
+
+    def alike(self) -> dict[str, Results]:
+        """Return the results by `Result.goal`, that of most runs first; only those of one goal share a figure."""
+        goals = Counter(result.goal for result in self).most_common()
+        return {goal: Results([run for run in self if run.goal == goal], self.ablations) for goal, _ in goals}
 
     def of(self, problem: str) -> Results:
         """Return the results of a problem.
@@ -144,7 +159,7 @@ class Results(tuple[Result, ...]):
         NoResultsError
             If there are none.
         """
-        results = Results(result for result in self if result.problem == problem)
+        results = Results([result for result in self if result.problem == problem], self.ablations)
         if not results:
             raise NoResultsError(f"there is no finished run of {problem}")
         return results
@@ -162,7 +177,7 @@ class Results(tuple[Result, ...]):
         for solver in solvers:
             if solver not in self.solvers:
                 raise ValueError(unknown("solver", solver, self.solvers))
-        return Results(result for solver in solvers for result in self if result.solver == solver)
+        return Results([run for solver in solvers for run in self if run.solver == solver], self.ablations)
 
     def by_solver(self) -> dict[str, Runs]:
         """Return the results by solver label and fold, one for each seed."""
@@ -220,8 +235,9 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
     The columns are ``problem``, ``fold``, ``solver`` (its label) and ``seed``; for members ``member`` (from 1, as in
     front.csv) and ``chosen``; ``n_features``; the metrics in the tables, such as ``train NDCG@10``; objectives beyond
     features and error, by name; ``instances`` (the share of the units of instance selection that the ranker was trained
-    on); ``tuning seconds`` and ``training seconds`` of the processor; then the other metrics: NDCG and precision at
-    each of the ranks 1 to 10, MAP and MeanNDCG. NaN stands for values that a run does not have.
+    on); ``evaluations`` and ``trained`` of a search (individuals asked for, and the distinct ones among them, whose
+    rankers were trained); ``tuning seconds`` and ``training seconds`` of the processor; then the other metrics: NDCG
+    and precision at each of the ranks 1 to 10, MAP and MeanNDCG. NaN stands for values that a run does not have.
 
     Parameters
     ----------
@@ -250,6 +266,8 @@ def _row(result: Result, number: int, *, members: bool) -> Json:
         **{f"{part} {name}": value for part in PARTS for name, value in member.scores[part].items()},
         **{name: member.objectives[name] for name in result.further_objectives},
         "instances": np.nan if member.instances is None else member.instances / (result.n_instances or 1),
+        "evaluations": result.n_evaluations or np.nan,
+        "trained": result.n_trained or np.nan,
         "tuning seconds": seconds.tuning,
         "training seconds": seconds.solver,
         **{f"{part} {name}": value for part, means in member.further.items() for name, value in means.items()},
@@ -322,48 +340,13 @@ def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
     return float(chance @ (common / (size_a + size_b - common)))
 
 
-def front_points(result: Result, objectives: Sequence[str] | None = None) -> Vector:
-    """Return the training objectives of the members of a front, shape (n_members, n_objectives).
-
-    Parameters
-    ----------
-    result : Result
-    objectives : sequence of str, optional
-        The names of the objectives; by default all of the result.
-    """
-    names = result.objectives if objectives is None else objectives
-    return np.array([[member.objectives[name] for name in names] for member in result.front])
-
-
-def front_box(results: Sequence[Result], objectives: Sequence[str]) -> tuple[Vector, Vector]:
-    """Return the least and the largest value of each objective, the box in which fronts are compared.
-
-    The number of features lies between 0 and all of them, the error between 0 and 1. Results do not say how large other
-    objectives can become: their limits are the extreme values of the members of all `results`, or 1 apart if all
-    members have the same value.
-
-    Parameters
-    ----------
-    results : sequence of Result, length ≥ 1
-        The results on one fold that are compared.
-    objectives : sequence of str
-
-    Returns
-    -------
-    ideal, reference : ndarray, shape (n_objectives,)
-    """
-    points = np.concatenate([front_points(result, objectives) for result in results])
-    ideal, reference = points.min(axis=0), points.max(axis=0)
-    reference = np.where(reference > ideal, reference, ideal + 1.0)
-    largest = {"features": float(len(results[0].feature_names)), "error": 1.0}
-    for column, name in enumerate(objectives):
-        if name in largest:
-            ideal[column], reference[column] = 0.0, largest[name]
-    return ideal, reference
+def front_points(result: Result) -> Vector:
+    """Return the training objectives of the members of a front, shape (n_members, n_objectives)."""
+    return np.array([[member.objectives[name] for name in result.objectives] for member in result.front])
 
 
 def front_quality(results: Results) -> pd.DataFrame:
-    """Return the quality of the front of each run on the training part, in the objectives that all runs have.
+    """Return the quality of the front of each run on the training part, in its own objectives.
 
     Parameters
     ----------
@@ -373,20 +356,24 @@ def front_quality(results: Results) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per run: ``solver``, ``fold``, ``seed``, ``hypervolume`` as a share of the box of the fold (see
-        `front_box`), and ``igd_plus`` to the joint front of all runs on the fold, with objectives as shares of the box.
+        One row per run: ``solver``, ``fold``, ``seed``, ``hypervolume`` as a share of `Result.box`, and ``igd_plus`` to
+        the joint front of all runs on the fold with the same goal, with objectives as shares of the box.
     """
-    objectives = results.objectives
-    folds = {fold: [result for result in results if result.fold == fold] for fold in results.folds}
-    boxes = {fold: front_box(runs, objectives) for fold, runs in folds.items()}
-    targets = {fold: joint_front([front_points(run, objectives) for run in runs]) for fold, runs in folds.items()}
-    rows = []
-    for result in results:
-        points, (ideal, reference) = front_points(result, objectives), boxes[result.fold]
-        volume = hypervolume(points, reference=reference.tolist(), ideal=ideal.tolist())
-        distance = igd_plus(points, targets[result.fold], scale=(reference - ideal).tolist())
-        rows.append((result.solver, result.fold, result.seed, volume, distance))
+    quality = {}
+    for runs in (alike for same_goal in results.alike().values() for alike in _by_fold(same_goal)):
+        ideal, reference = np.array([runs[0].box[name] for name in runs[0].objectives]).T
+        reference = np.where(reference > ideal, reference, ideal + 1.0)
+        target = joint_front([front_points(run) for run in runs])
+        for run in runs:
+            volume = hypervolume(front_points(run), reference=reference.tolist(), ideal=ideal.tolist())
+            distance = igd_plus(front_points(run), target, scale=(reference - ideal).tolist())
+            quality[id(run)] = run.solver, run.fold, run.seed, volume, distance
+    rows = [quality[id(run)] for run in results]
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])
+
+
+def _by_fold(results: Results) -> list[list[Result]]:
+    return [[result for result in results if result.fold == fold] for fold in results.folds]
 
 
 def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:

@@ -22,8 +22,8 @@ from moerank.data.scaling import negative_features
 from moerank.files import Json
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import one_blas_thread
-from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, check_differing
-from moerank.mofsrank.objectives import Candidates, Objective, read_objectives
+from moerank.metrics import LARGEST_EXP2_LABEL, MAP, NDCG, MeanNDCG, Metric, Precision, as_metric, check_differing
+from moerank.mofsrank.objectives import FRONT, Candidates, Objective, read_objectives
 from moerank.mofsrank.settings import STAGES
 from moerank.rankers import (
     FitnessBackend,
@@ -50,7 +50,7 @@ from moerank.solvers import (
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Times
-from moerank.studies.solver import Solver, digest_of, identity_of
+from moerank.studies.solver import Solver, changed_parameters, digest_of, identity_of
 from moerank.training.pairs import LONGEST_LIST
 from moerank.verdict import Verdict, judge
 from moerank.version import VERSION
@@ -323,11 +323,6 @@ def run_fold(
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
         backend = tuned(backend, parts) if problem.backend.tune and hasattr(backend, "tune") else backend
-        objectives = read_objectives(problem.search.objectives)
-        measure = Measure(parts, metrics, objectives, backend)
-        compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
-        measure = measure.with_reference(compared)
-
         defaults = {
             "backend": backend,
             "metric": metric,
@@ -341,7 +336,13 @@ def run_fold(
             "limits": limits,
             **limits,
         }
-        estimator, seconds = _trained(solver, solver.make(problem, defaults), parts, report)
+        estimator = solver.make(problem, defaults)
+        goals = {**defaults, **estimator.get_params(deep=False)} if solver.own else defaults
+        objectives = read_objectives(goals["objectives"] or FRONT)
+        measure = Measure(parts, metrics, objectives, backend)
+        compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
+        measure = measure.with_reference(compared)
+        estimator, seconds = _trained(solver, estimator, parts, report)
         front, chosen = _front(estimator, solver.label, measure)
         verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
         compared += fsm_rank(solver.name, verdict, measure, report) if baselines else []
@@ -353,6 +354,8 @@ def run_fold(
         random_state=random_state,
         metrics=[entry.name for entry in metrics],
         objectives=[objective.name for objective in objectives],
+        searched_by=as_metric(goals["metric"], metric).name,
+        box={entry.name: entry.bounds(train, train.n_features) for entry in objectives},
         configuration=settings,
         front=front,
         chosen=chosen,
@@ -388,7 +391,8 @@ def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress) -> 
     began = process_time()
     if solver.tuned and callable(getattr(estimator, "tune", None)):
         by = "by validation"
-        estimator = tuned(estimator, parts, solver.settings, lambda share: report("tuning", share, by))
+        given = solver.settings if solver.given is None else changed_parameters(estimator)
+        estimator = tuned(estimator, parts, given, lambda share: report("tuning", share, by))
     tuned_at = process_time()
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:
@@ -407,11 +411,13 @@ def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
             stage: Convergence(
                 generation=table["generation"].tolist(),
                 evaluations=table["n_eval"].tolist(),
+                trained=table["n_trained"].tolist(),
                 hypervolume=table["hypervolume"].tolist(),
             )
             for stage, table in history.items()
         },
         "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),
+        "n_trained": int(getattr(estimator, "n_trained_", 0)),
         "instances": getattr(estimator, "instance_unit_", None),
         "n_instances": None if (subsets := getattr(estimator, "instance_subsets_", None)) is None else subsets.shape[1],
         "times": Times(**seconds, stages={stage: table["seconds"].tolist() for stage, table in history.items()}),
@@ -425,7 +431,7 @@ def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
 
 
 def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, baselines: bool = True) -> Json:
-    """Return everything that determines the result of a run, as plain JSON values.
+    """Return all that can be seen of what determines the result of a run, as plain JSON values.
 
     Only the problem settings that the solver takes count: a ranker does not depend on the budget of a search. Settings
     of the baselines and their backend count if baselines are measured. The solver must come from `Problem.spec`.
@@ -515,7 +521,8 @@ def _verdict(
     if isinstance(estimator, Selection):
         verdict = estimator.verdict(test, measure.parts["train"], validation, metric=metric, margin=margin)
     elif callable(getattr(estimator, "verdict", None)):
-        verdict = estimator.verdict(test)
+        # The metric of the problem judges, also a search by its own.
+        verdict = (estimator.set_params(metric=metric) if hasattr(estimator, "metric") else estimator).verdict(test)
     trees = [baseline for baseline in baselines if baseline.name == TREES]
     if verdict is None or not trees:
         return verdict

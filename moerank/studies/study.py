@@ -24,7 +24,7 @@ from moerank.studies.problem import Problem, load_problem, make_problem, with_se
 from moerank.studies.result import FORMAT, MOST_BYTES, RESULT, Format, Result, Stored, find_result
 from moerank.studies.results import Results, results_frame
 from moerank.studies.run_fold import configuration, run_fold
-from moerank.studies.solver import Solver, digest_of
+from moerank.studies.solver import Solver, digest_of, files_of_code
 from moerank.studies.sources import InMemory
 from moerank.version import VERSION
 
@@ -53,7 +53,7 @@ class Cell(Work):
         return int.from_bytes(hashlib.blake2b(names.encode(), digest_size=4).digest(), "big")
 
     def identity(self) -> Json:
-        """Return everything that determines the result, as plain JSON values."""
+        """Return all that can be seen of what determines the result, as plain JSON values."""
         solver = self.problem.spec(self.solver)
         return {"format": FORMAT, **configuration(self.problem, self.fold, solver, self.seed, baselines=False)}
 
@@ -88,6 +88,7 @@ class Grid(Section):
     solvers: tuple[Solver, ...]
     folds: tuple[Annotated[int, Field(strict=True, ge=1, le=MOST_FOLDS)], ...]
     seeds: Annotated[int, Field(strict=True, ge=1, le=MOST_CELLS)]
+    ablation: dict[str, str] = Field(default_factory=dict)  # names of its solvers by label, the base first
 
     @model_validator(mode="after")
     def _has_a_cell_but_not_too_many(self) -> Self:
@@ -127,16 +128,18 @@ def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) 
     return _distinct(problems, "two problems are called {}; give one of them another name")
 
 
-def read_solvers(requested: RequestedSolvers) -> list[Solver]:
+def read_solvers(requested: RequestedSolvers, **given_as: bool) -> list[Solver]:
     """Return the requested solvers, see `Study`; two different solvers must not share a name."""
     if isinstance(requested, Mapping):
-        solvers = [_solver(given, name) for name, given in requested.items()]
+        solvers = [_solver(given, name, **given_as) for name, given in requested.items()]
     else:
         several = requested if isinstance(requested, Sequence) and not isinstance(requested, str) else [requested]
         every = [solver_table() if isinstance(given, str) and given == "all" else (given,) for given in several]
-        solvers = [given if isinstance(given, Solver) else _solver(given) for given in chain.from_iterable(every)]
-    return _distinct(solvers, "two solvers are called {}; name one of them with solvers={{'a name': …}}")
+        solvers = [_solver(given, None, **given_as) for given in chain.from_iterable(every)]
+    return _distinct(solvers, TWO_SOLVERS)
 
+
+TWO_SOLVERS = "two solvers are called {}; name one of them with solvers={{'a name': …}}"
 
 ProblemOrSolver = TypeVar("ProblemOrSolver", Problem, Solver)
 
@@ -197,9 +200,11 @@ def _problem(given: Any, settings: Mapping[str, object], name: str | None = None
     return problem if name is None else with_settings(problem, {"name": name})
 
 
-def _solver(given: object, name: str | None = None) -> Solver:
+def _solver(given: object, name: str | None = None, **given_as: bool) -> Solver:
+    if isinstance(given, Solver):
+        return given
     if not isinstance(given, str):
-        return Solver.of(given, name)
+        return Solver.of(given, name, **given_as)
     spec = Solver.parse(given)
     if name not in (None, spec.label):
         raise ValueError(f"{given} keeps its name: solvers={{{spec.label!r}: {given!r}}}")
@@ -218,8 +223,10 @@ class Study:
     solvers : str, estimator, a sequence of these, or a mapping
         Names in the table of solvers, with parameters such as ``fsmrank[lambda1=0.1]``; validation data choose the
         other parameters. "all" stands for the whole table. An estimator, such as
-        ``MOFSRank(algorithm=make_my_algorithm)`` or a ranker of another library, runs as it is. A mapping gives names
-        to estimators and to functions ``make(problem, seed)`` that return one.
+        ``MOFSRank(algorithm=make_my_algorithm)`` or a ranker of another library, is treated alike: what it leaves at
+        the default of its class (metric, objectives, backend, limits, budgets) comes from the problem, and a method
+        ``tune`` chooses from its grid. A mapping gives names to estimators and to functions ``make(problem, seed)``
+        that return one.
     out : path
         The folder of the study. Finished cells in it do not run again, and earlier requests in it stay.
     folds : sequence of int, optional
@@ -231,13 +238,23 @@ class Study:
         The folder with the data files; see `Problem.load_fold`.
     settings : mapping, optional
         Values that replace those of the problems, such as ``{"feature_selection.generations": 20}``.
+    ablate : mapping, optional
+        An ablation: names of solvers, the base first, then the base without a part, such as
+        ``{"base": MOFSRank(), "without ensemble": MOFSRank(ensemble=False)}``. All draw from the same seeds; a report
+        tests their differences from the base. `moerank.studies.solver.ablations` makes the mapping for names.
+    own : bool, default False
+        Whether estimators may search by another metric or other objectives than the problem, which is refused
+        otherwise. They are judged by the metric of the problem, and share no figure of fronts with other solvers.
+    tune : bool, default True
+        False does not tune estimators and functions; ``{"solver.tune": False}`` in `settings` tunes no solver.
 
     Notes
     -----
-    The name of a cell's file is a digest of everything that determines its result. Estimators count by class and
-    parameters, data in memory by their bytes, functions by their source text and the values in it
+    The name of a cell's file is a digest of what the study can see of its problem and solver. Estimators count by class
+    and parameters, data in memory by their bytes, functions by their source text and the values in it
     (`moerank.studies.solver.identity_of`). Other data or another function therefore need another name or another
-    folder. The digest does not cover what a function reads at run time from files or the environment.
+    folder. The digest does not cover other functions that they call, or what they read from files or the environment: a
+    study warns if a module that it names is newer than a result.
 
     If several processes run the cells, each cell gets its own copy of data in memory, so use files for large data.
 
@@ -262,16 +279,25 @@ class Study:
         seeds: int = 1,
         data: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
+        ablate: Mapping[str, Any] | None = None,
+        own: bool = False,
+        tune: bool = True,
     ) -> None:
         check_at_least(1, MOST_CELLS, seeds=seeds)
-        distinct = tuple(read_solvers(solvers))
+        given_as = {"own": own, "tune": tune}
+        named = [(name, given if isinstance(given, str) else {name: given}) for name, given in (ablate or {}).items()]
+        parts = [read_solvers(given, **given_as)[0] for _, given in named]
+        ablation = {solver.label: name for solver, (name, _) in zip(parts, named, strict=True)}
+        if parts and len(ablation) < max(2, len(parts)):
+            raise ValueError("ablate needs a base and other solvers: {'base': 'mofsrank', 'without ensemble': …}")
+        distinct = tuple(_distinct([*read_solvers(solvers, **given_as), *parts], TWO_SOLVERS))
         requested = None if folds is None else tuple(folds)
         named_folds: dict[tuple[int, ...], list[Problem]] = {}
         for problem in read_problems(problems, settings or {}):
             named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
         self.out, self.data = Path(out), data
         self._grids = [
-            Grid(problems=tuple(group), solvers=distinct, folds=chosen, seeds=seeds)
+            Grid(problems=tuple(group), solvers=distinct, folds=chosen, seeds=seeds, ablation=ablation)
             for chosen, group in (named_folds or {(): []}).items()
         ]
 
@@ -306,6 +332,14 @@ class Study:
         """The solvers of the study."""
         return list({solver.label: solver for grid in self._grids for solver in grid.solvers}.values())
 
+    @property
+    def ablations(self) -> list[dict[str, str]]:
+        """The ablations of the study: the names of their solvers by label, the base first."""
+        merged: dict[str, dict[str, str]] = {}
+        for ablation in (grid.ablation for grid in self._grids if grid.ablation):
+            merged.setdefault(next(iter(ablation)), {}).update(ablation)
+        return list(merged.values())
+
     def cells(self) -> list[Cell]:
         """Return all cells of the study."""
         return list({cell.key: cell for grid in self._grids for cell in grid.cells()}.values())
@@ -337,7 +371,8 @@ class Study:
         Warns
         -----
         UserWarning
-            If cells failed, with their number and the error of the first one.
+            If cells failed, with their number and the error of the first one, and if the module of a solver is newer
+            than finished results.
 
         Raises
         ------
@@ -356,6 +391,7 @@ class Study:
                     replace_file(path, requests.to_json().encode())
             cells = self.cells()
             finished, failed = store.done()
+            warn_of_newer_modules(self.out, [cell for cell in cells if cell.key in finished])
             for cell in cells:  # a folder does not store data and solvers that were given as objects
                 is_open = cell.key not in finished and (retry_failed or cell.key not in failed)
                 for name, given in ((cell.solver.label, cell.solver), (cell.problem.name, cell.problem.data)):
@@ -377,7 +413,7 @@ class Study:
 
     def results(self) -> Results:
         """Return the results of the finished cells, in the order of the cells."""
-        return Results(Store(self.out).results(self.cells()).values())
+        return Results(Store(self.out).results(self.cells()).values(), self.ablations)
 
     def failures(self) -> dict[Cell, Json]:
         """Return the "error" and "traceback" of each failed cell."""
@@ -394,6 +430,22 @@ def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> N
         cell = next(iter(failed))
         first = f"{cell.label}: {failed[cell]['error']}"
         warnings.warn(f"{len(failed):,} of {n_cells:,} cells failed, first {first}. {remedy}", stacklevel=3)
+
+
+def warn_of_newer_modules(folder: Path, finished: Iterable[Cell]) -> None:
+    """Warn if a module that a solver or its settings name was written after results of the solver."""
+    by_solver: dict[str, list[Cell]] = {}
+    for cell in finished:
+        by_solver.setdefault(cell.solver.label, []).append(cell)
+    for label, cells in by_solver.items():
+        written = [(folder / "cells" / f"{cell.key}.json").stat().st_mtime for cell in cells]
+        for file in files_of_code(cells[0].identity()):
+            if n := sum(Path(file).stat().st_mtime > time for time in written):
+                warnings.warn(
+                    f"{file} is newer than {n:,} of {len(cells):,} results of {label}, which may come from older code. "
+                    f"Give {label} another name or a version to run it again",
+                    stacklevel=3,
+                )
 
 
 def read_results(folder: str | Path, *, members: bool = False) -> pd.DataFrame:

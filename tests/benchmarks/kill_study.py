@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from helpers.study_files import contents
 
-SOLVERS = ["mofsrank", "mofsrank-no-ensemble", "fsmrank", "ranksvm-primal", "greedy-rankrls", "listnet"]
+SOLVERS = ["mofsrank", "mofsrank[ensemble=false]", "fsmrank", "ranksvm-primal", "greedy-rankrls", "listnet"]
 DATA = 4  # pairs of problems, each with one undisturbed study
 BUDGET = "population = 20\ngenerations = 15\n"
 RUNNER = (

@@ -45,6 +45,10 @@ def with_seconds(run, seconds):
     return replace(run, times=run.times.model_copy(update={"tuning": seconds / 3, "solver": seconds}))
 
 
+def mean_of(runs, count):
+    return f"{statistics.fmean(getattr(run, count) for run in runs):,.0f}"
+
+
 def test_a_study_has_means_and_errors_of_each_solver(tiny_study, shown):
     problem = tiny_study.problems[0].model_copy(
         update={"published": (Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25}, source="a paper"),)}
@@ -53,7 +57,7 @@ def test_a_study_has_means_and_errors_of_each_solver(tiny_study, shown):
         with_seconds(with_cost(run), 0.1 + number**0.5) for number, run in enumerate(tiny_study.results())
     )
     rows = {row[0]: row for row in shown(study_table(problem, results)) if row}
-    heads = ["cells", "features", "cost", "NDCG@10", "published", "MAP", "published", "seconds"]
+    heads = ["cells", "features", "cost", "NDCG@10", "published", "MAP", "published", "trained", "seconds"]
     assert rows["solver"][1:] == heads
     for solver in results.solvers:
         runs = results.among([solver])
@@ -69,6 +73,7 @@ def test_a_study_has_means_and_errors_of_each_solver(tiny_study, shown):
             *words(lambda run: run.best.scores["test"]["NDCG@10"], 4),
             *words(lambda run: run.best.scores["test"]["MAP"], 4),
             *(["0.2500"] if solver == "fsmrank" else []),
+            *([mean_of(runs, "n_trained"), "of", mean_of(runs, "n_evaluations")] if runs.searches else []),
             *words(lambda run: run.times.tuning + run.times.solver, 1),
         ]
         assert rows[solver] == expected

@@ -46,6 +46,8 @@ def large(results):
         for number, entry in enumerate(solvers().values())
         for result in results.among([SOURCES.get(entry.family, "greedy-rankrls")])
     )
+    parts = ("complete", "without instance selection", "without adaptive mutation", "without ensemble")
+    results.ablations = [dict(zip(results.solvers[:4], parts, strict=True))]
     assert len(results.solvers) >= 39
     return results
 

@@ -37,7 +37,7 @@ def priced(tiny_problem):
 
 @pytest.fixture(scope="module")
 def small(results):
-    return Results(map(with_cost, results))
+    return Results(map(with_cost, results), results.ablations)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,8 @@ def four(result):
         return replace(member, objectives={**member.objectives, "the_risk_that_queries_become_worse": risk})
 
     names = [*result.objectives, "the_risk_that_queries_become_worse"]
-    return replace(result, objectives=names, front=[risky(member) for member in result.front])
+    box = {name: result.box.get(name, (-1.0, 0.0)) for name in names}
+    return replace(result, objectives=names, box=box, front=[risky(member) for member in result.front])
 
 
 def points_of(line):

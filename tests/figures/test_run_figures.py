@@ -62,7 +62,12 @@ def test_front_shows_the_values_of_every_member(tiny_result):
 
 
 def test_convergence_has_a_panel_for_each_stage(tiny_result):
-    panels = draw("convergence", tiny_result).axes
+    figure = draw("convergence", tiny_result)
+    note = " ".join(figure._supxlabel.get_text().split())
+    assert note.startswith(
+        "Hypervolume: share of the box from features 0, error 0 to the reference point features 20, "
+    )
+    panels = figure.axes
     stages = ["Instance selection", "Feature selection", "Ensemble"]
     for panel, stage, history in zip(panels, stages, tiny_result.convergence.values(), strict=True):
         assert list(panel.lines[0].get_ydata()) == history.hypervolume

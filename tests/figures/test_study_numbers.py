@@ -61,7 +61,7 @@ def seconds(results, solver):
 @pytest.mark.parametrize("metric", ["NDCG@10", "MAP"])
 def test_accuracy_is_of_what_validation_would_choose(results, problem, metric):
     lines = lines_of(panel_of(FIGURES["accuracy"].draw(results, problem, metric=metric), "mofsrank"))
-    for solver in ("mofsrank", "mofsrank-no-ensemble", "greedy-rankrls", "fsmrank"):
+    for solver in ("mofsrank", "mofsrank[ensemble=false]", "greedy-rankrls", "fsmrank"):
         x, y = lines[solver].get_data()
         assert list(x) == list(range(1, 21))
         np.testing.assert_allclose(y, curve(results, solver, "test", metric), rtol=1e-14)
@@ -134,7 +134,7 @@ def test_hypervolume_is_the_mean_and_the_band_how_seeds_differ(results, problem)
         for position, bottom, top in zip(x, low, high, strict=True):
             heights = band[np.isclose(band[:, 0], position), 1]
             assert (heights.min(), heights.max()) == (pytest.approx(bottom, rel=1e-9), pytest.approx(top, rel=1e-9))
-    assert not lines_of(panel_of(figure, "mofsrank-no-ensemble", 2))["mofsrank-no-ensemble"].get_xdata().size
+    assert not lines_of(panel_of(figure, "mofsrank[ensemble=false]", 2))["mofsrank[ensemble=false]"].get_xdata().size
 
 
 def test_frequency_is_the_share_of_the_runs(results, problem):
@@ -241,7 +241,7 @@ def test_bars_join_ranks_closer_than_the_critical_difference(large):
 
 def test_ablations_show_the_fronts_of_a_run_and_the_means_of_all(results, problem):
     figure = FIGURES["ablation"].draw(results, problem, fold=2)
-    for title, solver in (("all three stages", "mofsrank"), ("without ensemble", "mofsrank-no-ensemble")):
+    for title, solver in (("complete", "mofsrank"), ("without ensemble", "mofsrank[ensemble=false]")):
         sizes, errors = lines_of(panel_of(figure, title))[title].get_data()
         front = runs_of(results, solver)[2][0].front
         assert list(sizes) == [len(member.features) for member in front]

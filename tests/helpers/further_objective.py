@@ -19,6 +19,7 @@ def with_cost(result):
     return replace(
         result,
         objectives=NAMES,
+        box={**result.box, "cost": (0.0, cost(range(len(result.feature_names))))},
         front=[priced(member) for member in result.front],
         baselines=[priced(baseline) for baseline in result.baselines],
     )

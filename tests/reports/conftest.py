@@ -7,6 +7,7 @@ from moerank.figures import FIGURES
 from moerank.reports.rendering import html_report
 from moerank.reports.sections import sections
 from moerank.reports.study_report import Report
+from moerank.studies.results import Results
 from moerank.studies.study import Study
 
 
@@ -38,7 +39,8 @@ def report_of(tiny_study):
 
     def make(results, reference=None, **attributes):
         study = copy.copy(tiny_study)
-        study.__class__ = type("Other", (Study,), {"results": lambda _: results, **attributes})
+        shown = Results(results, study.ablations)
+        study.__class__ = type("Other", (Study,), {"results": lambda _: shown, **attributes})
         return Report(study, reference)
 
     return make

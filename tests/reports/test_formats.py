@@ -42,7 +42,10 @@ def unescaped(tex):
 
 
 def test_latex_of_hostile_names_is_balanced(report, tiny_study, report_of):
-    specs = [Solver(name=solver.name, parameters={"x": "} $ & %\n\\\\"}) for solver in tiny_study.solvers]
+    specs = [
+        Solver(name=solver.name, parameters={**solver.parameters, "x": "} $ & %\n\\\\"})
+        for solver in tiny_study.solvers
+    ]
     labels = dict(zip((solver.label for solver in tiny_study.solvers), specs, strict=True))
     results = []
     for result in report.results:

@@ -99,7 +99,7 @@ def test_the_best_of_a_column_is_bold_as_it_is_printed():
 def test_tests_are_those_of_the_queries(report):
     tables = {table.name: table.frame for table in titled(report)["Tests"].tables}
     judges = tables["verdicts-tiny"][["solver", "against"]].to_numpy().tolist()
-    searches = [["mofsrank", "its backend"], ["mofsrank-no-ensemble", "its backend"]]
+    searches = [["mofsrank", "its backend"], ["mofsrank[ensemble=false]", "its backend"]]
     assert judges == [["fsmrank", "RankSVM"], *searches, ["greedy-rankrls", "RankRLS"]]
     assert report.reference == "ranksvm-primal"
     expected = against_reference(report.results, "ranksvm-primal", "NDCG@10").rename(columns={"holm": "Holm"})
@@ -127,10 +127,10 @@ def lowered(result, change):
 
 def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):
     (table,) = titled(report)["Ablations"].tables
-    assert table.frame["without"].tolist() == ["ensemble"]
+    assert table.frame["solver"].tolist() == ["without ensemble"]
     means = tiny_study.frame().groupby(["solver", "fold"])[["n_features", "test NDCG@10"]].mean()
     for head, name in (("features", "n_features"), ("test NDCG@10", "test NDCG@10")):
-        a, b = (means.loc[solver, name].to_numpy() for solver in ("mofsrank-no-ensemble", "mofsrank"))
+        a, b = (means.loc[solver, name].to_numpy() for solver in ("mofsrank[ensemble=false]", "mofsrank"))
         assert table.frame.loc[0, head] == pytest.approx((a - b).mean(), abs=1e-12)
         expected = stats.ttest_rel(a, b).pvalue if np.ptp(a - b) else float((a == b).all())
         assert table.frame.loc[0, f"p of {head}"] == pytest.approx(expected)
@@ -138,7 +138,7 @@ def test_ablations_are_compared_fold_by_fold_after_seeds(report, tiny_study):
 
 def test_instances_are_those_of_solvers_that_select_them(report):
     fronts = titled(report)["Results: tiny"].tables[2].frame.set_index("solver")["instances used"]
-    assert fronts.dropna().index.tolist() == ["mofsrank", "mofsrank-no-ensemble"]
+    assert fronts.dropna().index.tolist() == ["mofsrank", "mofsrank[ensemble=false]"]
     runs = runs_of(report, "mofsrank").items()
     shares = [np.mean([r.best.instances / r.n_instances for (f, _), r in runs if f == fold]) for fold in (1, 2)]
     assert fronts["mofsrank"] == pytest.approx(np.mean(shares))

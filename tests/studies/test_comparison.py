@@ -16,7 +16,7 @@ def values(results, solver, fold):
 
 def test_solvers_are_compared_query_by_query_over_all_folds(results):
     table = against_reference(results, "fsmrank", "MAP").set_index("solver")
-    assert set(table.index) == {"ranksvm-primal", "mofsrank", "mofsrank-no-ensemble", "greedy-rankrls"}
+    assert set(table.index) == {"ranksvm-primal", "mofsrank", "mofsrank[ensemble=false]", "greedy-rankrls"}
     for solver, row in table.iterrows():
         a, b = (np.concatenate([values(results, name, fold) for fold in (1, 2)]) for name in (solver, "fsmrank"))
         assert row["difference"] == pytest.approx((a - b).mean())
@@ -36,7 +36,7 @@ def test_a_solver_with_a_missing_fold_is_compared_on_what_is_there(results):
 
 def test_ranks_are_those_of_the_mean_over_the_seeds(results):
     solvers, test = solver_ranks(results, "MAP")
-    names = ["fsmrank", "ranksvm-primal", "mofsrank", "mofsrank-no-ensemble", "greedy-rankrls"]
+    names = ["fsmrank", "ranksvm-primal", "mofsrank", "mofsrank[ensemble=false]", "greedy-rankrls"]
     table = np.array([[values(results, name, fold).mean() for name in names] for fold in (1, 2)])
     expected = dict(zip(names, stats.rankdata(-table, axis=1).mean(axis=0), strict=True))
     np.testing.assert_allclose(test.ranks, [expected[name] for name in solvers])
@@ -50,7 +50,7 @@ def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
     assert dict(found["against"]) == {
         "fsmrank": "RankSVM",
         "mofsrank": "",
-        "mofsrank-no-ensemble": "",
+        "mofsrank[ensemble=false]": "",
         "greedy-rankrls": "RankRLS",
     }
     found = found[found["against"] == ""]

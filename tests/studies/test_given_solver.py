@@ -1,48 +1,184 @@
-"""Solvers that are given as objects, run on a fold."""
+"""Solvers that are given as objects, and those that are named: both are judged, tuned and searched alike."""
+
+import os
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from helpers.changes import replace
+from helpers.drawn import panels_of
+from helpers.third_objective import QueriesHurt
 from lightgbm import LGBMRanker
 from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
 
-from moerank.mofsrank import MOFSRank
-from moerank.rankers import RankSVM
+from moerank.figures import FIGURES
+from moerank.metrics import MAP, NDCG
+from moerank.mofsrank import FeatureSelection, InstanceSelection, MOFSRank
+from moerank.rankers import RankingEstimator, RankSVM
+from moerank.selectors import GAS
+from moerank.studies.problem import load_problem
 from moerank.studies.result import Result
 from moerank.studies.run_fold import run_fold
 from moerank.studies.solver import Solver
+from moerank.studies.study import Study
 
 SMALL = {"population": 8, "generations": 3}
 STAGES = dict(instance_selection=SMALL, feature_selection=SMALL, ensemble=SMALL)
 
 
-def spea2(population, operators):
-    """A factory of a pymoo algorithm, as users write it."""
-    from pymoo.algorithms.moo.spea2 import SPEA2
+@dataclass
+class Wrapped(RankingEstimator):
+    """An estimator of a user with a search in it."""
 
-    return SPEA2(pop_size=population, **operators)
+    search: object = None
 
+    def _fit(self, train, validation):
+        self.fitted = self.search.fit(train, validation=validation)
+        self.coef_, self.support_ = self.fitted.coef_, self.fitted.support_
 
-def test_an_estimator_runs_as_it_is_given(tiny_problem):
-    result = run_fold(tiny_problem, 1, Solver.of(RankSVM(C=0.25)), baselines=False)
-    train = tiny_problem.load_fold(1)[0]
-    alone = RankSVM(C=0.25).fit(train)
-    assert np.array_equal(result.best.weights, alone.coef_)
-    assert result.solver == "RankSVM"
-    assert Result.from_json(result.to_json()) == result
+    def _scores(self, X):
+        return self.fitted._scores(X)
 
 
-def test_a_search_has_its_own_budget_and_draws_from_the_seed_of_the_cell(tiny_problem):
-    solver = Solver.of(MOFSRank(algorithm=spea2, **STAGES, workers=7), "mine")
-    assert Solver.of(MOFSRank(algorithm=spea2, ensemble=False)).label == "MOFSRank"
-    assert solver.seeded
-    result = run_fold(tiny_problem, 1, solver, random_state=5, baselines=False)
-    train, vali, _ = tiny_problem.load_fold(1)
-    alone = MOFSRank(algorithm=spea2, **STAGES, random_state=5).fit(train, validation=vali)
-    assert [member.features for member in result.front] == alone.front_["features"].tolist()
-    fixed = Solver.of(MOFSRank(algorithm=spea2, **STAGES, random_state=5), "fixed")
-    other = run_fold(tiny_problem, 1, fixed, baselines=False)
-    assert [member.weights for member in other.front] == [member.weights for member in result.front]
-    assert not Solver.of(MOFSRank(random_state=5)).seeded
+@pytest.fixture(scope="module")
+def letor(tiny_problem_file):
+    """The tiny problem with the convention of LETOR, which no estimator has by default, and another budget."""
+    return load_problem(tiny_problem_file, {"metric.convention": "letor", "feature_selection.population": 12})
+
+
+def own(problem, seed):
+    """Return a search by another metric."""
+    return MOFSRank(metric=MAP(), random_state=seed)
+
+
+def same(problem, seed):
+    """Return the search as a user of the recipe writes it."""
+    return MOFSRank(ensemble=False, feature_selection={"generations": 4}, random_state=seed)
+
+
+def test_a_search_is_the_same_by_name_as_an_estimator_and_as_a_function(letor):
+    given = [
+        Solver.parse('mofsrank[ensemble=false,feature_selection={"generations":4}]'),
+        Solver.of(MOFSRank(ensemble=False, feature_selection={"generations": 4}), "mine"),
+        Solver.of(same, "made"),
+    ]
+    for seed in (3, 2**31 + 3):  # no other library has larger seeds
+        named, *others = (run_fold(letor, 1, solver, random_state=seed, baselines=False) for solver in given)
+        for other in others:
+            front = [replace(member, name=named.solver) for member in other.front]
+            assert (front, other.convergence) == (named.front, named.convergence)
+            assert other.verdict.metric == named.verdict.metric == named.searched_by == "NDCG@10 (letor)"
+    # An own table changes only its keys: the population is that of the problem.
+    assert named.convergence["feature_selection"].evaluations[-1] == 12 * 4
+    assert Result.from_json(named.to_json()) == named
+
+
+def test_estimators_are_tuned_as_names_are(tiny_problem):
+    def chosen(solver):
+        return run_fold(tiny_problem, 1, solver, baselines=False).best.parameters
+
+    assert chosen("ranksvm-primal") == chosen(Solver.of(RankSVM())) != chosen(Solver.of(RankSVM(), tune=False))
+    assert chosen(Solver.of(RankSVM(C=0.25)))["C"] == 0.25  # what is set stays
+    assert chosen(Solver.of(RankSVM(), tune=False)) == RankSVM().get_params()
+    problem = tiny_problem.model_copy(update={"solver": tiny_problem.solver.model_copy(update={"tune": False})})
+    assert run_fold(problem, 1, Solver.of(RankSVM()), baselines=False).best.parameters == RankSVM().get_params()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            MOFSRank(metric=NDCG(10)),
+            r"has the metric NDCG@10, and the problem tiny has NDCG@10 \(letor\)\. Leave metric",
+        ),
+        (MOFSRank(metric="map"), r"metric MAP, and the problem tiny has NDCG@10 \(letor\)"),
+        (GAS(metric=NDCG(5, convention="letor")), r"metric NDCG@5 \(letor\)"),
+        (Wrapped(MOFSRank(metric=MAP())), "metric MAP"),
+        (
+            MOFSRank(objectives=("features", "error", QueriesHurt())),
+            r"has the objectives Features\(\), Error\(\), QueriesHurt\(\), and the problem tiny has Feat",
+        ),
+        (own, "own has the metric MAP"),
+        ("mofsrank[metric=MAP]", r"mofsrank\[metric=MAP\] has the metric MAP, and the problem tiny has NDCG@10"),
+        ('mofsrank[objectives=["error","features","risk"]]', r"Error\(\), Features\(\), Risk\(a=1\)"),
+    ],
+)
+def test_another_goal_than_that_of_the_problem_is_refused_by_both_names(given, message, letor, tmp_path):
+    study = Study([letor], given, tmp_path, folds=[1])
+    if callable(given):  # a function is seen when its cell runs
+        with pytest.warns(UserWarning, match=message):
+            study.run()
+        return
+    with pytest.raises(ValueError, match=message):
+        study.run()
+
+
+def test_what_is_left_open_in_an_inner_search_is_set_too(letor):
+    result = run_fold(letor, 1, Solver.of(Wrapped(MOFSRank(**STAGES, random_state=0))), baselines=False)
+    train, vali, _ = letor.load_fold(1)
+    inner = MOFSRank(**STAGES, random_state=0, metric=NDCG(10, convention="letor")).fit(train, validation=vali)
+    assert np.array_equal(np.flatnonzero(inner.support_), result.best.features)
+
+
+def test_a_goal_of_its_own_reaches_results_and_shares_no_figure(letor, tmp_path):
+    three = MOFSRank(objectives=("features", "error", QueriesHurt()), algorithm="nsga3")
+    given = {"by map": own, "three": three, "mofsrank": "mofsrank", "gas": "gas"}
+    study = Study([letor], given, tmp_path, folds=[1], seeds=2, own=True).run()
+    results = study.results()
+    by_solver = {run.solver: run for run in results}
+    assert by_solver["by map"].searched_by == "MAP"
+    assert by_solver["by map"].verdict.metric == results.metric == "NDCG@10 (letor)"  # all are judged alike
+    assert by_solver["three"].objectives == ["features", "error", "hurt"]
+    assert by_solver["three"].box["hurt"] == (0.0, len(by_solver["three"].queries["train"]))
+    frame = study.frame(members=True)
+    assert (frame["hurt"].notna() == (frame["solver"] == "three")).all()
+    figure = FIGURES["hypervolume"].draw(results, letor)
+    titles = [axes.get_title(loc="left") for axes in panels_of(figure)]
+    assert len(titles) == 9 and "Ensemble: features, error, hurt by NDCG@10 (letor)" in titles
+    for axes in panels_of(figure):
+        assert len([line for line in axes.lines if len(line.get_xdata())]) == 1
+    for name, apart in (("attainment", "by map, three"), ("fronts", "by map, three"), ("objectives", "by map, three")):
+        note = " ".join(FIGURES[name].draw(results, letor)._supxlabel.get_text().split())
+        assert f"they do not minimise features, error by NDCG@10 (letor): {apart}." in note, name
+
+
+@pytest.mark.parametrize("algorithm", ["nsga2", "moead", "staircase", "sparseea"])
+def test_evaluations_are_counted_as_asked_for_and_as_trained(algorithm, tiny_problem, monkeypatch):
+    trained = []
+    for stage in (InstanceSelection, FeatureSelection):
+        measure = stage.measure
+
+        def counted(self, X, measure=measure):
+            trained.append(len(X))
+            return measure(self, X)
+
+        monkeypatch.setattr(stage, "measure", counted)
+    repeats = {"population": 8, "generations": 8, "eliminate_duplicates": False, "mutation": 0.02}
+    solver = MOFSRank(algorithm=algorithm, feature_selection=repeats, ensemble=False, adaptive_mutation=False)
+    result = run_fold(tiny_problem, 1, Solver.of(solver), random_state=1, baselines=False)
+    assert result.n_trained == sum(trained) <= result.n_evaluations
+    assert (result.n_trained < result.n_evaluations) or algorithm == "staircase"
+    for history in result.convergence.values():
+        assert all(n <= asked for n, asked in zip(history.trained, history.evaluations, strict=True))
+    assert sum(history.trained[-1] for history in result.convergence.values()) == result.n_trained
+
+
+def test_parameters_of_other_libraries_keep_their_meaning(tiny_problem):
+    neighbours = KNeighborsRegressor(3)  # it has a metric and an algorithm
+    result = run_fold(tiny_problem, 1, Solver.of(neighbours), baselines=False)
+    train, _, test = tiny_problem.load_fold(1)
+    scores = KNeighborsRegressor(3).fit(train.X, train.y).predict(test.X)
+    assert result.best.scores["test"]["NDCG@10"] == tiny_problem.metric.make().score(test, scores)
+
+
+def test_a_search_draws_from_the_seed_of_the_cell_unless_it_has_one(tiny_problem):
+    drawn, fixed = Solver.of(MOFSRank(**STAGES, workers=7), "mine"), Solver.of(MOFSRank(**STAGES, random_state=5), "it")
+    assert drawn.seeded and not fixed.seeded
+    assert Solver.of(MOFSRank(ensemble=False)).label == "MOFSRank"
+    first = run_fold(tiny_problem, 1, drawn, random_state=5, baselines=False)
+    second = run_fold(tiny_problem, 1, fixed, random_state=6, baselines=False)
+    assert [member.weights for member in first.front] == [member.weights for member in second.front]
 
 
 def test_a_function_makes_the_solver_of_each_cell(tiny_problem):
@@ -53,7 +189,7 @@ def test_a_function_makes_the_solver_of_each_cell(tiny_problem):
         return RankSVM(C=seed)
 
     result = run_fold(tiny_problem, 1, Solver.of(make, "mine"), random_state=2**31 + 3, baselines=False)
-    assert asked == [("tiny", 3)]  # no library has larger seeds
+    assert asked == [("tiny", 3)]
     assert result.best.parameters["C"] == 3
     with pytest.raises(ValueError, match="mine must return an estimator with fit, predict and get_params, not 3"):
         run_fold(tiny_problem, 1, Solver.of(lambda problem, seed: 3, "mine"), baselines=False)
@@ -69,6 +205,24 @@ def test_rankers_of_other_libraries_use_all_features(tiny_problem, ranker):
     scores = ranker.fit(train.X, train.y, **group).predict(test.X)
     assert result.best.scores["test"]["NDCG@10"] == tiny_problem.metric.make().score(test, scores)
     assert len(result.best.features) == train.n_features
+
+
+def test_a_module_newer_than_its_results_is_named(tiny_problem, tmp_path, monkeypatch):
+    file = tmp_path / "mine_newer.py"
+    file.write_text(
+        "from moerank.rankers import RankRLS\nALPHA = 1.0\ndef make(problem, seed):\n    return RankRLS(ALPHA)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import mine_newer
+
+    study = Study([tiny_problem], {"mine": mine_newer.make, "rankrls": "rankrls"}, tmp_path / "s", folds=[1, 2]).run()
+    study.run()  # without a warning
+    later = max(path.stat().st_mtime for path in (tmp_path / "s" / "cells").iterdir()) + 10
+    os.utime(file, (later, later))
+    with pytest.warns(
+        UserWarning, match=r"mine_newer.py is newer than 2 of 2 results of mine, which may come from older"
+    ):
+        study.run()
 
 
 @pytest.mark.parametrize(

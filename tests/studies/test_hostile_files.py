@@ -1,6 +1,8 @@
-"""Files that somebody else wrote: no string in them is opened, imported or run."""
+"""Files that somebody else wrote or changed: refused by their place, and no string in them is run."""
 
 import json
+import shutil
+import time
 import tomllib
 
 import pytest
@@ -8,9 +10,9 @@ from helpers.watched import watched
 
 from moerank.checks import toml_value
 from moerank.studies.problem import load_problem
-from moerank.studies.result import read_result
+from moerank.studies.result import Result, read_result
 from moerank.studies.run_fold import run_fold
-from moerank.studies.study import Study
+from moerank.studies.study import MOST_CELLS, Study
 
 WORDS = ["hostile.module:attack", "../../hostile"]
 
@@ -142,3 +144,139 @@ def test_no_string_of_a_result_or_study_is_opened_imported_or_run(word, tmp_path
             except (ValueError, OSError) as error:
                 assert str(folder) in str(error)
         assert not [entry for entry in seen if "hostile" in str(entry[1])]
+
+
+@pytest.fixture(scope="module")
+def finished(tiny_problem_file, tmp_path_factory):
+    solvers = ["rankrls", "rankrls[alpha=1]", "single"]
+    return Study([tiny_problem_file], solvers, tmp_path_factory.mktemp("finished"), folds=[1, 2]).run().out
+
+
+@pytest.fixture
+def study(finished, tmp_path):
+    return Study.load(shutil.copytree(finished, tmp_path, dirs_exist_ok=True))
+
+
+def test_results_that_have_changed_places_are_refused_by_name(study, tmp_path):
+    cells = study.cells()
+    paths = {cell: tmp_path / "cells" / f"{cell.key}.json" for cell in cells}
+    texts = {cell: path.read_text() for cell, path in paths.items()}
+    paths[cells[0]].write_text(texts[cells[1]])
+    message = rf"{paths[cells[0]]}: this is not the result of {cells[0].label}; remove the file to run its cell"
+    with pytest.raises(ValueError, match=message):
+        study.results()
+    paths[cells[0]].write_text(texts[cells[0]])
+    assert len(study.results()) == len(cells)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"seeds": 2**63}, "seeds: Input should be less than or equal to 1000000"),
+        ({"folds": [0]}, r"folds\.0: "),
+        ({"x": 1}, "x: Extra"),
+        ({"solvers": [{"name": "rankrls", "parameters": {"workers": 2}}]}, r"solvers\.0\.parameters: workers belongs"),
+        ({"problems": [{}]}, r"problems\.0\.name: "),
+    ],
+)
+def test_a_study_of_another_shape_is_refused_by_its_place(study, tmp_path, change, sentence):
+    path = tmp_path / "study.json"
+    request = json.loads(path.read_text())
+    request["grids"][0] |= change
+    path.write_text(json.dumps(request))
+    with pytest.raises(ValueError, match=rf"^{path}: not written by this version of moerank \(grids\.0\.{sentence}"):
+        Study.load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "null", '{"format": 5}', '{"format": true, "grids": []}', "\xff"])
+def test_what_is_no_study_is_refused_by_name(tmp_path, text):
+    path = tmp_path / "study.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=rf"^{path}: not "):
+        Study.load(tmp_path)
+
+
+def test_more_cells_than_anybody_runs_are_refused_before_they_are_made(tiny_problem, tmp_path):
+    begin = time.monotonic()
+    with pytest.raises(ValueError, match=r"seeds must be at most 1,000,000, not 9,223,372,036,854,775,808"):
+        Study([tiny_problem], ["mofsrank"], tmp_path, folds=[1], seeds=2**63)
+    with pytest.raises(ValueError, match=r"a study has at most 1,000,000 cells, not 2,500,000; divide it"):
+        Study([tiny_problem], ["mofsrank"], tmp_path, seeds=500_000)
+    with pytest.raises(ValueError, match=r"fold must be an integer, not 1\.0"):
+        Study([tiny_problem], ["mofsrank"], tmp_path, folds=[1.0])
+    assert time.monotonic() - begin < 5
+    allowed = Study([tiny_problem], ["rankrls"], tmp_path, folds=[1], seeds=MOST_CELLS)  # it does not draw
+    assert len(allowed.cells()) == 1
+
+
+def test_a_solver_that_cannot_keep_the_limits_of_a_problem_is_refused_by_name(study, tmp_path):
+    path = tmp_path / "study.json"
+    request = json.loads(path.read_text())
+    request["grids"][0]["problems"][0]["features"]["max_cost"] = 2.0
+    request["grids"][0]["solvers"] = [{"name": "rankrls"}]
+    path.write_text(json.dumps(request))
+    with pytest.raises(ValueError, match=rf"^{path}: rankrls cannot keep \[features\] max_cost"):
+        Study.load(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def text(tiny_result):
+    return tiny_result.to_json()
+
+
+def put(values, key, value):
+    """Set, or with None for the value's place delete, what stands at a dotted place."""
+    *path, last = [int(part) if part.isdigit() else part for part in key.split("/")]
+    for part in path:
+        values = values[part]
+    if value is DELETED:
+        del values[last]
+    else:
+        values[last] = value
+
+
+DELETED = object()
+
+CHANGES = [
+    ("fold", 1001, "fold: "),
+    ("objectives", DELETED, "objectives: Field required"),
+    ("new", 1, "new: Extra inputs are not permitted"),
+    ("front/0/features/0", -1, r"front\.0\.features\.0: "),
+    ("front/0/trees", {"columns": []}, r"front\.0\.trees\."),
+    ("front/0/scores/test/MAP", True, r"front\.0\.scores\.test\.MAP: "),
+    ("scaling", {"kind": "minmax", "offset": [0.0] * 20, "scale": [0.0] * 20}, ".*offset 0.0 and scale 0.0"),
+    ("format", 3, r"format: the file has format 3, and moerank [\d.]+\w* reads format 6"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "sentence"), CHANGES)
+def test_a_result_of_another_shape_is_refused_by_its_place(text, key, value, sentence):
+    values = json.loads(text)
+    put(values, key, value)
+    with pytest.raises(ValueError, match=rf"^not written by this version of moerank \({sentence}"):
+        Result.from_json(json.dumps(values))
+
+
+@pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_that_are_not_finite_are_refused(text, token, tiny_result):
+    value = json.dumps(tiny_result.front[0].scores["test"]["MAP"])
+    with pytest.raises(ValueError, match="not written by this version"):
+        Result.from_json(text.replace(value, token))
+
+
+@pytest.mark.parametrize("damaged", ["[" * 200_000, '{"format":' * 200_000, "", "null", '"x"', "{", "3"])
+def test_texts_that_are_no_result_are_refused_at_once(damaged):
+    begin = time.monotonic()
+    with pytest.raises(ValueError, match="not written by this version"):
+        Result.from_json(damaged)
+    assert time.monotonic() - begin < 1
+
+
+def test_every_number_is_read_to_the_bit(text, tiny_result):
+    read = Result.from_json(text)
+    assert read == tiny_result
+    assert read.to_json() == text
+    strange = [5e-324, 1.7976931348623157e308, 0.1, 2 / 3, 9007199254740993.0, -0.0, 123456789.12345679]
+    values = json.loads(text)
+    values["times"]["stages"]["ensemble"] = strange
+    assert list(map(repr, Result.from_json(json.dumps(values)).times.stages["ensemble"])) == list(map(repr, strange))

@@ -48,7 +48,7 @@ objectives = ["features", "error", "own_methods:Even"]
 refit = "own_methods:Centroids"
 """
 
-SEARCH = "mofsrank-no-instance-selection"
+SEARCH = "mofsrank[instance_selection=false]"
 SMALL = "[{0}]\npopulation = 4\ngenerations = 1\n"
 
 

@@ -1,12 +1,18 @@
+"""Problem files, problems in memory, and the texts of solvers in them."""
+
 import inspect
+import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from moerank.data import load_digits_fold, make_planted, make_web
+from moerank.data import RankingData, load_digits_fold, load_planted_fold, make_planted, make_web
+from moerank.data.folds import deal_queries, split_queries
 from moerank.metrics import MAP, NDCG
 from moerank.studies import sources as module
-from moerank.studies.problem import load_problem, shipped_problems
+from moerank.studies.problem import Problem, load_problem, make_problem, shipped_problems
+from moerank.studies.solver import RUN_ARGUMENTS, Solver
 
 VALID = """
 name = "mine"
@@ -141,3 +147,115 @@ def test_a_file_does_not_say_where_to_read_beyond_the_place_of_data(tmp_path, fo
     path = write(tmp_path, VALID.replace('"MINE"', f'"{folder}"'))
     with pytest.raises(ValueError, match=rf"^{path}: \[data\] folder must lie below the folder of the data, not "):
         load_problem(path)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    return RankingData(rng.random((60, 3)), rng.integers(0, 3, 60), np.repeat(np.arange(15), 4))
+
+
+def test_parts_are_held_as_they_are():
+    fold = load_planted_fold(1)
+    problem = make_problem("mine", fold)
+    assert problem.n_folds() == 1
+    assert all(here is there for here, there in zip(problem.load_fold(1), fold, strict=True))
+    several = make_problem("mine", [load_planted_fold(1), load_planted_fold(2)])
+    assert several.n_folds() == 2
+    assert several.data.digest != problem.data.digest
+    with pytest.raises(ValueError, match="fold must be at most 1"):
+        problem.load_fold(2)
+
+
+def test_one_table_is_cut_by_query(table):
+    parts = make_problem("mine", table).load_fold(1)
+    for part, expected in zip(parts, split_queries(table), strict=True):
+        assert np.array_equal(part.X, expected.X)
+    dealt = make_problem("mine", table, {"data.split": {"folds": 5, "seed": 2}})
+    assert dealt.n_folds() == 5
+    for part, expected in zip(dealt.load_fold(4), deal_queries(table, 4, 5, seed=2), strict=True):
+        assert np.array_equal(part.y, expected.y)
+
+
+def test_settings_are_those_of_a_problem_file(table):
+    problem = make_problem("mine", table, {"metric.name": "MAP", "data.normalize": "minmax", "ensemble.generations": 7})
+    assert problem.metric.name == "MAP"
+    assert problem.ensemble.generations == 7
+    train = problem.load_fold(1)[0]
+    assert train.X.min(axis=0).tolist() == [0, 0, 0]
+    assert train.X.max(axis=0).tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match=r"unknown key \[metric\] nam; did you mean name"):
+        make_problem("mine", table, {"metric.nam": "MAP"})
+    with pytest.raises(ValueError, match="split is for one RankingData"):
+        make_problem("mine", split_queries(table), {"data.split": {"folds": 5}})
+
+
+def test_the_key_of_a_cell_holds_the_digest_and_files_hold_nothing_else(table):
+    problem = make_problem("mine", table)
+    assert problem.configuration()["data"]["digest"] == problem.data.digest
+    read = Problem.model_validate_json(problem.model_dump_json())
+    assert read.configuration() == problem.configuration()
+    with pytest.raises(ValueError, match="were in memory; pass them to Study again"):
+        read.load_fold(1)
+    sent = pickle.loads(pickle.dumps(problem))
+    assert np.array_equal(sent.load_fold(1)[0].X, problem.load_fold(1)[0].X)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (3, "a fold in memory is a tuple of three"),
+        ([], "a fold in memory is a tuple of three"),
+        ([(1, 2, 3)], "a fold in memory is a tuple of three"),
+        ([RankingData([[0.1], [0.2]], [0, 1])] * 2, "a fold in memory is"),
+        (
+            [RankingData([[0.1] * n, [0.2] * n], [0, 1], name=f"of {n}") for n in (1, 2, 1)],
+            "of 2 and of 1 have different",
+        ),
+    ],
+)
+def test_what_cannot_be_data_is_refused(data, message):
+    with pytest.raises(ValueError, match=message):
+        make_problem("mine", data)
+
+
+PLANTED = 'name = "mine"\n[data]\nsource = "planted"\n'
+
+
+@pytest.mark.parametrize("name", sorted(RUN_ARGUMENTS))
+def test_what_belongs_to_a_run_is_refused_wherever_a_method_is_described(name, tmp_path):
+    path = tmp_path / "mine.toml"
+    sentence = rf"{name} belongs to a run, not to a method; .*"
+    for table in ("solver", "backend"):
+        path.write_text(f'{PLANTED}[{table}.parameters]\nalpha = 1.0\n{name} = "warm"\n')
+        with pytest.raises(ValueError, match=rf"^{path}: \[{table}\] parameters: {sentence}"):
+            load_problem(path)
+    path.write_text(PLANTED)
+    with pytest.raises(ValueError, match=rf"^--set solver\.parameters\.{name}: .*{sentence}"):
+        load_problem(path, {f"solver.parameters.{name}": "warm"})
+    with pytest.raises(ValueError, match=rf"^solver 'mofsrank\[{name}=1\]': {sentence}"):
+        Solver.parse(f"mofsrank[{name}=1]")
+    with pytest.raises(ValueError, match=sentence):
+        Solver(name="mofsrank", parameters={name: 1})
+
+
+@pytest.mark.parametrize("text", ["x = nan", "x = {y = [1.0, inf]}", "x = 2020-01-01"])
+def test_parameters_that_no_result_could_keep_are_refused(tmp_path, text):
+    path = tmp_path / "mine.toml"
+    path.write_text(f"{PLANTED}[solver.parameters]\n{text}\n")
+    reason = "x must be a text, true or false, a finite number, or a table or list of these"
+    with pytest.raises(ValueError, match=rf"^{path}: \[solver\] parameters: {reason}"):
+        load_problem(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fsmrank[lambda1]", "not of the form key=value"),
+        ("fsmrank[lambda1=1,lambda1=2]", "lambda1 is given twice"),
+        ("fsm rank", "write NAME or NAME"),
+    ],
+)
+def test_texts_that_are_no_solver_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        Solver.parse(text)

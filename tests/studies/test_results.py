@@ -1,10 +1,32 @@
+"""What tables and figures take from the results of a study, computed again with the plainest means."""
+
 import statistics
 
+import numpy as np
+import pandas as pd
 import pytest
 from helpers.changes import replace
-from helpers.further_objective import with_cost
+from helpers.further_objective import cost, with_cost
+from helpers.plain import front as non_dominated_points
 
-from moerank.studies.results import NoResultsError, Results
+from moerank.metrics import MAP, NDCG, MeanNDCG, Precision
+from moerank.statistics import holm
+from moerank.studies.results import (
+    NoResultsError,
+    Results,
+    against_reference,
+    best_by_size,
+    by_validation,
+    chosen_solver,
+    feature_stability,
+    front_points,
+    front_quality,
+    mean_by_size,
+    offers_sizes,
+    query_pairs,
+    results_frame,
+)
+from moerank.studies.run_fold import every_metric
 
 
 def test_results_are_chosen_by_problem_and_solver(results):
@@ -51,14 +73,236 @@ def test_baselines_are_results_of_their_own(tiny_result):
     assert own.tolist() == [True, False, False, False]  # those of the solver are not those of the baselines
 
 
-def test_objectives_are_those_that_all_results_have(results):
+def test_objectives_are_those_of_all_results_and_further_ones_those_of_any(results):
     assert results.objectives == ["features", "error"]
     assert results.further_objectives == []
     priced = Results(with_cost(result) for result in results)
     assert (priced.objectives, priced.further_objectives) == (["features", "error", "cost"], ["cost"])
-    assert Results([*priced, results[0]]).further_objectives == []
+    mixed = Results([*priced, results[0]])
+    assert (mixed.objectives, mixed.further_objectives) == (["features", "error"], ["cost"])
     costs = [
         statistics.fmean(r.best.objectives["cost"] for r in priced.among(["mofsrank"]) if r.fold == f) for f in (1, 2)
     ]
     assert priced.means()["mofsrank"].mean("cost")[0] == pytest.approx(statistics.fmean(costs))
     assert Results([]).objectives == Results([]).further_objectives == []
+
+
+def test_points_are_the_objectives_in_training(results):
+    for result in results:
+        sizes, errors = front_points(result).T
+        assert sizes.tolist() == [len(member.features) for member in result.front]
+        assert errors.tolist() == [1.0 - member.scores["train"]["NDCG@10"] for member in result.front]
+
+
+def covered(points, ideal, reference):
+    """The share of the box that points dominate: the box is cut at every coordinate, and each piece is in or out."""
+    sides = zip(points.T, ideal, reference, strict=True)
+    cuts = [np.unique([low, high, *np.clip(values, low, high)]) for values, low, high in sides]
+    corners = np.stack(np.meshgrid(*(cut[:-1] for cut in cuts), indexing="ij"), axis=-1)
+    inside = np.any([(point <= corners).all(axis=-1) for point in points], axis=0)
+    volumes = np.prod(np.stack(np.meshgrid(*(np.diff(cut) for cut in cuts), indexing="ij"), axis=-1), axis=-1)
+    return volumes[inside].sum() / np.prod(np.subtract(reference, ideal))
+
+
+@pytest.mark.parametrize("made", [lambda result: result, with_cost])
+def test_quality_is_measured_in_all_objectives_against_all_of_the_fold(results, made):
+    every = Results(map(made, results))
+    table = front_quality(every)
+    for fold in (1, 2):
+        runs = [result for result in every if result.fold == fold]
+        everything = np.concatenate([front_points(run) for run in runs])
+        ideal, reference = np.zeros(everything.shape[1]), np.array([20.0, 1.0, cost(range(20))][: everything.shape[1]])
+        target = non_dominated_points(everything)
+        for result, (_, row) in zip(every, table.iterrows(), strict=True):
+            if result.fold != fold:
+                continue
+            points = front_points(result)
+            if made is with_cost:
+                assert points[:, 2].tolist() == [cost(member.features) for member in result.front]
+            assert row["hypervolume"] == pytest.approx(covered(points, ideal, reference), rel=1e-9, abs=1e-12)
+            side = reference - ideal
+            gaps = np.maximum(points[None] - target[:, None], 0.0) / side
+            assert row["igd_plus"] == pytest.approx(np.sqrt((gaps**2).sum(axis=2)).min(axis=1).mean(), abs=1e-12)
+
+
+def test_an_objective_that_is_the_same_for_all_changes_no_hypervolume(results):
+    def level(member):
+        return replace(member, objectives={**member.objectives, "level": 7.0})
+
+    changes = {"objectives": [*results.objectives, "level"], "box": {**results[0].box, "level": (7.0, 7.0)}}
+    flat = Results(replace(r, **changes, front=[level(m) for m in r.front]) for r in results)
+    np.testing.assert_allclose(front_quality(flat)["hypervolume"], front_quality(results)["hypervolume"], rtol=1e-12)
+
+
+def test_hypervolumes_of_figures_and_tables_are_one_number(results):
+    table = front_quality(results).set_index(["solver", "fold", "seed"])["hypervolume"]
+    searches = [run for run in results if run.convergence]
+    for run in searches:
+        assert run.box == {"features": (0.0, 20.0), "error": (0.0, 1.0)}
+        last = list(run.convergence.values())[-1].hypervolume[-1]
+        assert table[run.solver, run.fold, run.seed] == pytest.approx(last, rel=1e-12)
+    assert searches
+
+
+def test_only_fronts_of_one_goal_are_compared(results):
+    other = [replace(with_cost(run), solver="own") for run in results if run.solver == "mofsrank"]
+    both = Results([*results, *other])
+    assert list(both.alike()) == ["features, error by NDCG@10", "features, error, cost by NDCG@10"]
+    apart = pd.concat([front_quality(results), front_quality(Results(other))], ignore_index=True)
+    pd.testing.assert_frame_equal(front_quality(both), apart)
+
+
+def test_a_single_objective_has_a_best_value_for_a_front(results):
+    single = Results(replace(result, objectives=["error"]) for result in results)
+    table = front_quality(single)
+    least = {fold: min(front_points(r).min() for r in single if r.fold == fold) for fold in (1, 2)}
+    for result, (_, row) in zip(single, table.iterrows(), strict=True):
+        mine = front_points(result).min()
+        assert row["hypervolume"] == pytest.approx(1.0 - mine, rel=1e-12)
+        assert row["igd_plus"] == pytest.approx(mine - least[result.fold], abs=1e-12)
+
+
+def test_every_pair_is_compared_as_with_a_reference(results):
+    table = query_pairs(results, "MAP")
+    assert list(zip(table["solver"], table["other"], strict=True)) == [
+        (a, b) for i, a in enumerate(results.solvers) for b in results.solvers[i + 1 :]
+    ]
+    for reference in results.solvers:
+        expected = against_reference(results, reference, "MAP").set_index("solver")
+        for row in table[table["other"] == reference].itertuples():
+            for name in ("difference", "error", "wins", "ties", "losses", "p"):
+                assert getattr(row, name) == expected.loc[row.solver, name]
+    assert table["holm"].tolist() == holm(table["p"]).tolist()
+    assert (table["n"] == len(np.concatenate(list(results.query_values("MAP")["fsmrank"].values())))).all()
+
+
+def test_pairs_are_compared_on_the_folds_that_both_have(results):
+    one = {"mofsrank": 1, "fsmrank": 2}
+    part = Results(r for r in results if r.fold == one.get(r.solver, r.fold))
+    table = query_pairs(part, "MAP").set_index(["solver", "other"])
+    assert ("fsmrank", "mofsrank") not in table.index
+    assert table.loc[("mofsrank", "greedy-rankrls"), "n"] == len(results.query_values("MAP")["mofsrank"][1])
+    assert query_pairs(Results([results[0]]), "MAP").empty
+
+
+METRIC = "NDCG@10"
+
+
+@pytest.fixture(scope="module")
+def run(tiny_study):
+    return next(result for result in tiny_study.results() if result.solver == "fsmrank")
+
+
+def made(run, solver, fold=1, validation=0.5, test=(0.5,), columns=2):
+    """Return a run of a solver that takes the first columns, with this validation mean and these test queries."""
+    scores = {"train": {METRIC: 0.5}, "validation": {METRIC: validation}, "test": {METRIC: float(np.mean(test))}}
+    few = {"features": run.best.features[:columns], "weights": run.best.weights[:columns]}
+    best = replace(run.best, **few, scores=scores, per_query={"test": {METRIC: list(test)}})
+    return replace(run, solver=solver, fold=fold, metrics=[METRIC], front=[best], chosen=0)
+
+
+def test_validation_chooses_and_ties_go_to_fewer_features(run):
+    results = [made(run, "a", validation=0.6, columns=5), made(run, "b", validation=0.6, columns=3)]
+    results += [made(run, "c", validation=0.7), made(run, "d", validation=0.5, test=(0.9, 0.8))]
+    assert by_validation(Results(results)) == ["c", "b", "a", "d"]
+
+
+def test_test_queries_have_no_say_in_the_choice(run):
+    for best, other in ((0.9, 0.1), (0.1, 0.9)):
+        results = Results([made(run, "a", validation=0.7, test=(best,)), made(run, "b", test=(other,))])
+        choice = chosen_solver(results)
+        assert (choice.solver, choice.others) == ("a", ["b"])
+
+
+def test_what_selects_nothing_is_compared_and_not_chosen(run):
+    ranker = replace(made(run, "ranker", validation=0.9), verdict=None)
+    choice = chosen_solver(Results([ranker, made(run, "a")]))
+    assert (choice.solver, choice.others) == ("a", [])
+    with pytest.raises(NoResultsError, match="no finished run selects features and has a verdict on test queries"):
+        chosen_solver(Results([ranker]))
+
+
+def test_only_folds_that_all_of_them_have_count(run):
+    """The second fold alone would make the first solver the best."""
+    results = [made(run, "a", 1, 0.5), made(run, "a", 2, 0.99), made(run, "b", 1, 0.6)]
+    choice = chosen_solver(Results(results))
+    assert choice.solver == "b"
+    assert by_validation(Results(results)) == ["a", "b"]
+    with pytest.raises(NoResultsError, match="no fold in common yet"):
+        chosen_solver(Results(results[1:]))
+
+
+def offering(result, members):
+    """Return the result with members of given sizes and values in validation and in the test."""
+    front = [
+        replace(
+            result.best,
+            features=tuple(range(size)),
+            weights=(1.0,) * size,
+            scores={"validation": {"NDCG@10": validation}, "test": {"NDCG@10": test}},
+        )
+        for size, validation, test in members
+    ]
+    return replace(result, front=front, chosen=0, feature_names=list("abcdef"))
+
+
+def test_the_best_is_chosen_by_validation_with_ties_to_fewer_features(tiny_result):
+    run = offering(tiny_result, [(2, 0.5, 0.1), (3, 0.5, 0.9), (4, 0.7, 0.2), (5, 0.6, 0.8)])
+    np.testing.assert_array_equal(best_by_size(run, "test", "NDCG@10"), [np.nan, 0.1, 0.1, 0.2, 0.2, 0.2])
+    on_test = best_by_size(run, "test", "NDCG@10", chosen_on="test")
+    np.testing.assert_array_equal(on_test, [np.nan, 0.1, 0.9, 0.9, 0.9, 0.9])
+
+
+def test_means_are_over_seeds_first_and_need_every_run(tiny_result):
+    one, two, three = (
+        offering(tiny_result, [(1, 0.1, a), (2, 0.2, b)]) for a, b in ((0.2, 0.4), (0.4, 0.8), (0.1, 0.2))
+    )
+    mean = mean_by_size({1: [one, two], 2: [three]}, "test", "NDCG@10")
+    np.testing.assert_allclose(mean, [0.2, *[0.4] * 5], rtol=1e-15)
+    late = offering(tiny_result, [(2, 0.2, 0.4)])
+    np.testing.assert_array_equal(np.isnan(mean_by_size({1: [one, late]}, "test", "NDCG@10")), [True, *[False] * 5])
+    assert offers_sizes({1: [late], 2: [one]})
+    assert not offers_sizes({1: [late]})
+
+
+METRICS = [*map(NDCG, range(1, 11)), *map(Precision, range(1, 11)), MAP(), MeanNDCG()]
+
+
+def test_every_metric_of_a_run_is_that_of_its_weights(tiny_problem, tiny_result):
+    row = results_frame([tiny_result]).iloc[0]
+    best = tiny_result.best
+    for part, data in zip(("train", "validation", "test"), tiny_problem.load_fold(2), strict=True):
+        scores = data.X[:, list(best.features)] @ np.array(best.weights)
+        for metric in METRICS:
+            assert row[f"{part} {metric.name}"] == pytest.approx(metric.score(data, scores), abs=1e-12)
+
+
+def test_metrics_follow_the_conventions_of_the_problem():
+    names = [metric.name for metric in every_metric(NDCG(5, gain="linear", convention="letor"))]
+    assert names[0] == "NDCG@1 (gain=linear, letor)"
+    assert names[-1] == "MeanNDCG (gain=linear, letor)"
+    assert names[10:12] == ["P@1", "P@2"]
+
+
+def test_baselines_have_every_metric_and_other_members_those_of_the_tables(tiny_result):
+    assert all(baseline.further.keys() == {"train", "validation", "test"} for baseline in tiny_result.baselines)
+    others = [member for number, member in enumerate(tiny_result.front) if number != tiny_result.chosen]
+    assert not any(member.further for member in others)
+    frame = results_frame([tiny_result], members=True)
+    assert frame["test MAP"].tolist() == [member.scores["test"]["MAP"] for member in tiny_result.front]
+    assert frame["test P@1"].notna().tolist() == frame["chosen"].tolist()
+
+
+def test_stability_of_a_worked_example():
+    jaccard, corrected = feature_stability([[0, 1], [0, 1], [0, 2]], 10)
+    assert jaccard == pytest.approx((1 + 1 / 3 + 1 / 3) / 3)
+    # Two random pairs out of ten share both with chance 1/45, one with 16/45.
+    expected = 1 / 45 + 16 / 45 / 3
+    assert corrected == pytest.approx((jaccard - expected) / (1 - expected))
+
+
+def test_random_choices_are_as_stable_as_chance():
+    rng = np.random.default_rng(0)
+    chosen = [rng.choice(12, rng.integers(1, 8), replace=False).tolist() for _ in range(60)]
+    assert feature_stability(chosen, 12)[1] == pytest.approx(0.0, abs=0.01)
+    assert feature_stability([[1, 2]] * 4, 12) == (1.0, 1.0)

@@ -1,14 +1,17 @@
 """What a run reports is measured again here with the plainest means."""
 
+import json
+
 import numpy as np
 import pytest
 from helpers.changes import replace
 
-from moerank.data import RankingData
+from moerank.data import PER_QUERY, RankingData, fit_scaling, load_planted_fold
 from moerank.metrics import MAP, NDCG
-from moerank.rankers import RankRLS
-from moerank.studies.problem import load_problem, make_problem
-from moerank.studies.result import Result
+from moerank.rankers import RankBoost, RankRLS
+from moerank.rankers.lambda_mart import LambdaMART
+from moerank.studies.problem import load_problem, make_problem, with_settings
+from moerank.studies.result import Result, write_result
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver
 
@@ -64,9 +67,8 @@ def test_a_feature_that_ranks_downwards_is_found_as_such():
     ("solver", "stages"),
     [
         ("mofsrank", ["instance_selection", "feature_selection", "ensemble"]),
-        ("mofsrank-no-instance-selection", ["feature_selection", "ensemble"]),
-        ("mofsrank-no-ensemble", ["instance_selection", "feature_selection"]),
-        ("mofsrank-no-adaptive-mutation", ["instance_selection", "feature_selection", "ensemble"]),
+        ("mofsrank[instance_selection=false]", ["feature_selection", "ensemble"]),
+        ("mofsrank[ensemble=false]", ["instance_selection", "feature_selection"]),
     ],
 )
 def test_ablations_leave_out_their_stage(tiny_problem, solver, stages):
@@ -172,3 +174,142 @@ def test_the_shapes_of_a_ranker_by_trees_of_one_or_two_features_are_stored(parts
     assert {name for shape in result.shapes for name in shape.features} == names
     assert sum(len(shape.features) == 2 for shape in result.shapes) <= 2
     assert run_fold(problem, 1, "rankrls", baselines=False).shapes == []
+
+
+SMALL = {"population": 8, "generations": 3}
+
+
+def problem_of(label):
+    """Return a problem in which the label of a document is a function of two of its features."""
+    X = np.random.default_rng(0).normal(size=(3000, 4)).round(3)
+    data = RankingData(X, [label(*x[:2]) for x in X], np.arange(3000) // 20)
+    return make_problem("shop", data, dict.fromkeys(("feature_selection", "ensemble", "instance_selection"), SMALL))
+
+
+@pytest.mark.parametrize(
+    ("label", "found"), [(lambda a, b: int(a * b > 0), True), (lambda a, b: int(a + b > 1), False)]
+)
+def test_the_verdict_names_trees_that_are_detectably_better(label, found):
+    problem = problem_of(label)
+    result = run_fold(problem)
+    trees, _ = result.baselines[-2:]
+    assert trees.name == "LambdaMART"
+    said = "LambdaMART on all features is better by" in result.verdict.sentence
+    assert said == found
+    train, validation, test = problem.load_fold(1)
+    forms = LambdaMART(n_trees=100, min_leaf=round(0.0025 * train.n_documents))
+    ranker = forms.stopped(train, validation).fit(train)
+    for name, metric in (("NDCG@10", NDCG(10)), ("MAP", MAP())):
+        assert trees.scores["test"][name] == pytest.approx(metric.score(test, ranker.predict(test)), abs=1e-12)
+    if found:
+        loss = trees.scores["test"]["NDCG@10"] - result.best.scores["test"]["NDCG@10"]
+        assert f"better by {loss:.3f}".replace("0.", ".") in result.verdict.sentence
+
+
+def weighted(data, seed):
+    weights = np.random.default_rng(seed).integers(1, 9, data.n_queries)
+    return RankingData(data.X, data.y, data.qid, data.given_names, name=data.name, query_weights=weights)
+
+
+@pytest.fixture(scope="module")
+def weighted_parts():
+    plain = load_planted_fold(1, n_queries=60, n_documents=10)
+    return [weighted(part, number) for number, part in enumerate(plain)]
+
+
+def test_a_run_says_weighted_means(weighted_parts):
+    settings = {"comparison.trees": 0, "metric.name": "NDCG@5", "backend.tune": False}
+    result = run_fold(make_problem("mine", tuple(weighted_parts), settings), solver="rankrls[alpha=0.5]", seed=2)
+    ranker = RankRLS(alpha=0.5).fit(weighted_parts[0])
+    for name, part in zip(("train", "validation", "test"), weighted_parts, strict=True):
+        values = NDCG(5).per_query(part, part.X @ ranker.coef_)
+        mean = values @ part.query_weights / part.query_weights.sum()
+        assert abs(mean - values.mean()) > 1e-4
+        assert result.best.scores[name]["NDCG@5"] == pytest.approx(mean, abs=1e-12)
+        assert np.mean(result.best.per_query[name]["NDCG@5"]) == pytest.approx(mean, abs=1e-12)
+        assert result.best.further[name]["NDCG@3"] == pytest.approx(
+            NDCG(3).per_query(part, part.X @ ranker.coef_) @ part.query_weights / part.query_weights.sum(), abs=1e-12
+        )
+
+
+REFIT = {"search.refit": "rankboost"}
+
+
+@pytest.fixture(scope="module")
+def refitted(tiny_problem_file):
+    return run_fold(load_problem(tiny_problem_file, REFIT), 2, seed=4)
+
+
+def test_all_members_are_those_of_the_search_with_the_ranker_that_serves(refitted, tiny_result, tiny_problem):
+    train, vali, test = tiny_problem.load_fold(2)
+    of_search = {member.features for member in tiny_result.front}
+    assert {member.features for member in refitted.front} <= of_search
+    tuned = RankBoost().tune(train, vali)
+    for member in refitted.front:
+        part, columns = train.with_features(np.isin(range(train.n_features), member.features)), list(member.features)
+        scores = tuned.fit(part.X, part.y, qid=part.qid).predict(test.X[:, columns])
+        assert member.scores["test"]["NDCG@10"] == pytest.approx(NDCG(10).score(test, scores), abs=1e-12)
+    values = [member.scores["validation"]["NDCG@10"] for member in refitted.front]
+    assert refitted.chosen == int(np.argmax(values))
+
+
+def test_the_chosen_member_is_stored_with_its_trees_and_the_others_without(refitted, tiny_problem):
+    test = tiny_problem.load_fold(2)[2]
+    read = Result.from_json(refitted.to_json())
+    assert read == refitted
+    for number, member in enumerate(read.front):
+        assert (member.trees is not None) == bool(member.per_query) == (number == read.chosen)
+    scores = read.model(read.best).scores(test.X)
+    assert NDCG(10).score(test, scores) == pytest.approx(read.best.scores["test"]["NDCG@10"], abs=1e-12)
+
+
+@pytest.fixture
+def raw(tiny_problem):
+    """The parts of a fold on scales of their own, with missing values."""
+    rng = np.random.default_rng(0)
+
+    def made(part):
+        X = part.X * np.arange(1, part.n_features + 1) + 3
+        X[rng.random(X.shape) < 0.1] = np.nan
+        return RankingData(X, part.y, part.qid, missing=0.5)
+
+    return tuple(made(part) for part in tiny_problem.load_fold(1))
+
+
+@pytest.fixture
+def scaled_run(tiny_problem, raw):
+    budget = tiny_problem.model_dump(exclude_unset=True, exclude={"name", "data"})
+
+    def call(solver, kind):
+        problem = make_problem("mine", raw, {"data.normalize": kind, **budget})
+        return run_fold(problem, solver=solver), fit_scaling(raw[0], kind)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("solver", "kind"),
+    [("mofsrank", "minmax"), ("lambdamart[n_trees=20]", "standard"), ("ranksvm-kernel[C=1.0]", "query")],
+)
+def test_a_result_is_read_as_it_was_written_and_its_models_take_raw_values(scaled_run, raw, tmp_path, solver, kind):
+    result, scaling = scaled_run(solver, kind)
+    assert (result.scaling, result.missing) == (scaling, 0.5)
+    again = Result.from_json(result.to_json())
+    assert again == result
+    for member in [*again.front, *again.baselines]:
+        model = again.model(member)
+        assert model.missing == 0.5
+        assert model.scaling.kind == kind
+        if model.weights is None and model.trees is None:
+            continue
+        table = raw[2].X if kind != "query" else scaling.apply(raw[2]).X
+        assert MAP().score(raw[2], model.scores(table)) == pytest.approx(member.scores["test"]["MAP"])
+    write_result(result, tmp_path)
+    model = json.loads((tmp_path / "model.json").read_text())
+    assert (model["scaling"]["kind"], model["missing"]) == (kind, 0.5)
+
+
+def test_data_that_came_scaled_are_remembered(tiny_problem):
+    result = run_fold(with_settings(tiny_problem, {"data.scaled": "query"}), solver="rankrls")
+    assert json.loads(result.to_json())["scaling"] == {"kind": "query"}
+    assert Result.from_json(result.to_json()).scaling == PER_QUERY

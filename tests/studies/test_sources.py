@@ -51,6 +51,20 @@ def test_the_queries_of_one_file_are_drawn_or_dealt(problem, tmp_path, split, ex
                 assert found.feature_names == names
 
 
+def test_a_fold_is_looked_for_where_commands_look(tmp_path, monkeypatch):
+    for folder in ("letor/Set/Fold1", "data/Set/Fold1", "data/Set/Fold2"):
+        (tmp_path / folder).mkdir(parents=True)
+        for part in ("train", "vali", "test"):
+            (tmp_path / folder / f"{part}.txt").write_text("1 qid:1 1:0.5\n0 qid:1 2:0.5\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MOERANK_DATA", str(tmp_path / "letor"))
+    assert load_fold("Set/Fold1")[0].name == str(tmp_path / "letor/Set/Fold1/train.txt")
+    assert load_fold("Set/Fold2")[0].name == "data/Set/Fold2/train.txt"
+    assert load_fold("data/Set/Fold1")[0].name == "data/Set/Fold1/train.txt"  # what is named itself comes first
+    with pytest.raises(FileNotFoundError, match=r"^Set/Fold3 does not exist"):
+        load_fold("Set/Fold3")
+
+
 def test_a_folder_without_validation_part_gets_one_from_the_training_queries(problem, tmp_path):
     for name, first in (("rank.train", 0), ("rank.test", 20)):
         lines = "".join(f"{row % 2} 1:{row + first}\n" for row in range(40))

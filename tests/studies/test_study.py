@@ -1,3 +1,5 @@
+"""Studies of files and of what a user has in Python: cells that run in any order, and never twice."""
+
 import os
 import shutil
 import subprocess
@@ -55,8 +57,8 @@ def test_all_solvers_of_a_study_draw_alike(tiny_problem):
         Cell(tiny_problem.model_copy(update={"name": "other"}), 1, cell.solver, 0),
     ]
     assert len({other.random_state for other in [cell, *others]}) == 4
-    for solver in ("mofsrank-no-ensemble", "mofsrank-paper", "rank-fourier"):
-        assert Cell(tiny_problem, 1, Solver(name=solver), 0).random_state == cell.random_state
+    for solver in ("mofsrank[ensemble=false]", "mofsrank-paper", "rank-fourier"):
+        assert Cell(tiny_problem, 1, Solver.parse(solver), 0).random_state == cell.random_state
     others.append(Cell(tiny_problem, 1, Solver(name="mofsrank", parameters={"adaptive_mutation": False}), 0))
     assert len({other.key for other in [cell, *others]}) == 5
 
