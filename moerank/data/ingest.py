@@ -22,7 +22,7 @@ import pyarrow as pa
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, unknown
 from moerank.data.read import text_lines
-from moerank.data.read.table import MOST_LABEL, NUMBER, csv_rows, header_of, write_table
+from moerank.data.read.table import MOST_LABEL, NUMBER, csv_table, write_table
 from moerank.data.trec import trec_lines
 from moerank.files import Json, read_json
 
@@ -424,7 +424,7 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
         judged = trec_lines(path, lines, "q1 0 p7 3")
         rows = ({"id": words[0], "doc": words[2], "grade": words[3], "line": number} for number, words in judged)
     else:
-        rows = _table_rows(path, csv_rows(path, lines, header_of(first, columns or ())[1], number - 1), columns)
+        rows = _table_rows(path, csv_table(path, lines, columns or ()), columns)
     judgments = pd.DataFrame(list(rows))
     if judgments.empty:
         raise ValueError(f"{path}: there is no judgment in the file")

@@ -139,6 +139,8 @@ class RankingData:
         The name of the data set in messages.
     missing : float, "query-min", "query-mean" or "query-worst", optional
         The rule that replaces NaN; see `fill_missing`. By default NaN is refused.
+    missing_values : sequence of float
+        Numbers that stand for a missing feature value, such as -999 or 1.79769313486e308; they count as NaN.
     costs : FeatureCosts or array-like, shape (n_features,), optional
         The costs of the features, for the objective "cost".
     documents : array-like, shape (n_documents,), optional
@@ -164,6 +166,8 @@ class RankingData:
         All preference pairs, enumerated on first use.
     missing : float, "query-min", "query-mean", "query-worst" or None
         The rule for missing values.
+    missing_values : tuple of float
+        The numbers that counted as missing.
     scaling : Scaling
         The scaling of the features as far as it is known; see `fit_scaling`.
     costs : FeatureCosts or None
@@ -206,6 +210,7 @@ class RankingData:
         *,
         name: str = "data",
         missing: MissingRule | None = None,
+        missing_values: Sequence[float] = (),
         costs: FeatureCosts | ArrayLike | None = None,
         documents: ArrayLike | None = None,
         query_weights: ArrayLike | None = None,
@@ -227,7 +232,8 @@ class RankingData:
         self.offsets = inputs.query_offsets(self.qid, name)
         self.given_names = inputs.checked_names(names, n_features, name)
         self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
-        self.missing = missing
+        self.missing, self.missing_values = missing, inputs.checked_values(missing_values)
+        self.X = inputs.without_values(self.X, self.missing_values)
         self.scaling: Scaling = UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
         self.documents = inputs.checked_documents(documents, n_documents, name)

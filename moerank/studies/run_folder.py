@@ -111,7 +111,7 @@ def write_trec(result: Result, test: RankingData, folder: Path) -> None:
 
     `test` must have the scaling of the result. Raises the errors of `write_run`.
     """
-    model = result.model(result.best).model_copy(update={"scaling": UNSCALED})
+    model = result.model(result.best).model_copy(update={"scaling": UNSCALED, "missing_values": ()})
     write_run(folder / "test.run", test, model.scores(test.X), tag=result.solver.replace(" ", ""))
     write_qrels(folder / "test.qrels", test)
 
@@ -196,10 +196,13 @@ def judge_on_new(
 
 def _read(path: Path, model: Model, result: Result, label: str | None, query: str | None) -> RankingData:
     """Read new data with the missing rule of a model; scale them here if the scaling needs the whole query."""
+    settings: dict[str, Any] = {"missing": model.missing, "missing_values": model.missing_values}
+    read = result.configuration["data"]
     if reader_of(path) is not None:
-        data = load_table(path, label=label, query=query, features=model.names, missing=model.missing)
+        columns = {"label": label, "query": query, "features": model.names, "labels": read.get("labels")}
+        data = load_table(path, **columns, **settings)
     else:
-        data = load_letor(path, missing=model.missing)
+        data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
     if model.scaling != PER_QUERY:
         return data
     raw = result.configuration["data"]["normalize"] == "query"

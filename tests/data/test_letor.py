@@ -71,7 +71,10 @@ GOOD = "1 qid:2 1:0.5 2:1"
         ("1 qid:" + "9" * 5000 + " 1:0.5", "the query id '9{29}…' is not a text of 1 to 100 characters"),
         ("1 qid:a\N{NO-BREAK SPACE}b 1:0.5", "the query id 'a.xa0b' is not a text of 1 to 100"),
         ("1 qid:1 1:0.5", "query 1 begins again; sort the lines"),
-        ("1 qid:2 0:1 1:0.5", "'0:1' is not feature:value of a feature from 1 to 10000; list features once"),
+        (
+            "1 qid:2 0:1 1:0.5",
+            "'0:1' is not feature:value of a feature from 1 to 10000; if numbers start at 0",
+        ),
         ("1 qid:2 1:1 1:1", "'1:1' is not feature:value of a feature from 2 to 10000"),
         ("1 qid:2 1:1 3:0 2:1", "'2:1' is not feature:value of a feature from 4"),
         ("1 qid:2 -1:1", "'-1:1' is not feature:value"),
