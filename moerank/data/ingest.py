@@ -424,7 +424,7 @@ def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataF
         judged = trec_lines(path, lines, "q1 0 p7 3")
         rows = ({"id": words[0], "doc": words[2], "grade": words[3], "line": number} for number, words in judged)
     else:
-        rows = _table_rows(path, csv_table(path, lines, columns or ()), columns)
+        rows = _table_rows(path, csv_table(path, lines, columns or ())[0], columns)
     judgments = pd.DataFrame(list(rows))
     if judgments.empty:
         raise ValueError(f"{path}: there is no judgment in the file")

@@ -120,14 +120,14 @@ class Reader:
     roles : callable, optional
         ``roles(path)`` returns the columns that are ``label``, ``query``, ``document`` and ``features``, if the file
         says so.
-    line_of : callable, optional
-        ``line_of(path, columns, row)`` returns the line of a row, counted from 0, for messages.
+    lines_of : callable, optional
+        ``lines_of(path, columns, rows)`` returns the lines of increasing rows, counted from 0, for messages.
     """
 
     names: Callable[[Path, Sequence[str]], list[str]]
     batches: Callable[[Path, Sequence[str], Sequence[str]], Iterable[pa.RecordBatch]]
     roles: Callable[[Path], Mapping[str, Any]] = lambda path: {}
-    line_of: Callable[[Path, Sequence[str], int], int] | None = None
+    lines_of: Callable[[Path, Sequence[str], Sequence[int]], list[int]] | None = None
 
     @classmethod
     def of(cls, read: Callable[[Path, Sequence[str] | None], Any]) -> Self:
@@ -299,16 +299,17 @@ def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -
     try:
         documents = _read(path, reader.batches(path, columns.all, columns.texts), columns, as_precision(dtype), nulls)
     except WrongRowError as error:
-        raise ValueError(f"{path}, {row_name(path, error.row, columns.all)}: {error.reason}") from None
+        [place] = row_names(path, [error.row], columns.all)
+        raise ValueError(f"{path}, {place}: {error.reason}") from None
     except pa.ArrowException as error:
         raise ValueError(f"{path}: cannot be read ({error})") from None
     return documents
 
 
-def row_name(path: Path, row: int, needed: Sequence[str] = ()) -> str:
-    """Return the place of a row, counted from 0, for messages: its line, or its number in a file without lines."""
-    line_of = _table_reader(path).line_of
-    return f"line {line_of(path, needed, row)}" if line_of else f"row {row + 1:,}"
+def row_names(path: Path, rows: Sequence[int], needed: Sequence[str] = ()) -> list[str]:
+    """Return the places of rows, counted from 0, for messages: lines, or numbers in a file without lines."""
+    lines_of = _table_reader(path).lines_of
+    return [f"line {n}" for n in lines_of(path, needed, rows)] if lines_of else [f"row {row + 1:,}" for row in rows]
 
 
 def _read(
@@ -397,7 +398,8 @@ def _labels(column: pa.ChunkedArray, path: Path, columns: Columns) -> Integers:
         _require(~np.isnan(index), lambda i: f"the label {texts[i].as_py()!r} {others}")
         return np.array([*rule.values()])[index.astype(np.int64)]
     if pa.types.is_string(kind):
-        numbers, _, wrong = parsed_numbers(column.combine_chunks())
+        numbers, boolean, wrong = parsed_numbers(column.combine_chunks())
+        wrong = wrong | (boolean & (not boolean.all()))
         remedy = "give the label of each text, such as labels = {good = 1, bad = 0}"
         _require(~wrong, lambda i: f"the label {quoted(column[i].as_py())} {where} not a number; {remedy}")
         values = np.asarray(numbers, np.float64)
@@ -554,14 +556,13 @@ def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Itera
 
 
 def csv_rows(
-    path: Path, lines: Iterable[tuple[int, str]], separator: str, before: int = 0
+    path: Path, lines: Iterable[tuple[int, str]], separator: str, before: int, width: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line and the fields of each row that is not blank: the header, and rows with as many fields.
+    """Yield the line and the fields of each row that is not blank; all have `width` fields, or those of the first row.
 
     A row with another number of fields is a ValueError. `before` is the number of lines before those given.
     """
     rows = csv.reader((line for _, line in lines), delimiter=separator, strict=True)
-    width = 0
     try:
         for fields in rows:
             if not fields or (len(fields) == 1 and fields[0] and not fields[0].strip(" \t")):
@@ -577,12 +578,12 @@ def csv_rows(
 
 def csv_table(
     path: Path, lines: Iterator[tuple[int, str]], needed: Sequence[str] = ()
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file; the separator is the one that yields all needed names, else the most names."""
+) -> tuple[Iterator[tuple[int, list[str]]], str]:
+    """Return the rows of a CSV file and the separator, which yields all needed names, else the most names."""
     number, first = next(((number, line) for number, line in lines if line.strip()), (1, ""))
     headers = {sign: _fields(first, sign) for sign in SEPARATORS}
     separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
-    return csv_rows(path, chain([(number, first)], lines), separator, number - 1)
+    return csv_rows(path, chain([(number, first)], lines), separator, number - 1), separator
 
 
 def _fields(line: str, separator: str) -> list[str]:
@@ -610,22 +611,41 @@ def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
 
 def _csv_header(path: Path, needed: Sequence[str]) -> list[str]:
     """Return the names of the columns of a CSV file."""
-    _, header = next(csv_table(path, text_lines(path), needed), (0, []))
+    _, header = next(csv_table(path, text_lines(path), needed)[0], (0, []))
     if not any(header) or all(map(NUMBER.fullmatch, header)) or any("\n" in name or "\r" in name for name in header):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns; add one")
     return header
 
 
+def _blocks(
+    path: Path, lines: Iterator[tuple[int, str]], separator: str, width: int
+) -> Iterator[tuple[list[int], pa.Array]]:
+    """Yield the lines of some rows of a CSV file, and their cells row by row; without quotes in one piece."""
+    size = max(1, CELLS_AT_A_TIME // (4 * width))  # cells are larger than numbers
+    while block := list(islice(lines, size)):
+        texts = pa.array([line.rstrip("\r\n") for _, line in block], pa.string())
+        fields = pc.split_pattern(texts, separator)
+        quotes = pc.any(pc.match_substring(texts, '"')).as_py()
+        if quotes or pc.any(pc.not_equal(pc.list_value_length(fields), width)).as_py():
+            rows = csv_rows(path, chain(block, lines), separator, block[0][0] - 1, width)
+            while part := list(islice(rows, size)):
+                cells = pa.array([cell for _, fields in part for cell in fields], pa.string())
+                yield [line for line, _ in part], cells
+            return
+        yield [line for line, _ in block], fields.flatten()
+
+
 def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Iterator[pa.RecordBatch]:
     """Yield some columns block by block, as numbers or as texts; null is a missing number."""
-    rows = csv_table(path, text_lines(path), columns)
-    _, names = next(rows)
+    lines = text_lines(path)
+    rows, separator = csv_table(path, lines, columns)
+    names = next(rows)[1]
     index = {name: number for number, name in enumerate(names)}
     numeric = [name for name in columns if name not in texts]
-    indices = [index[name] for name in numeric]
+    indices = np.array([index[name] for name in numeric], np.int64)
     is_switch = np.full(len(numeric), -1)  # whether a column holds true and false, −1 before its first value
-    while block := list(islice(rows, max(1, CELLS_AT_A_TIME // (32 * len(names))))):  # cells are larger than numbers
-        cells = pa.array([fields[at] for _, fields in block for at in indices], pa.string())
+    for block, every in _blocks(path, lines, separator, len(names)):
+        cells = every.take(pa.array((np.arange(len(block))[:, None] * len(names) + indices).ravel()))
         numbers, boolean, wrong = parsed_numbers(cells)
         table = (len(block), len(numeric))
         present, switches = (np.asarray(numbers.is_valid()) | wrong).reshape(table), boolean.reshape(table)
@@ -633,21 +653,22 @@ def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Ite
         is_switch = np.where((is_switch < 0) & present.any(axis=0), first, is_switch)
         odd = wrong.reshape(table) | (present & (switches != is_switch))
         for row, column in np.argwhere(odd)[:1].tolist():
-            text, where = cells[row * len(numeric) + column].as_py(), f"{path}, line {block[row][0]}"
+            text, where = cells[row * len(numeric) + column].as_py(), f"{path}, line {block[row]}"
             kind = "true or false, as the others are" if is_switch[column] == 1 else "a number"
             raise ValueError(f"{where}: the value {quoted(text)} of {numeric[column]!r} is not {kind}; {NOT_NUMBERS}")
-        batch = {name: [fields[index[name]] for _, fields in block] for name in texts}
+        batch = {name: every[index[name] :: len(names)] for name in texts}
         batch |= {name: numbers[column :: len(numeric)] for column, name in enumerate(numeric)}
         yield pa.RecordBatch.from_pydict(batch)
 
 
-def _csv_line(path: Path, columns: Sequence[str], row: int) -> int:
-    """Return the line on which a row ends."""
-    return next(islice(csv_table(path, text_lines(path), columns), row + 1, None))[0]
+def _csv_lines(path: Path, columns: Sequence[str], rows: Sequence[int]) -> list[int]:
+    """Return the lines on which rows end."""
+    table = islice(csv_table(path, text_lines(path), columns)[0], 1, rows[-1] + 2)
+    return [line for row, (line, _) in enumerate(table) if row in rows]
 
 
 _PARQUET = Reader(_parquet_names, _read_parquet, _parquet_roles)
-_CSV = Reader(_csv_header, _read_csv, line_of=_csv_line)
+_CSV = Reader(_csv_header, _read_csv, lines_of=_csv_lines)
 
 READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".csv.gz": _CSV, ".tsv": _CSV}
 """The readers by the endings of their files, in the order in which the files of a folder are looked for."""
