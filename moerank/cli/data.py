@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from moerank.data.read.table import Labels
 
 
+LabelsOption = Annotated[
+    str | None,
+    typer.Option("--labels", metavar="TEXT=N,TEXT=N", help="Label of each text, or limits, such as 0.25,0.5."),
+]
+
+
 def init_command(
     table: Annotated[
         Path, typer.Argument(help="A CSV or Parquet file, or a folder with a training, validation and test table.")
@@ -23,10 +29,7 @@ def init_command(
     label: options.Label = None,
     query: options.Query = None,
     exclude: Annotated[str, typer.Option(metavar="NAME,NAME", help="Columns that are not features.")] = "",
-    labels: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT=N,TEXT=N", help="The label of each text, or increasing limits, such as 0.25,0.5."),
-    ] = None,
+    labels: LabelsOption = None,
 ) -> None:
     """Write a problem file for a table, and print what it assumes about each column.
 
@@ -42,14 +45,14 @@ def init_command(
     moerank init logs/
     """
     from moerank.solvers import split
-    from moerank.studies.draft import draft_problem, leak_remarks
+    from moerank.studies.draft import data_remarks, draft_problem
 
     with reading(table):
         draft = draft_problem(table, label=label, query=query, exclude=split(exclude), labels=_labels(labels))
         if draft.path.exists():
             raise ValueError(f"{draft.path} exists; edit it, or remove it and run the command again")
         draft, (train, _, _), metric = draft.read()
-    for reason in draft.reasons + leak_remarks(train, metric):
+    for reason in draft.reasons + data_remarks(train, metric):
         notice(reason)
     draft.path.write_text(draft.text, encoding="utf-8")
     say(f"Wrote {draft.path}. Next: moerank run {draft.path}")
@@ -156,6 +159,7 @@ def ingest_command(
         str | None,
         typer.Option(metavar="QUERY,DOCUMENT,GRADE", help="Columns of the judgments; by default guessed by name."),
     ] = None,
+    labels: LabelsOption = None,
     log: Annotated[
         str | None, typer.Option(help="Which log to read, such as main or matchfeatures, or the Solr field.")
     ] = None,
@@ -187,6 +191,7 @@ def ingest_command(
             out,
             judgments=judgments,
             columns=None if columns is None else columns.split(","),
+            labels=_labels(labels),
             log=log,
             document=document,
             exclude=exclude or (),

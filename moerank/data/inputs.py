@@ -166,6 +166,21 @@ def without_values(X: Array, values: Sequence[float]) -> Array:
     return X
 
 
+def extreme_columns(X: Array) -> Mask:
+    """Return which columns reach beyond 10⁶ times the 99 % quantile of their size, or beyond 1e30.
+
+    The quantile of a column with fewer than 1 % other values than 0 is that of these.
+    """
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    n_large, n_values = np.zeros((2, X.shape[1]), np.int64)
+    for begin in range(0, len(X), COPIED_ROWS):
+        size = np.abs(X[begin : begin + COPIED_ROWS])
+        n_large += (size > largest * 1e-6).sum(axis=0)
+        n_values += (size > 0).sum(axis=0)
+    n_values[n_values > 0.01 * len(X)] = len(X)
+    return np.asarray((largest > LARGEST_VALUE) | ((n_large > 0) & (n_large <= 0.01 * n_values)))
+
+
 def checked_values(values: Any) -> tuple[float, ...]:
     """Return numbers that stand for a missing value, all finite."""
     numbers = doubles(listed(values), "missing_values")

@@ -241,6 +241,7 @@ class RankingData:
         self.document_weights = inputs.checked_weights(document_weights, n_documents, "document_weights", name)
         self.is_weighted = self.query_weights is not None or self.document_weights is not None
         self._missing = self._fill()
+        self._is_extreme: Mask | None = None
         self._of_labels: dict[Hashable, Any] = {}
         self._memory: dict[Hashable, Any] = {}
         for array in (self.X, self.y, self.offsets):
@@ -323,6 +324,12 @@ class RankingData:
         return zero if self._missing is None else self._missing.sum(axis=0)
 
     @property
+    def is_extreme(self) -> Mask:
+        """Which features have extreme values, before scaling if that was asked then; see `extreme_columns`."""
+        given = self._is_extreme
+        return self.remember("is extreme", lambda: inputs.extreme_columns(self.X)) if given is None else given
+
+    @property
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label, for sums over all pairs without a list of them."""
         return self._remembered(self._of_labels, "label runs", lambda: LabelRuns.of(self.y, self.offsets))
@@ -356,6 +363,7 @@ class RankingData:
             feature_names=names,
             given_names=names if self.given_names else None,
             _missing=None if self._missing is None else self._missing[:, mask],
+            _is_extreme=None if self._is_extreme is None else self._is_extreme[mask],
             scaling=self.scaling.of_features(mask),
             costs=None if self.costs is None else self.costs.of_features(mask),
         )
@@ -416,7 +424,7 @@ class RankingData:
             raise ValueError(f"{self.name}: {again} ({scaling.kind}); give raw values")
         X = scaling.table(self.X, self.offsets)
         inputs.refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
-        return self._changed(X=X, scaling=scaling)
+        return self._changed(X=X, scaling=scaling, _is_extreme=self._memory.get("is extreme"))
 
     def declared(self, kind: Literal["query"]) -> Self:
         """Return the same documents marked as scaled per query, with the same values.

@@ -19,6 +19,7 @@ from scipy.stats import ttest_1samp
 from moerank.arrays import Integers, Mask
 from moerank.checks import toml_value, unknown
 from moerank.data import RankingData
+from moerank.data.describe import extreme_remarks
 from moerank.data.folds import Draws
 from moerank.data.inputs import arrow_numbers
 from moerank.data.read import quoted
@@ -248,6 +249,12 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
     return known if AFTER.search(words) else ""
 
 
+def data_remarks(train: RankingData, metric: Metric) -> list[str]:
+    """Return what to say of training data before a run: features with extreme values, and those that know too much."""
+    extreme = [name for name, is_extreme in zip(train.feature_names, train.is_extreme, strict=True) if is_extreme]
+    return extreme_remarks(extreme) + leak_remarks(train, metric)
+
+
 def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     """Return a sentence for each of the three best features that rank too well alone to be known before the ranking.
 
@@ -277,9 +284,9 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
         if perfect[feature]:
             sentences.append(f"{name} orders every query perfectly: is it known before the user chooses?")
         elif alone[feature] > own[0]:
-            values = f"{metric.name} {alone[feature]:.3f} against {own[0]:.3f}".replace("0.", ".")
+            scores = f"{metric.name} {alone[feature]:.3f} against {own[0]:.3f}".replace("0.", ".")
             sentences.append(
-                f"{name} ranks better than all features together ({values}): is it known before the user chooses?"
+                f"{name} ranks better than all features together ({scores}): is it known before the user chooses?"
             )
     return sentences
 

@@ -19,6 +19,7 @@ from moerank.data.read.table import reader_of
 from moerank.data.trec import write_qrels, write_run
 from moerank.files import Json, prepare_folder
 from moerank.rankers.model import Model
+from moerank.studies.draft import data_remarks
 from moerank.studies.problem import MetricSection, Problem
 from moerank.studies.result import (
     FILES,
@@ -59,8 +60,10 @@ def run_folds(
     sentence for the user. The other arguments are those of `run_fold`.
     """
     requested = problem.spec(solver)
-    for fold in folders:  # raises errors in the data of any fold before the first run
-        problem.load_limited_fold(fold, data)
+    for number, fold in enumerate(folders):  # raises errors in the data of any fold before the first run
+        train = problem.load_limited_fold(fold, data)[0][0]
+        for sentence in data_remarks(train, problem.metric.make()) if number == 0 else ():
+            say(sentence)
     for folder in folders.values():
         prepare_folder(folder)
     finished = {

@@ -33,11 +33,12 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
         "label: 'bought', the only column with few different whole numbers",
         "query: 'session', the first column whose equal values stand together",
         "document ids: 'sku', by its name",
-        *(f"left out: '{name}', line 2 holds no number" for name in ("title", "added", "in_stock")),
+        "left out: 'title', line 2 holds 'Shoe', which is not a number",
+        "left out: 'added', line 2 holds '2024-02-01', which is not a number",
         "missing values, first in 'rating', become 0",
     ]
     train, _, test = load_problem("shop.toml").load_fold(1)
-    assert (train.feature_names, train.n_queries, test.documents[0][0]) == (("price", "rating"), 12, "p")
+    assert (train.feature_names, train.n_queries, test.documents[0][0]) == (("in_stock", "price", "rating"), 12, "p")
     run = command("run", "shop.toml", "--quiet", "--out", "run", "--set", "comparison.trees=0")
     assert run.exit_code == 0, run.stderr
     assert command("export", "run", "--format", "solr", "--out", "model.json").exit_code == 0
@@ -51,7 +52,8 @@ def test_the_first_cell_of_a_column_that_is_no_number_is_shown(shop, command):
     shop.write_text("session;title;price;bought\n" + "a;Shoe;1.5;1\n" * 3 + "a;Boot;1,5;0\n")
     said = command("init", "shop.csv", "--label", "bought", "--query", "session").stderr
     assert "besides 'bought' and 'session' there is no column of numbers" in said
-    assert said.endswith("'title': line 2 holds no number; 'price': line 5 holds no number\n")
+    first = "'title': line 2 holds 'Shoe', which is not a number; "
+    assert said.endswith(first + "'price': line 5 holds '1,5', which is not a number; 3 of 4 rows hold numbers\n")
 
 
 def test_a_table_is_not_taken_for_a_problem_file_and_a_file_is_not_replaced(shop, command):

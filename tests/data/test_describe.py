@@ -27,6 +27,7 @@ def test_every_count_of_a_small_set():
         "median_query": 5.0,
         "longest_query": 12,
         "constant_features": ["c"],
+        "extreme_features": [],
         "pairs": 7,
         "queries_without_pairs": 2,
         "identical_groups": 2,
@@ -38,7 +39,7 @@ def test_every_count_of_a_small_set():
         "comes_scaled": False,
     }
     complete, identical = description.remarks()
-    assert complete == "No value is infinite or missing."
+    assert complete == "No value of the 3 features is infinite or missing."
     assert identical.startswith("No ranker can order identical documents of a query: leave out copies")
     assert description.labels == {0: 5, 1: 1, 3: 13}
     assert json.loads(json.dumps(description.as_dict())) == description.as_dict()

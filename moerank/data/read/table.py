@@ -331,7 +331,7 @@ def _read(
         raise ValueError(f"{path}: the table has no row")
     table = pa.Table.from_batches(others)
     ids, offsets = _queries(_ids(table[columns.query], path, columns.query, "query"), columns.query)
-    y = _labels(table[columns.label], path, columns)
+    y = labels_of(table[columns.label], path, columns.label, columns.labels)
     arrays: dict[str, Array] = {}
     for array, name in columns.further.items():
         if array == "documents":
@@ -387,9 +387,9 @@ def checked_labels_rule(labels: object) -> Labels | None:
     return tuple(limits)
 
 
-def _labels(column: pa.ChunkedArray, path: Path, columns: Columns) -> Integers:
-    """Return relevance labels, by the rule of the columns if there is one."""
-    name, rule, kind = columns.label, columns.labels, column.type
+def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | None) -> Integers:
+    """Return the relevance labels in a column, by a rule if there is one; a wrong one is a `WrongRowError`."""
+    kind = column.type
     where = f"in the column {name!r} is"
     if isinstance(rule, Mapping):
         texts = column.cast(pa.large_string())
@@ -641,6 +641,7 @@ def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Ite
     rows, separator = csv_table(path, lines, columns)
     names = next(rows)[1]
     index = {name: number for number, name in enumerate(names)}
+    texts = frozenset(texts)  # a table may have 100,000 columns
     numeric = [name for name in columns if name not in texts]
     indices = np.array([index[name] for name in numeric], np.int64)
     is_switch = np.full(len(numeric), -1)  # whether a column holds true and false, −1 before its first value
