@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from helpers.slow_letor import assert_same_documents
 
-from moerank.data import inputs, load_letor
+from moerank.data import inputs, load_fold, load_letor
 from moerank.data.read import letor
 from moerank.data.read.letor import LARGEST_FEATURE
 
@@ -258,6 +258,30 @@ def test_single_precision_is_the_double_rounded_and_has_its_own_limit(load):
         load(b"1 qid:1 1:3.4028235677973366e38", dtype=np.float32)
     with pytest.raises(ValueError, match="dtype must be float32 or float64, not int64"):
         load(content, dtype=np.int64)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_features_that_count_from_0_keep_their_numbers(load, tmp_path, dtype):
+    content = b"1 qid:1 0:0.5 2:1e-3\n0 qid:1 1:0.1234567890123456789 # 0\n"
+    data = load(content, zero_based=True, dtype=dtype)
+    assert_same_documents(data, b"1 qid:1 1:0.5 3:1e-3\n0 qid:1 2:0.1234567890123456789\n")
+    assert data.feature_names == ("0", "1", "2")
+    with pytest.raises(ValueError, match=r"line 1: '3:1' is not feature:value of a feature from 3 to 2; list features"):
+        load(b"1 qid:1 2:1 3:1\n", zero_based=True, n_features=3)
+    for part, text in (("train", content), ("vali", b"1 qid:2 0:7\n"), ("test", b"1 qid:3 4:2\n")):
+        (tmp_path / f"{part}.txt").write_bytes(text)
+    parts = load_fold(tmp_path, zero_based=True, dtype=dtype)
+    assert [part.feature_names for part in parts] == [tuple("01234")] * 3
+    assert parts[1].X.tolist() == [[7, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 2**22])
+def test_a_mark_is_skipped_and_other_content_is_named(load, monkeypatch, chunk):
+    monkeypatch.setattr(letor, "CHUNK", chunk)
+    assert_same_documents(load(b"\xef\xbb\xbf" + TINY), TINY)
+    for content, kind in ((TEXT.decode().encode("utf-16"), "UTF-16 text"), (b"PK\x03\x04 \n", "an archive")):
+        with pytest.raises(ValueError, match=rf"tiny\.txt is {kind}"):
+            load(content)
 
 
 WIDE = b"1 qid:1 10000:1\n" * 1000

@@ -4,13 +4,17 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from moerank.data import RankingData, fill_missing
+from moerank.data import RankingData, fill_missing, fit_scaling
 from moerank.data.scaling import ROWS
+from moerank.exports.deployable import obstacles
+from moerank.rankers import RankRLS
+from moerank.rankers.model import Model
 
 RULES = ("query-min", "query-mean", "query-worst")
 
@@ -149,6 +153,24 @@ def test_data_know_their_rule_and_what_was_missing():
     assert complete.missing is None
     assert not complete.is_missing.any()
     assert RankingData([[1.0]], [0], missing=0.0).missing == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values_that_stand_for_missing_ones_stay_so_in_models(dtype):
+    X = np.array([[1, 5], [-999, 4], [3, 1e9], [2, 0]], dtype)
+    known = RankingData(np.where(np.isin(X, [-999, 1e9]), np.nan, X), [0, 2, 1, 0], 0, list("ab"), missing=0.5)
+    data = RankingData(X, known.y, 0, list("ab"), missing=0.5, missing_values=[-999, 1e9])
+    np.testing.assert_array_equal(data.X, known.X)
+    for scaled, same in ((data, known), *((fit_scaling(d, "standard").apply(d) for d in (data, known)),)):
+        ranker, other = RankRLS().fit(scaled), RankRLS().fit(same)
+        raw = pd.DataFrame(X, columns=list("ab"))
+        expected = other.predict(known)
+        np.testing.assert_array_equal(ranker.predict(raw), expected)
+        model = Model.of(ranker, data.feature_names)
+        np.testing.assert_allclose(model.predict(raw), expected, rtol=1e-6)
+        assert "-999, 1e+09 counted as missing in training" in obstacles(model)[0]
+        with pytest.raises(ValueError, match=r"give missing_values=\(-999.0, 1000000000.0\), as in the training data"):
+            ranker.predict(RankingData(X, known.y, 0, list("ab")))
 
 
 def test_without_a_rule_the_refusal_names_place_and_rules():
