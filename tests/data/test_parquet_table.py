@@ -24,16 +24,6 @@ def table(tmp_path):
 PLAIN = {"label": [2, 0, 1], "query": ["x", "x", "y"], "a": [0.1, 1e300, -0.0]}
 
 
-def test_rows_names_and_queries(table, tmp_path):
-    data = table(PLAIN)
-    assert data.X.tolist() == [[0.1], [1e300], [-0.0]]
-    assert data.y.tolist() == [2, 0, 1]
-    assert data.qid.tolist() == ["x", "x", "y"]
-    assert data.given_names == ("a",)
-    assert data.name == str(tmp_path / "train.parquet")
-    assert table(PLAIN, name="table").X.tolist() == data.X.tolist()  # known by its first bytes
-
-
 @pytest.mark.parametrize(
     "kind", [*(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)), "float16", "float32", "float64", "bool"]
 )
@@ -57,8 +47,8 @@ def test_all_kinds_of_numbers_become_features(table, kind):
     ],
 )
 def test_ids_of_queries_have_any_type(table, ids, expected):
-    data = table({**PLAIN, "query": ids})
-    assert data.qid.tolist() == expected
+    data = table({**PLAIN, "query": ids}, name="table")  # known by its first bytes
+    assert (data.X.tolist(), data.y.tolist(), data.qid.tolist()) == ([[0.1], [1e300], [-0.0]], [2, 0, 1], expected)
 
 
 @pytest.mark.parametrize(
