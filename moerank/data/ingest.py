@@ -21,17 +21,8 @@ import pyarrow as pa
 
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, unknown
+from moerank.data.read import table as tables
 from moerank.data.read import text_lines
-from moerank.data.read.table import (
-    MOST_LABEL,
-    NUMBER,
-    Labels,
-    WrongRowError,
-    checked_labels_rule,
-    csv_table,
-    labels_of,
-    write_table,
-)
 from moerank.data.trec import trec_lines
 from moerank.files import Json, read_json
 
@@ -71,7 +62,7 @@ def ingest(
     *,
     judgments: str | Path,
     columns: Sequence[str] | None = None,
-    labels: Labels | None = None,
+    labels: tables.Labels | None = None,
     log: str | None = None,
     document: str | None = None,
     exclude: Sequence[str] = (),
@@ -141,8 +132,8 @@ def ingest(
         raise ValueError(f"{path}: the table is a Parquet file; write --out NAME.parquet")
     if path.exists():
         raise FileExistsError(f"{path} exists; remove it, or choose another file")
-    check_at_least(0, MOST_LABEL, or_none=True, unjudged=unjudged)
-    grades = read_judgments(judged, columns, checked_labels_rule(labels))
+    check_at_least(0, tables.MOST_LABEL, or_none=True, unjudged=unjudged)
+    grades = read_judgments(judged, columns, tables.checked_labels_rule(labels))
     result = _Log(paths, log, document, set(exclude))
     result.read()
     hits, X = result.hits(grades, judged)
@@ -343,7 +334,7 @@ def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterato
 
 def _solr_values(text: str) -> list[tuple[str, object]]:
     """Return the features of a text such as ``title=6.25,stars=NaN`` or ``title:6.25 stars:NaN``."""
-    number = f"(?:NaN|{NUMBER.pattern})"
+    number = f"(?:NaN|{tables.NUMBER.pattern})"
     for delimiter, separator in ("=,", ": "):
         pairs = [pair.rpartition(delimiter) for pair in text.split(separator) if pair]
         if all(name and re.fullmatch(number, value) for name, _, value in pairs):
@@ -423,48 +414,51 @@ USUAL_COLUMNS = {
 """Usual names of the columns by their content, in lower case and without other characters."""
 
 
-def read_judgments(path: Path, columns: Sequence[str] | None = None, labels: Labels | None = None) -> pd.DataFrame:
+def read_judgments(
+    path: Path, columns: Sequence[str] | None = None, labels: tables.Labels | None = None
+) -> pd.DataFrame:
     """Return the judgments of a file, plain or ``.gz``: CSV or TSV with a header, qrels of TREC, or LETOR's form.
 
     The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``line``. `columns` names those of the
     query, document and grade in a table. A malformed line is a ValueError with its number.
     """
-    lines, remarks, first = text_lines(path), "", (1, "")
+    lines, remarks, first = text_lines(path), [], (1, "")
     for first in lines:
         if first[1].strip() and not first[1].startswith("#"):
             break
-        remarks += first[1]
+        remarks.append(first)
     lines = chain([first], lines)
     rows: Iterator[dict[str, str | int]]
     if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first[1]):
         judged = trec_lines(path, lines, "q1 0 p7 3")
         rows = ({"id": words[0], "doc": words[2], "grade": words[3], "line": number} for number, words in judged)
     elif columns is None and re.match(r"[0-9.]+\s+qid:", first[1]):
-        rows = _letor_rows(path, lines, remarks)
+        rows = _letor_rows(path, chain(remarks, lines))
     else:
-        rows = _table_rows(path, csv_table(path, lines, columns or ())[0], columns)
+        rows = _table_rows(path, tables.csv_table(path, lines, columns or ())[0], columns)
     judgments = pd.DataFrame(list(rows))
     if judgments.empty:
         raise ValueError(f"{path}: there is no judgment in the file")
     try:
         grades = pa.chunked_array([pa.array(judgments["grade"], pa.string())])
-        judgments["grade"] = labels_of(grades, path, "grade", labels)
-    except WrongRowError as error:
+        judgments["grade"] = tables.labels_of(grades, path, "grade", labels)
+    except tables.WrongRowError as error:
         raise ValueError(f"{path}, line {judgments['line'][error.row]}: {error.reason}") from None
     check_texts(judgments, lambda row: f"{path}, line {judgments['line'][row]}")
     return judgments
 
 
-def _letor_rows(path: Path, lines: Iterable[tuple[int, str]], remarks: str) -> Iterator[dict[str, str | int]]:
+def _letor_rows(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[dict[str, str | int]]:
     """Yield the judgments of lines such as ``3 qid:1 # p7 Boots``; remarks such as ``# qid:1: boots`` name queries."""
-    named = re.findall(r"(?m)^#\s*qid:(\S+):\s*(.*\S)", remarks)
-    texts = {query: re.sub(r"\*[0-9.]+$", "", text) for query, text in named}  # without a weight
+    texts: dict[str, str] = {}
     for number, line in lines:
-        if line.strip() and not line.startswith("#"):
-            match = re.match(r"([0-9.]+)\s+qid:(\S+)[^#]*#\s*(\S+)", line)
-            if match is None:
+        if named := re.match(r"#\s*qid:(\S+):\s*(.*?)(?:\*[0-9.]+)?\s*$", line):  # a text may have a weight
+            texts[named[1]] = named[2]
+        elif line.strip() and not line.startswith("#"):
+            judged = re.match(r"([0-9.]+)\s+qid:(\S+)[^#]*#\s*(\S+)", line)
+            if judged is None:
                 raise ValueError(f"{path}, line {number}: {line[:40]!r} is not like '3 qid:1 # p7'")
-            grade, query, doc = match.groups()
+            grade, query, doc = judged.groups()
             if texts and query not in texts:
                 raise ValueError(f"{path}, line {number}: no remark '# qid:{query}: text' names the query; add one")
             yield {"id": query, "doc": doc, "grade": grade, "line": number} | ({"query": texts[query]} if texts else {})
@@ -573,4 +567,4 @@ def _write(path: Path, rows: pd.DataFrame, X: Floats, result: _Log) -> None:
     kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
     columns = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}
     columns |= {name: pa.array(column, from_pandas=True) for name, column in zip(result.names, X.T, strict=True)}
-    write_table(path, columns, {"roles": roles, "engine": result.engine})
+    tables.write_table(path, columns, {"roles": roles, "engine": result.engine})

@@ -612,7 +612,8 @@ def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
 def _csv_header(path: Path, needed: Sequence[str]) -> list[str]:
     """Return the names of the columns of a CSV file."""
     _, header = next(csv_table(path, text_lines(path), needed)[0], (0, []))
-    if not any(header) or all(map(NUMBER.fullmatch, header)) or any("\n" in name or "\r" in name for name in header):
+    values = (name in MISSING or NUMBER.fullmatch(name) for name in header)
+    if all(values) or any("\n" in name or "\r" in name for name in header):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns; add one")
     return header
 
