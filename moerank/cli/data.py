@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,13 +65,11 @@ def _labels(text: str | None) -> Labels | None:
 
     if text is None:
         return None
-    parts = [part.rpartition("=") for part in text.split(",")]
     try:
-        named = {name: int(label) for name, sign, label in parts if sign}
-        limits = [float(label) for _, sign, label in parts if not sign]
-    except ValueError:
+        value = tomllib.loads(f"labels = {{{text}}}" if "=" in text else f"labels = [{text}]")["labels"]
+    except tomllib.TOMLDecodeError:
         raise ValueError(f"--labels {text}: write E=3,S=2 or increasing limits such as 0.25,0.5") from None
-    return checked_labels_rule(named or limits)
+    return checked_labels_rule(value)
 
 
 def describe_command(

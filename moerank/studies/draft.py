@@ -24,7 +24,7 @@ from moerank.data.folds import Draws
 from moerank.data.inputs import arrow_numbers
 from moerank.data.read import quoted
 from moerank.data.read import table as tables
-from moerank.data.read.table import LABELS, QUERIES, Labels, parsed_numbers, usual_column
+from moerank.data.read.table import CELLS_AT_A_TIME, LABELS, QUERIES, Labels, parsed_numbers, usual_column
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.rank_rls import RankRLS
 from moerank.studies.problem import Problem
@@ -51,7 +51,7 @@ ROWS_FOR_LEAKS = 2**15
 QUERIES_FOR_LEAKS = 20
 """Most documents that are ranked by each feature alone; with fewer queries, one orders all of them by chance."""
 
-LEVEL = 0.01
+LEAK_LEVEL = 0.01
 """Level of the test whether some feature ranks better than all together."""
 
 
@@ -172,8 +172,8 @@ class _Column:
         rows = np.flatnonzero(self.is_odd)
         n_numbers = np.count_nonzero(~self.is_odd & ~self.is_missing)
         shown = rows[: ODD_CELLS if n_numbers else 1].tolist()
-        places = zip(tables.row_names(path, shown), shown, strict=True)
-        cells = ", ".join(f"{place} holds {quoted(str(self.cells[row].as_py()))}" for place, row in places)
+        names = zip(tables.row_names(path, shown), shown, strict=True)
+        cells = ", ".join(f"{name} holds {quoted(str(self.cells[row].as_py()))}" for name, row in names)
         numbers = f"; {n_numbers:,} of {len(self.cells):,} rows hold numbers" if n_numbers else ""
         return f"{cells}, which is not a number{numbers}"
 
@@ -245,8 +245,8 @@ def _why_left_out(name: str, column: _Column, path: Path) -> str:
     if column.is_odd.any():
         return column.why_odd(path)
     words = re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
-    known = "its name says that it is known only after the ranking; remove it here if it is known before"
-    return known if AFTER.search(words) else ""
+    reason = "its name says that it is known only after the ranking; remove it here if it is known before"
+    return reason if AFTER.search(words) else ""
 
 
 def data_remarks(train: RankingData, metric: Metric) -> list[str]:
@@ -259,10 +259,11 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     """Return a sentence for each of the three best features that rank too well alone to be known before the ranking.
 
     Such a feature orders every query without an error or a tie, or ranks better than RankRLS on all features, by the
-    metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first 32,768 training
-    documents. Equal values rank in random order. With fewer than 20 queries nothing is said.
+    metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first training documents, at
+    most 32,768 or 4 million values. Equal values rank in random order. With fewer than 20 queries nothing is said.
     """
-    n_queries = max(1, int(np.searchsorted(train.offsets, ROWS_FOR_LEAKS, side="right")) - 1)
+    n_rows = min(ROWS_FOR_LEAKS, CELLS_AT_A_TIME // train.n_features)
+    n_queries = max(1, int(np.searchsorted(train.offsets, n_rows, side="right")) - 1)
     queries = np.repeat(np.arange(n_queries), np.diff(train.offsets[: n_queries + 1]))
     part = train.with_rows(np.lexsort((Draws(0).order(len(queries)), queries)))
     if np.count_nonzero(part.label_runs.n_pairs_of) < QUERIES_FOR_LEAKS:
@@ -277,7 +278,7 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     with np.errstate(invalid="ignore"):
         p = ttest_1samp(gains, 0.0, alternative="greater").pvalue
     own, perfect = values.mean(axis=0), _orders_all(part)
-    alone = np.where(np.nan_to_num(p, nan=1.0) * len(p) < LEVEL, own[1:], 0.0).reshape(2, -1).max(axis=0)
+    alone = np.where(np.nan_to_num(p, nan=1.0) * len(p) < LEAK_LEVEL, own[1:], 0.0).reshape(2, -1).max(axis=0)
     sentences = []
     for feature in np.lexsort((-alone, ~perfect))[:3].tolist():
         name = f"{part.feature_names[feature]!r} alone"

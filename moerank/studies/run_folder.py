@@ -60,10 +60,10 @@ def run_folds(
     sentence for the user. The other arguments are those of `run_fold`.
     """
     requested = problem.spec(solver)
-    for number, fold in enumerate(folders):  # raises errors in the data of any fold before the first run
-        train = problem.load_limited_fold(fold, data)[0][0]
-        for sentence in data_remarks(train, problem.metric.make()) if number == 0 else ():
-            say(sentence)
+    for fold in list(folders)[1:]:  # raises errors in the data of any fold before the first run
+        problem.load_limited_fold(fold, data)
+    for sentence in data_remarks(problem.load_fold(next(iter(folders)), data)[0], problem.metric.make()):
+        say(sentence)
     for folder in folders.values():
         prepare_folder(folder)
     finished = {

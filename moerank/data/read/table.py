@@ -299,8 +299,8 @@ def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -
     try:
         documents = _read(path, reader.batches(path, columns.all, columns.texts), columns, as_precision(dtype), nulls)
     except WrongRowError as error:
-        [place] = row_names(path, [error.row], columns.all)
-        raise ValueError(f"{path}, {place}: {error.reason}") from None
+        [line] = row_names(path, [error.row], columns.all)
+        raise ValueError(f"{path}, {line}: {error.reason}") from None
     except pa.ArrowException as error:
         raise ValueError(f"{path}: cannot be read ({error})") from None
     return documents
