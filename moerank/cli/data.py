@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from moerank.data.read.table import Labels
 
 
-LabelsOption = Annotated[
-    str | None,
-    typer.Option("--labels", metavar="TEXT=N,TEXT=N", help="Label of each text, or limits, such as 0.25,0.5."),
-]
+LabelsOption = Annotated[str | None, typer.Option("--labels", help="E=3,S=2 for texts, or limits, such as 0.25,0.5.")]
 
 
 def init_command(

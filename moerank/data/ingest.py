@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import nan
@@ -414,9 +414,7 @@ USUAL_COLUMNS = {
 """Usual names of the columns by their content, in lower case and without other characters."""
 
 
-def read_judgments(
-    path: Path, columns: Sequence[str] | None = None, labels: tables.Labels | None = None
-) -> pd.DataFrame:
+def read_judgments(path: Path, columns: Sequence[str] | None = None, rule: tables.Labels | None = None) -> pd.DataFrame:
     """Return the judgments of a file, plain or ``.gz``: CSV or TSV with a header, qrels of TREC, or LETOR's form.
 
     The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``line``. `columns` names those of the
@@ -441,14 +439,14 @@ def read_judgments(
         raise ValueError(f"{path}: there is no judgment in the file")
     try:
         grades = pa.chunked_array([pa.array(judgments["grade"], pa.string())])
-        judgments["grade"] = tables.labels_of(grades, path, "grade", labels)
+        judgments["grade"] = tables.labels_of(grades, path, "grade", rule)
     except tables.WrongRowError as error:
         raise ValueError(f"{path}, line {judgments['line'][error.row]}: {error.reason}") from None
     check_texts(judgments, lambda row: f"{path}, line {judgments['line'][row]}")
     return judgments
 
 
-def _letor_rows(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[dict[str, str | int]]:
+def _letor_rows(path: Path, lines: tables.Lines) -> Iterator[dict[str, str | int]]:
     """Yield the judgments of lines such as ``3 qid:1 # p7 Boots``; remarks such as ``# qid:1: boots`` name queries."""
     texts: dict[str, str] = {}
     for number, line in lines:
@@ -477,9 +475,7 @@ def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
             )
 
 
-def _table_rows(
-    path: Path, rows: Iterator[tuple[int, list[str]]], columns: Sequence[str] | None
-) -> Iterator[dict[str, str | int]]:
+def _table_rows(path: Path, rows: tables.Rows, columns: Sequence[str] | None) -> Iterator[dict[str, str | int]]:
     """Yield the rows of a table that have a grade; Quepid has rows without one."""
     indices = _indices(path, [name.strip() for name in next(rows, (0, []))[1]], columns)
     for line, row in rows:

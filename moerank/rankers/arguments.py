@@ -91,9 +91,8 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
                 f"validation has no qid, and {train.name} have {train.n_queries} queries: give (X, y, qid), with qid=0 "
                 "if the validation data are one query"
             )
-        validation = RankingData(
-            X, y, qid, name="validation data", missing=train.missing, missing_values=train.missing_values
-        )
+        rules = (train.missing, train.missing_values)
+        validation = RankingData(X, y, qid, name="validation data", missing=rules[0], missing_values=rules[1])
     if validation.n_features != train.n_features:
         raise ValueError(f"the training data have {train.n_features} features but {validation!r} has another number")
     _check_names(validation.given_names, train.given_names, f"the features of {validation.name}", "the training data")

@@ -7,7 +7,6 @@ import tomllib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -63,11 +62,11 @@ class Draft:
     n_rows: int
     label: str
     query: str
-    why: tuple[str, str]
+    why: tuple[str, ...]
     document: str | None
     left_out: dict[str, str]
     gaps: tuple[str, ...]
-    largest: float
+    largest: float = 0.0
     labels: Labels | None = None
 
     @property
@@ -151,7 +150,7 @@ class _Column:
         switches = self.is_switch[~self.is_missing & ~wrong]
         self.is_odd = wrong | (self.is_switch & (not switches.all()))
 
-    @cached_property
+    @property
     def is_grade(self) -> bool:
         """Whether the values are whole numbers from 0 with few different ones."""
         if self.is_odd.any():
@@ -159,10 +158,10 @@ class _Column:
         values = np.unique(self.numbers[~self.is_missing])
         return 1 < len(values) <= MOST_GRADES and bool(((values >= 0) & (values == np.floor(values))).all())
 
-    @cached_property
+    @property
     def is_group(self) -> bool:
         """Whether equal values stand together, on average at least two of each, and none is missing."""
-        if self.is_missing.any() or pa.types.is_nested(self.kind):
+        if self.is_missing.any() or pa.types.is_nested(self.kind) or pa.types.is_decimal(self.kind):
             return False
         n_runs = len(pc.run_end_encode(self.cells).values)
         return 1 < n_runs <= len(self.cells) // 2 and n_runs == pc.count_distinct(self.cells).as_py()
@@ -233,9 +232,8 @@ def draft_problem(
         texts = "".join(f"; {name!r}: {reason}" for name, reason in list(left_out.items())[:5])
         raise ValueError(f"{first}: besides {label!r} and {query!r} there is no column of numbers{texts}")
     gaps = tuple(name for name, column in others.items() if name not in left_out and column.is_missing.any())
-    largest = float(np.nanmax(columns[label].numbers, initial=0.0)) if labels is None else 0.0
-    reasons = (why["label"], why["query"])
-    return Draft(path, len(columns[label].cells), label, query, reasons, roles[2], left_out, gaps, largest, labels)
+    n_rows, reasons = len(columns[label].cells), tuple(why.values())
+    return Draft(path, n_rows, label, query, reasons, roles[2], left_out, gaps, labels=labels)
 
 
 def _why_left_out(name: str, column: _Column, path: Path) -> str:
@@ -281,14 +279,10 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     alone = np.where(np.nan_to_num(p, nan=1.0) * len(p) < LEAK_LEVEL, own[1:], 0.0).reshape(2, -1).max(axis=0)
     sentences = []
     for feature in np.lexsort((-alone, ~perfect))[:3].tolist():
-        name = f"{part.feature_names[feature]!r} alone"
-        if perfect[feature]:
-            sentences.append(f"{name} orders every query perfectly: is it known before the user chooses?")
-        elif alone[feature] > own[0]:
-            scores = f"{metric.name} {alone[feature]:.3f} against {own[0]:.3f}".replace("0.", ".")
-            sentences.append(
-                f"{name} ranks better than all features together ({scores}): is it known before the user chooses?"
-            )
+        scores = f"{metric.name} {alone[feature]:.3f} against {own[0]:.3f}".replace("0.", ".")
+        better = f"ranks better than all features together ({scores})" if alone[feature] > own[0] else ""
+        if how := "orders every query perfectly" if perfect[feature] else better:
+            sentences.append(f"{part.feature_names[feature]!r} alone {how}: is it known before the user chooses?")
     return sentences
 
 

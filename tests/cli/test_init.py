@@ -101,7 +101,7 @@ def test_large_labels_get_the_linear_gain_and_a_folder_needs_no_split(shop, tmp_
     parts.mkdir()
     for part in ("train", "vali", "test"):
         (parts / f"{part}.csv").write_text(shop.read_text().replace(",1\n", ",40\n"))
-    draft = draft_problem(parts, label="bought")
+    draft = draft_problem(parts, label="bought").read()[0]
     assert (draft.path, "split" in draft.text) == (tmp_path / "parts.toml", False)
     draft.path.write_text(draft.text)
     assert load_problem(draft.path).metric.gain == "linear"

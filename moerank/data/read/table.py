@@ -62,6 +62,10 @@ TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 SEPARATORS = ",;\t"
 
+Lines: TypeAlias = Iterator[tuple[int, str]]
+Rows: TypeAlias = Iterator[tuple[int, list[str]]]
+"""Lines of a file and rows of a table, with the number of the line on which they end."""
+
 NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
 
 Labels: TypeAlias = Mapping[str, int] | Sequence[float]
@@ -555,9 +559,7 @@ def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Itera
             raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {n_read:,}")
 
 
-def csv_rows(
-    path: Path, lines: Iterable[tuple[int, str]], separator: str, before: int, width: int = 0
-) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(path: Path, lines: Lines, separator: str, before: int, width: int = 0) -> Rows:
     """Yield the line and the fields of each row that is not blank; all have `width` fields, or those of the first row.
 
     A row with another number of fields is a ValueError. `before` is the number of lines before those given.
@@ -576,9 +578,7 @@ def csv_rows(
         raise ValueError(f"{path}, line {before + rows.line_num}: not a CSV file: {error}") from None
 
 
-def csv_table(
-    path: Path, lines: Iterator[tuple[int, str]], needed: Sequence[str] = ()
-) -> tuple[Iterator[tuple[int, list[str]]], str]:
+def csv_table(path: Path, lines: Lines, needed: Sequence[str] = ()) -> tuple[Rows, str]:
     """Return the rows of a CSV file and the separator, which yields all needed names, else the most names."""
     number, first = next(((number, line) for number, line in lines if line.strip()), (1, ""))
     headers = {sign: _fields(first, sign) for sign in SEPARATORS}
@@ -618,9 +618,7 @@ def _csv_header(path: Path, needed: Sequence[str]) -> list[str]:
     return header
 
 
-def _blocks(
-    path: Path, lines: Iterator[tuple[int, str]], separator: str, width: int
-) -> Iterator[tuple[list[int], pa.Array]]:
+def _blocks(path: Path, lines: Lines, separator: str, width: int) -> Iterator[tuple[list[int], pa.Array]]:
     """Yield the lines of some rows of a CSV file, and their cells row by row; without quotes in one piece."""
     size = max(1, CELLS_AT_A_TIME // (4 * width))  # cells are larger than numbers
     while block := list(islice(lines, size)):
