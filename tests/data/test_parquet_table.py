@@ -89,6 +89,14 @@ def test_missing_values_need_a_rule(table):
         (dict(query=[[1], [1], [2]]), {}, r"the column 'query' holds list<.*, which are not ids; make texts"),
         (dict(__index_level_0__=[1, 2, 3]), {}, r"the column '__index_level_0__' is an index that pandas wrote"),
         (dict(label=[], query=[], a=[]), {}, "not plain numbers|the table has no row"),
+        (dict(query=[1.0, 1.0, np.nan]), {}, "row 3: the query id nan in the column 'query' is NaN, or a float"),
+        (
+            dict(query=[1.0, 1.0, 2.0**53]),
+            {},
+            r"row 3: the query id 9\.0072e\+15 in the column 'query' is NaN, or a float",
+        ),
+        (dict(query=["x", "x", "x\0"]), {}, "row 3: the query id in the column 'query' ends in a zero byte"),
+        (dict(d=["x", "x", "x\0"]), dict(document="d"), "row 3: the document id in the column 'd' ends in a zero byte"),
     ],
 )
 def test_wrong_values_are_refused_by_place(table, columns, options, sentence):
@@ -118,16 +126,3 @@ def test_what_is_no_parquet_file_is_refused(tmp_path):
     path.unlink()
     with pytest.raises(FileNotFoundError):
         load_table(path, label="label", query="query")
-
-
-@pytest.mark.parametrize(("wrong", "shown"), [(float("nan"), "nan"), (2.0**53, r"9\.0072e\+15")])
-def test_floats_that_are_no_ids_are_refused_by_their_row(table, wrong, shown):
-    with pytest.raises(ValueError, match=rf"row 3: the query id {shown} in the column 'query' is NaN, or a float"):
-        table(PLAIN | {"query": [1.0, 1.0, wrong]})
-
-
-@pytest.mark.parametrize("role", ["query", "document"])
-def test_an_id_that_ends_in_a_zero_byte_is_refused(table, role):
-    columns = PLAIN | {"document": ["a", "b", "c"]} | {role: ["x", "x", "x\0"]}
-    with pytest.raises(ValueError, match=rf"row 3: the {role} id in the column '{role}' ends in a zero byte"):
-        table(columns, document="document")
