@@ -23,7 +23,6 @@ from moerank.data.folds import Draws
 from moerank.data.inputs import arrow_numbers
 from moerank.data.read import quoted
 from moerank.data.read import table as tables
-from moerank.data.read.table import CELLS_AT_A_TIME, LABELS, QUERIES, Labels, parsed_numbers, usual_column
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.rank_rls import RankRLS
 from moerank.studies.problem import Problem
@@ -42,9 +41,6 @@ SEARCH = "mofsrank-staircase[instance_selection=false]"
 
 AFTER = re.compile(r"(?i)(?:^|_)(?:(?:click|purchase|cart|position|rank|impression)(?:s|ed)?(?:_|$)|id$)")
 """Names of columns that are known only after the ranking, or number something; _ separates words."""
-
-ODD_CELLS = 3
-"""How many cells that are no numbers are shown of a column of numbers."""
 
 ROWS_FOR_LEAKS = 2**15
 QUERIES_FOR_LEAKS = 20
@@ -67,7 +63,7 @@ class Draft:
     left_out: dict[str, str]
     gaps: tuple[str, ...]
     largest: float = 0.0
-    labels: Labels | None = None
+    labels: tables.Labels | None = None
 
     @property
     def path(self) -> Path:
@@ -140,15 +136,14 @@ class _Column:
         self.cells = column.cast(self.kind).combine_chunks()
         self.is_switch = wrong = np.zeros(len(self.cells), np.bool_)
         if pa.types.is_string(self.kind):
-            numbers, self.is_switch, wrong = parsed_numbers(self.cells)
+            numbers, self.is_switch, wrong = tables.parsed_numbers(self.cells)
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
             numbers = pa.array(arrow_numbers(self.cells), pa.float64(), from_pandas=True)
         else:
             numbers, wrong = pa.nulls(len(self.cells), pa.float64()), np.asarray(self.cells.is_valid())
         self.numbers = np.asarray(numbers, np.float64)
         self.is_missing = np.isnan(self.numbers) & ~wrong
-        switches = self.is_switch[~self.is_missing & ~wrong]
-        self.is_odd = wrong | (self.is_switch & (not switches.all()))
+        self.is_odd = wrong | (self.is_switch & (not self.is_switch[~self.is_missing & ~wrong].all()))
 
     @property
     def is_grade(self) -> bool:
@@ -170,7 +165,7 @@ class _Column:
         """Return the first cells that are no numbers, with their rows, and how many numbers there are."""
         rows = np.flatnonzero(self.is_odd)
         n_numbers = np.count_nonzero(~self.is_odd & ~self.is_missing)
-        shown = rows[: ODD_CELLS if n_numbers else 1].tolist()
+        shown = rows[: 3 if n_numbers else 1].tolist()
         names = zip(tables.row_names(path, shown), shown, strict=True)
         cells = ", ".join(f"{name} holds {quoted(str(self.cells[row].as_py()))}" for name, row in names)
         numbers = f"; {n_numbers:,} of {len(self.cells):,} rows hold numbers" if n_numbers else ""
@@ -183,7 +178,7 @@ def draft_problem(
     label: str | None = None,
     query: str | None = None,
     exclude: Sequence[str] = (),
-    labels: Labels | None = None,
+    labels: tables.Labels | None = None,
 ) -> Draft:
     r"""Draft a problem file for a table, or for a folder with a training, validation and test table.
 
@@ -218,13 +213,13 @@ def draft_problem(
     if not label:
         likely = [name for name, column in columns.items() if column.is_grade]
         reason = "the only column with few different whole numbers"
-        label, why["label"] = _guess(first, "label: relevance labels", [*columns], LABELS, likely, reason)
+        label, why["label"] = _guess(first, "label: relevance labels", [*columns], tables.LABELS, likely, reason)
     if not query:
         rest = [name for name in columns if name != label]
         groups = [name for name in rest if columns[name].is_group][:1]
         reason = "the first column whose equal values stand together"
-        query, why["query"] = _guess(first, "query: query ids", rest, QUERIES, groups, reason)
-    roles = (label, query, stored.get("document") or usual_column(columns, DOCUMENTS))
+        query, why["query"] = _guess(first, "query: query ids", rest, tables.QUERIES, groups, reason)
+    roles = (label, query, stored.get("document") or tables.usual_column(columns, DOCUMENTS))
     others = {name: columns[name] for name in stored.get("features", columns) if name not in roles}
     left_out = {name: _why_left_out(name, column, first) for name, column in others.items()}
     left_out = {name: reason for name, reason in left_out.items() if reason} | dict.fromkeys(exclude, "as given")
@@ -260,7 +255,7 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
     metric and a t-test over queries at the level .01 with Bonferroni's adjustment, on the first training documents, at
     most 32,768 or 4 million values. Equal values rank in random order. With fewer than 20 queries nothing is said.
     """
-    n_rows = min(ROWS_FOR_LEAKS, CELLS_AT_A_TIME // train.n_features)
+    n_rows = min(ROWS_FOR_LEAKS, tables.CELLS_AT_A_TIME // train.n_features)
     n_queries = max(1, int(np.searchsorted(train.offsets, n_rows, side="right")) - 1)
     queries = np.repeat(np.arange(n_queries), np.diff(train.offsets[: n_queries + 1]))
     part = train.with_rows(np.lexsort((Draws(0).order(len(queries)), queries)))
@@ -268,13 +263,11 @@ def leak_remarks(train: RankingData, metric: Metric | None = None) -> list[str]:
         return []
     metric = NDCG(10, gain="linear") if metric is None else metric
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # on scales, and of the test on gains that are all equal
         together = RankRLS().fit(part).predict(part)
-    X = part.X64
-    values = part.weighed(metric.values(part, np.ascontiguousarray(np.hstack([together[:, None], X, -X]))))
-    gains = values[:, 1:] - values[:, :1]
-    with np.errstate(invalid="ignore"):
-        p = ttest_1samp(gains, 0.0, alternative="greater").pvalue
+        X = part.X64
+        values = part.weighed(metric.values(part, np.ascontiguousarray(np.hstack([together[:, None], X, -X]))))
+        p = ttest_1samp(values[:, 1:] - values[:, :1], 0.0, alternative="greater").pvalue
     own, perfect = values.mean(axis=0), _orders_all(part)
     alone = np.where(np.nan_to_num(p, nan=1.0) * len(p) < LEAK_LEVEL, own[1:], 0.0).reshape(2, -1).max(axis=0)
     sentences = []
@@ -302,7 +295,7 @@ def _guess(
     path: Path, role: str, columns: Sequence[str], usual: Sequence[str], likely: Sequence[str], reason: str
 ) -> tuple[str, str]:
     """Return the column with a usual name, or else the only likely one, and the reason."""
-    if name := usual_column(columns, usual):
+    if name := tables.usual_column(columns, usual):
         return name, "by its name"
     if len(likely) == 1:
         return likely[0], reason

@@ -202,8 +202,8 @@ def _read(path: Path, model: Model, result: Result, label: str | None, query: st
     settings: dict[str, Any] = {"missing": model.missing, "missing_values": model.missing_values}
     read = result.configuration["data"]
     if reader_of(path) is not None:
-        columns = {"label": label, "query": query, "features": model.names, "labels": read.get("labels")}
-        data = load_table(path, **columns, **settings)
+        settings |= {"features": model.names, "labels": read.get("labels")}
+        data = load_table(path, label=label, query=query, **settings)
     else:
         data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
     if model.scaling != PER_QUERY:

@@ -95,18 +95,16 @@ def unpacked(path: Path, stored: BinaryIO) -> Iterator[BinaryIO]:
         raise ValueError(f"{path}: the .gz file is truncated or damaged ({error}); fetch it again") from None
 
 
-OTHER_CONTENT = {
-    "UTF-16 text; save it as UTF-8": rb"\xff\xfe|\xfe\xff",
-    "an archive or a compressed file; unpack it": rb"PK\x03\x04|BZh[1-9]1AY|\xfd7zXZ|7z\xbc\xaf|\x1f\x8b",
-}
-"""How a file begins that is no text, by what it is."""
+ARCHIVE = re.compile(rb"PK\x03\x04|BZh[1-9]1AY|\xfd7zXZ|7z\xbc\xaf|\x1f\x8b")
+"""How an archive or a compressed file begins."""
 
 
 def without_mark(path: Path, text: bytes) -> bytes:
     """Return the first bytes of a text without the byte order mark of UTF-8; refuse what is no such text."""
-    for content, beginning in OTHER_CONTENT.items():
-        if re.match(beginning, text):
-            raise ValueError(f"{path} is {content}")
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ValueError(f"{path} is UTF-16 text; save it as UTF-8")
+    if ARCHIVE.match(text):
+        raise ValueError(f"{path} is an archive or a compressed file; unpack it")
     return text.removeprefix(b"\xef\xbb\xbf")
 
 

@@ -343,8 +343,8 @@ def _weighted(documents: Documents, path: Path, letor: Path) -> Documents:
     weights = np.array(_lines_beside(path, _NUMBER, "a weight; write one positive number a line"), np.float64)
     n_documents, n_queries = len(documents.y), 1 + np.count_nonzero(documents.qid[1:] != documents.qid[:-1])
     if len(weights) not in (n_documents, n_queries):
-        sizes = f"{len(weights):,} weights, but {letor} has {n_documents:,} documents and {n_queries:,} queries"
-        raise ValueError(f"{path}: {sizes}; give one for each document, or for each query")
+        sizes = f"{letor} has {n_documents:,} documents and {n_queries:,} queries; give one for each"
+        raise ValueError(f"{path}: {len(weights):,} weights, but {sizes} document, or for each query")
     if len(weights) == n_documents:
         return replace(documents, document_weights=weights)
     return replace(documents, query_weights=weights)

@@ -94,8 +94,7 @@ class Columns:
     @property
     def texts(self) -> list[str]:
         """The columns of labels and ids."""
-        documents = (name for array, name in self.further.items() if array == "documents")
-        return [self.label, self.query, *documents]
+        return [self.label, self.query, *(name for array, name in self.further.items() if array == "documents")]
 
     @property
     def all(self) -> list[str]:
@@ -393,7 +392,6 @@ def checked_labels_rule(labels: object) -> Labels | None:
 
 def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | None) -> Integers:
     """Return the relevance labels in a column, by a rule if there is one; a wrong one is a `WrongRowError`."""
-    kind = column.type
     where = f"in the column {name!r} is"
     if isinstance(rule, Mapping):
         texts = column.cast(pa.large_string())
@@ -401,7 +399,7 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
         others = f"{where} none of {', '.join(map(repr, rule))}; add it to labels"
         _require(~np.isnan(index), lambda i: f"the label {texts[i].as_py()!r} {others}")
         return np.array([*rule.values()])[index.astype(np.int64)]
-    if pa.types.is_string(kind):
+    if pa.types.is_string(column.type):
         numbers, boolean, wrong = parsed_numbers(column.combine_chunks())
         wrong = wrong | (boolean & (not boolean.all()))
         remedy = "give the label of each text, such as labels = {good = 1, bad = 0}"
@@ -532,17 +530,15 @@ def _opened_parquet(path: Path) -> Iterator[pq.ParquetFile]:
             raise ValueError(f"{path}: not a Parquet file that can be read, or a damaged one ({reason})") from None
 
 
-def _parquet_names(path: Path, _: Sequence[str]) -> list[str]:
-    """Return the names of the columns."""
+def _parquet_schema(path: Path) -> pa.Schema:
     with _opened_parquet(path) as file:
-        return list(file.schema_arrow.names)
+        return file.schema_arrow
 
 
 def _parquet_roles(path: Path) -> Json:
     """Return the names of the columns by their roles, if the file names them."""
-    with _opened_parquet(path) as file:
-        roles: Json = json.loads((file.schema_arrow.metadata or {}).get(ROLES, b"{}")).get("roles", {})
-        return roles
+    roles: Json = json.loads((_parquet_schema(path).metadata or {}).get(ROLES, b"{}")).get("roles", {})
+    return roles
 
 
 def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -595,11 +591,10 @@ def _fields(line: str, separator: str) -> list[str]:
 def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
     """Return texts as numbers, null for what is missing; which are true or false; and which are no numbers."""
     missing = pc.is_in(cells, pa.array(MISSING))
-    none = np.zeros(len(cells), np.bool_)
     with suppress(pa.ArrowInvalid):
         numbers = pc.if_else(missing, None, cells).cast(pa.float64())
         if pc.all(pc.is_finite(numbers)).as_py() is not False:  # so that NaN and infinity are looked at closely
-            return numbers, none, none
+            return numbers, *np.zeros((2, len(cells)), np.bool_)
     missing = pc.or_(missing, pc.match_substring_regex(cells, r"(?i)^[ \t]*[+-]?nan[ \t]*$"))
     true, false = (pc.is_in(cells, pa.array(spellings)) for spellings in (TRUE, FALSE))
     boolean = pc.or_(true, false)
@@ -612,8 +607,7 @@ def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
 def _csv_header(path: Path, needed: Sequence[str]) -> list[str]:
     """Return the names of the columns of a CSV file."""
     _, header = next(csv_table(path, text_lines(path), needed)[0], (0, []))
-    values = (name in MISSING or NUMBER.fullmatch(name) for name in header)
-    if all(values) or any("\n" in name or "\r" in name for name in header):
+    if all(name in MISSING or NUMBER.fullmatch(name) for name in header) or re.search(r"[\r\n]", "".join(header)):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns; add one")
     return header
 
@@ -624,8 +618,8 @@ def _blocks(path: Path, lines: Lines, separator: str, width: int) -> Iterator[tu
     while block := list(islice(lines, size)):
         texts = pa.array([line.rstrip("\r\n") for _, line in block], pa.string())
         fields = pc.split_pattern(texts, separator)
-        quotes = pc.any(pc.match_substring(texts, '"')).as_py()
-        if quotes or pc.any(pc.not_equal(pc.list_value_length(fields), width)).as_py():
+        odd = pc.or_(pc.match_substring(texts, '"'), pc.not_equal(pc.list_value_length(fields), width))
+        if pc.any(odd).as_py():
             rows = csv_rows(path, chain(block, lines), separator, block[0][0] - 1, width)
             while part := list(islice(rows, size)):
                 cells = pa.array([cell for _, fields in part for cell in fields], pa.string())
@@ -667,7 +661,7 @@ def _csv_lines(path: Path, columns: Sequence[str], rows: Sequence[int]) -> list[
     return [line for row, (line, _) in enumerate(table) if row in rows]
 
 
-_PARQUET = Reader(_parquet_names, _read_parquet, _parquet_roles)
+_PARQUET = Reader(lambda path, _: list(_parquet_schema(path).names), _read_parquet, _parquet_roles)
 _CSV = Reader(_csv_header, _read_csv, lines_of=_csv_lines)
 
 READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".csv.gz": _CSV, ".tsv": _CSV}
