@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,10 @@ from moerank.cli.messages import notice, reading, say
 
 if TYPE_CHECKING:
     from moerank.data import RankingData
+    from moerank.data.read.table import Labels
+
+
+LabelsOption = Annotated[str | None, typer.Option("--labels", help="E=3,S=2 for texts, or limits, such as 0.25,0.5.")]
 
 
 def init_command(
@@ -22,29 +27,46 @@ def init_command(
     label: options.Label = None,
     query: options.Query = None,
     exclude: Annotated[str, typer.Option(metavar="NAME,NAME", help="Columns that are not features.")] = "",
+    labels: LabelsOption = None,
 ) -> None:
     """Write a problem file for a table, and print what it assumes about each column.
 
     The file is written next to the table, such as shop.toml next to shop.csv,
     and has comments. Correct a wrong guess there, or name the column with an
-    option.
+    option. The table is read as a run reads it, so that a run can use the file.
 
     Examples
     --------
     moerank init shop.csv
     moerank init shop.csv --label bought --query session --exclude title,added
+    moerank init judged.csv --label esci_label --labels E=3,S=2,C=1,I=0
     moerank init logs/
     """
     from moerank.solvers import split
-    from moerank.studies.draft import draft_problem
+    from moerank.studies.draft import data_remarks, draft_problem
 
-    draft = draft_problem(table, label=label, query=query, exclude=split(exclude))
-    for reason in draft.reasons:
+    with reading(table):
+        draft = draft_problem(table, label=label, query=query, exclude=split(exclude), labels=_labels(labels))
+        if draft.path.exists():
+            raise ValueError(f"{draft.path} exists; edit it, or remove it and run the command again")
+        draft, (train, _, _), metric = draft.read()
+    for reason in draft.reasons + data_remarks(train, metric):
         notice(reason)
-    if draft.path.exists():
-        raise ValueError(f"{draft.path} exists; edit it, or remove it and run the command again")
     draft.path.write_text(draft.text, encoding="utf-8")
     say(f"Wrote {draft.path}. Next: moerank run {draft.path}")
+
+
+def _labels(text: str | None) -> Labels | None:
+    """Return the labels of texts, or limits, from an option."""
+    from moerank.data.read.table import checked_labels_rule
+
+    if text is None:
+        return None
+    try:
+        value = tomllib.loads(f"labels = {{{text}}}" if "=" in text else f"labels = [{text}]")["labels"]
+    except tomllib.TOMLDecodeError:
+        raise ValueError(f"--labels {text}: write E=3,S=2 or increasing limits such as 0.25,0.5") from None
+    return checked_labels_rule(value)
 
 
 def describe_command(
@@ -74,11 +96,13 @@ def describe_command(
     from moerank.data import describe as describe_data
     from moerank.data.scaling import negative_features
     from moerank.exports.deployable import obstacles_of_data, refused_below_zero
+    from moerank.studies.draft import leak_remarks
     from moerank.studies.problem import load_problem
 
     named = what.endswith(".toml") or not Path(what).exists()
     with reading(what):
-        parts = load_problem(what).load_fold(fold, data) if named else _read(Path(what), fold)
+        problem = load_problem(what) if named else None
+        parts = _read(Path(what), fold) if problem is None else problem.load_fold(fold, data)
         descriptions = [describe_data(part) for part in parts]
     if as_json:
         options.print_json([entry.as_dict() for entry in descriptions])
@@ -87,6 +111,7 @@ def describe_command(
 
     output().print(description_table(what, descriptions))
     remarks = [remark for entry in descriptions for remark in entry.remarks()]
+    remarks += leak_remarks(parts[0], None if problem is None else problem.metric.make())
     rule = next((part.missing for part in parts if part.n_missing.any()), None)
     remarks += [f"No export: {reason}." for reason in obstacles_of_data(parts[0].scaling, rule)]
     negative = np.any([negative_features(part) for part in parts], axis=0)
@@ -130,6 +155,7 @@ def ingest_command(
         str | None,
         typer.Option(metavar="QUERY,DOCUMENT,GRADE", help="Columns of the judgments; by default guessed by name."),
     ] = None,
+    labels: LabelsOption = None,
     log: Annotated[
         str | None, typer.Option(help="Which log to read, such as main or matchfeatures, or the Solr field.")
     ] = None,
@@ -161,6 +187,7 @@ def ingest_command(
             out,
             judgments=judgments,
             columns=None if columns is None else columns.split(","),
+            labels=_labels(labels),
             log=log,
             document=document,
             exclude=exclude or (),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
@@ -39,6 +39,8 @@ class DataDescription:
         The median number of documents of a query.
     constant_features : tuple of str
         Names of the features with one value throughout.
+    extreme_features : tuple of str
+        Names of the features with values beyond 10⁶ times their 99 % quantile, or beyond 1e30.
     pairs : int
         Preference pairs.
     queries_without_pairs : int
@@ -70,6 +72,7 @@ class DataDescription:
     median_query: float
     longest_query: int
     constant_features: tuple[str, ...]
+    extreme_features: tuple[str, ...]
     pairs: int
     queries_without_pairs: int
     identical_groups: int
@@ -83,17 +86,19 @@ class DataDescription:
     def as_dict(self) -> Json:
         """Return the attributes as JSON holds them: lists for tuples, strings for the labels."""
         labels = {str(label): count for label, count in self.labels.items()}
-        return asdict(self) | dict(labels=labels, constant_features=list(self.constant_features))
+        names = {name: list(getattr(self, name)) for name in ("constant_features", "extreme_features")}
+        return asdict(self) | {"labels": labels} | names
 
     def remarks(self) -> list[str]:
         """Return sentences about the counts that need attention."""
-        remarks = ["No value is infinite or missing."]
+        remarks = [f"No value of the {self.features:,} features is infinite or missing."]
         if self.missing_values:
             worst = max(self.missing_by_feature, key=self.missing_by_feature.__getitem__)
             remarks = [
                 f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all), most of them of "
                 f"feature {worst}."
             ]
+        remarks += extreme_remarks(self.extreme_features)
         if self.identical_documents:
             remarks.append(
                 "No ranker can order identical documents of a query: leave out copies, or add a feature that tells "
@@ -145,6 +150,7 @@ def describe(data: RankingData) -> DataDescription:
         median_query=float(np.median(lengths)),
         longest_query=int(lengths.max()),
         constant_features=tuple(data.feature_names[f] for f in np.flatnonzero(constant)),
+        extreme_features=tuple(data.feature_names[f] for f in np.flatnonzero(data.is_extreme)),
         pairs=data.n_pairs,
         queries_without_pairs=int((highest == lowest).sum()),
         identical_groups=len(copies),
@@ -155,6 +161,15 @@ def describe(data: RankingData) -> DataDescription:
         scaling=data.scaling.kind,
         comes_scaled=bool(varies.any() and (least[varies] == 0).all() and (greatest[varies] == 1).all()),
     )
+
+
+def extreme_remarks(names: Sequence[str]) -> list[str]:
+    """Return the sentence about features with extreme values, if there are any."""
+    if not names:
+        return []
+    shown = ", ".join(map(repr, names[:5])) + ", …" * (len(names) > 5)
+    reach = f"Values of {shown} reach beyond 1,000,000 times the feature's 99 % quantile, or beyond 1e30."
+    return [f"{reach} If they stand for missing ones, list them: missing_values = [-999]."]
 
 
 def _sizes_of_copies(data: RankingData) -> Iterator[int]:

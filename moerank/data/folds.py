@@ -7,6 +7,7 @@ further fold moves all three by one part, so that every part is the test part on
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from math import exp, floor, log
@@ -50,7 +51,9 @@ MOST_FOLDS = 1000
 def load_fold(
     directory: str | os.PathLike[str],
     *,
+    zero_based: bool = False,
     missing: MissingRule | None = None,
+    missing_values: Sequence[float] = (),
     dtype: DTypeLike = np.float64,
     validation: float | None = None,
     seed: int = 0,
@@ -64,7 +67,7 @@ def load_fold(
         and ``testset.txt``), each plain or with ``.gz`` appended, in upper or lower case. The first one
         found in this order is read, otherwise the only file ``*.train``, ``*.vali`` (or ``*.valid``) and ``*.test``.
         A folder that does not exist is looked for where commands look: in ``$MOERANK_DATA``, then in ``data``.
-    missing, dtype
+    zero_based, missing, missing_values, dtype
         As in `load_letor`.
     validation : float, optional
         The share of the training queries to draw for validation if the folder has no validation file, as in LightGBM's
@@ -97,10 +100,10 @@ def load_fold(
     """
     places = [Path(directory), *(root / directory for root in data_folders())]
     paths = part_paths(next(filter(Path.is_dir, places), places[0]), drawn=validation is not None)
-    documents = [read_letor(path, nulls=missing is not None, dtype=dtype) for path in paths]
-    width = max(part.X.shape[1] for part in documents)
+    documents = [read_letor(path, zero_based=zero_based, nulls=missing is not None, dtype=dtype) for path in paths]
+    width, names = max((part.X.shape[1], part.feature_names) for part in documents)
     parts = [
-        replace(part, X=_widened(part.X, width, path)).as_data(str(path), missing)
+        replace(part, X=_widened(part.X, width, path), feature_names=names).as_data(str(path), missing, missing_values)
         for path, part in zip(paths, documents, strict=True)
     ]
     if validation is not None and len(parts) == 2:

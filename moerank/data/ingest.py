@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from moerank.arrays import Floats
 from moerank.checks import check_at_least, unknown
+from moerank.data.read import table as tables
 from moerank.data.read import text_lines
-from moerank.data.read.table import MOST_LABEL, NUMBER, csv_rows, header_of, write_table
 from moerank.data.trec import trec_lines
 from moerank.files import Json, read_json
 
@@ -62,6 +62,7 @@ def ingest(
     *,
     judgments: str | Path,
     columns: Sequence[str] | None = None,
+    labels: tables.Labels | None = None,
     log: str | None = None,
     document: str | None = None,
     exclude: Sequence[str] = (),
@@ -78,10 +79,13 @@ def ingest(
     table : path-like
         The Parquet file to write, which must not exist yet.
     judgments : path-like
-        A table with a header (CSV or TSV), or TREC qrels, plain or ``.gz``. Grades are integers from 0.
+        A table with a header (CSV or TSV), TREC qrels, or lines such as ``3 qid:1 # p7`` as in the demo of the LTR
+        plug-in of Elasticsearch, plain or ``.gz``. Grades are integers from 0.
     columns : sequence of str, optional
         The columns of query, document and grade in the table of judgments; by default those with usual names. The query
         is a text, or an id in a column such as ``query_id``.
+    labels : mapping of str to int, or sequence of float, optional
+        The label of each grade, or limits of grades; see `load_table`.
     log : str, optional
         Which log to read if there are several: a log spec of Elasticsearch or OpenSearch, a field of Solr, or
         "matchfeatures", "summaryfeatures" or "rankfeatures" of Vespa.
@@ -128,8 +132,8 @@ def ingest(
         raise ValueError(f"{path}: the table is a Parquet file; write --out NAME.parquet")
     if path.exists():
         raise FileExistsError(f"{path} exists; remove it, or choose another file")
-    check_at_least(0, MOST_LABEL, or_none=True, unjudged=unjudged)
-    grades = read_judgments(judged, columns)
+    check_at_least(0, tables.MOST_LABEL, or_none=True, unjudged=unjudged)
+    grades = read_judgments(judged, columns, tables.checked_labels_rule(labels))
     result = _Log(paths, log, document, set(exclude))
     result.read()
     hits, X = result.hits(grades, judged)
@@ -330,7 +334,7 @@ def _solr_hits(response: Json, log: str | None, document: str | None) -> Iterato
 
 def _solr_values(text: str) -> list[tuple[str, object]]:
     """Return the features of a text such as ``title=6.25,stars=NaN`` or ``title:6.25 stars:NaN``."""
-    number = f"(?:NaN|{NUMBER.pattern})"
+    number = f"(?:NaN|{tables.NUMBER.pattern})"
     for delimiter, separator in ("=,", ": "):
         pairs = [pair.rpartition(delimiter) for pair in text.split(separator) if pair]
         if all(name and re.fullmatch(number, value) for name, _, value in pairs):
@@ -410,31 +414,52 @@ USUAL_COLUMNS = {
 """Usual names of the columns by their content, in lower case and without other characters."""
 
 
-def read_judgments(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the judgments of a file, plain or ``.gz``: a table of CSV or TSV with a header, or qrels of TREC.
+def read_judgments(path: Path, columns: Sequence[str] | None = None, rule: tables.Labels | None = None) -> pd.DataFrame:
+    """Return the judgments of a file, plain or ``.gz``: CSV or TSV with a header, qrels of TREC, or LETOR's form.
 
     The columns are ``query`` (a text) or ``id`` or both, ``doc``, ``grade`` and ``line``. `columns` names those of the
     query, document and grade in a table. A malformed line is a ValueError with its number.
     """
-    lines = text_lines(path)
-    number, first = next(((n, line) for n, line in lines if line.strip() and not line.startswith("#")), (1, ""))
-    lines = chain([(number, first)], lines)
+    lines, remarks, first = text_lines(path), [], (1, "")
+    for first in lines:
+        if first[1].strip() and not first[1].startswith("#"):
+            break
+        remarks.append(first)
+    lines = chain([first], lines)
     rows: Iterator[dict[str, str | int]]
-    if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first):
+    if columns is None and re.fullmatch(r"([^\s,;]+\s+){3}-?[0-9.]+\s*", first[1]):
         judged = trec_lines(path, lines, "q1 0 p7 3")
         rows = ({"id": words[0], "doc": words[2], "grade": words[3], "line": number} for number, words in judged)
+    elif columns is None and re.match(r"[0-9.]+\s+qid:", first[1]):
+        rows = _letor_rows(path, chain(remarks, lines))
     else:
-        rows = _table_rows(path, csv_rows(path, lines, header_of(first, columns or ())[1], number - 1), columns)
+        rows = _table_rows(path, tables.csv_table(path, lines, columns or ())[0], columns)
     judgments = pd.DataFrame(list(rows))
     if judgments.empty:
         raise ValueError(f"{path}: there is no judgment in the file")
-    for grade, line in judgments[["grade", "line"]].itertuples(index=False):
-        if re.fullmatch(r"[0-9]+(\.0*)?", grade) is None or float(grade) > MOST_LABEL:
-            remedy = f"is not an integer from 0 to {MOST_LABEL:,}; make such grades with pandas.cut"
-            raise ValueError(f"{path}, line {line}: the grade {grade[:30]!r} {remedy}")
-    judgments["grade"] = judgments["grade"].astype(float).astype("int64")
+    try:
+        grades = pa.chunked_array([pa.array(judgments["grade"], pa.string())])
+        judgments["grade"] = tables.labels_of(grades, path, "grade", rule)
+    except tables.WrongRowError as error:
+        raise ValueError(f"{path}, line {judgments['line'][error.row]}: {error.reason}") from None
     check_texts(judgments, lambda row: f"{path}, line {judgments['line'][row]}")
     return judgments
+
+
+def _letor_rows(path: Path, lines: tables.Lines) -> Iterator[dict[str, str | int]]:
+    """Yield the judgments of lines such as ``3 qid:1 # p7 Boots``; remarks such as ``# qid:1: boots`` name queries."""
+    texts: dict[str, str] = {}
+    for number, line in lines:
+        if named := re.match(r"#\s*qid:(\S+):\s*(.*?)(?:\*[0-9.]+)?\s*$", line):  # a text may have a weight
+            texts[named[1]] = named[2]
+        elif line.strip() and not line.startswith("#"):
+            judged = re.match(r"([0-9.]+)\s+qid:(\S+)[^#]*#\s*(\S+)", line)
+            if judged is None:
+                raise ValueError(f"{path}, line {number}: {line[:40]!r} is not like '3 qid:1 # p7'")
+            grade, query, doc = judged.groups()
+            if texts and query not in texts:
+                raise ValueError(f"{path}, line {number}: no remark '# qid:{query}: text' names the query; add one")
+            yield {"id": query, "doc": doc, "grade": grade, "line": number} | ({"query": texts[query]} if texts else {})
 
 
 def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
@@ -450,9 +475,7 @@ def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
             )
 
 
-def _table_rows(
-    path: Path, rows: Iterator[tuple[int, list[str]]], columns: Sequence[str] | None
-) -> Iterator[dict[str, str | int]]:
+def _table_rows(path: Path, rows: tables.Rows, columns: Sequence[str] | None) -> Iterator[dict[str, str | int]]:
     """Yield the rows of a table that have a grade; Quepid has rows without one."""
     indices = _indices(path, [name.strip() for name in next(rows, (0, []))[1]], columns)
     for line, row in rows:
@@ -508,7 +531,9 @@ def _labels(
     word = "text" if kind == "query" else "id"
     joined = f"joined {len(set(at[judged])):,} of {len(grades):,} judgments by query {word}"
     if not judged.any():
-        logged, graded = hits.iloc[0], judgments.iloc[0]
+        ours_plain, plain = _plain(hits["doc"]), _plain(judgments["doc"])
+        graded = judgments.loc[plain.isin(ours_plain).idxmax()]  # the first if none is alike
+        logged = hits.loc[(ours_plain == plain[graded.name]).idxmax()]
         raise ValueError(
             f"{path}: {joined}: the log has document {logged['doc']!r} of query {logged[ours]!r}, the judgments "
             f"{graded['doc']!r} of {graded[kind]!r}; write both alike, and ids of queries in a column query_id"
@@ -524,6 +549,11 @@ def _labels(
     return pd.Series(labels), sentences
 
 
+def _plain(documents: pd.Series) -> pd.Series:
+    """Return ids without what programs often change: blanks, case, and the .0 of a column with gaps."""
+    return documents.str.strip().str.casefold().str.removesuffix(".0")
+
+
 # Writing
 
 
@@ -533,4 +563,4 @@ def _write(path: Path, rows: pd.DataFrame, X: Floats, result: _Log) -> None:
     kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
     columns = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}
     columns |= {name: pa.array(column, from_pandas=True) for name, column in zip(result.names, X.T, strict=True)}
-    write_table(path, columns, {"roles": roles, "engine": result.engine})
+    tables.write_table(path, columns, {"roles": roles, "engine": result.engine})

@@ -155,6 +155,40 @@ LARGEST_UNNAMED_QUERY = 1000
 RULES = "a number, 'query-min', 'query-mean' or 'query-worst' (below the smallest value in the query)"
 
 
+def without_values(X: Array, values: Sequence[float]) -> Array:
+    """Return a table with NaN for the values that stand for a missing one; a copy if X is read-only."""
+    with np.errstate(over="ignore"):
+        given = np.array(values, X.dtype)
+    for begin in range(0, len(X) if values else 0, COPIED_ROWS):
+        if (mask := np.isin(X[begin : begin + COPIED_ROWS], given)).any():
+            X = X.copy(order="K") if is_frozen(X) else X
+            X[begin : begin + COPIED_ROWS][mask] = np.nan
+    return X
+
+
+def extreme_columns(X: Array) -> Mask:
+    """Return which columns reach beyond 10⁶ times the 99 % quantile of their size, or beyond 1e30.
+
+    The quantile of a column with fewer than 1 % other values than 0 is that of these.
+    """
+    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
+    n_large, n_values = np.zeros((2, X.shape[1]), np.int64)
+    for begin in range(0, len(X), COPIED_ROWS):
+        size = np.abs(X[begin : begin + COPIED_ROWS])
+        n_large += (size > largest * 1e-6).sum(axis=0)
+        n_values += (size > 0).sum(axis=0)
+    n_values[n_values > 0.01 * len(X)] = len(X)
+    return np.asarray((largest > LARGEST_VALUE) | ((n_large > 0) & (n_large <= 0.01 * n_values)))
+
+
+def checked_values(values: Any) -> tuple[float, ...]:
+    """Return numbers that stand for a missing value, all finite."""
+    numbers = doubles(listed(values), "missing_values")
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise ValueError(f"missing_values is {values!r}; give a list of finite numbers, such as [-999]")
+    return tuple(numbers.tolist())
+
+
 def refuse_large_values(X: Array, names: Sequence[str] | None, where: str = "") -> None:
     """Raise a ValueError with row and feature if a value in X (n_documents, n_features) exceeds 1e30 in size."""
     remedy = f"rankers cannot compute with values beyond {LARGEST_VALUE:g}: scale the feature, for instance by "

@@ -139,6 +139,8 @@ class RankingData:
         The name of the data set in messages.
     missing : float, "query-min", "query-mean" or "query-worst", optional
         The rule that replaces NaN; see `fill_missing`. By default NaN is refused.
+    missing_values : sequence of float
+        Numbers that stand for a missing feature value, such as -999 or 1.79769313486e308; they count as NaN.
     costs : FeatureCosts or array-like, shape (n_features,), optional
         The costs of the features, for the objective "cost".
     documents : array-like, shape (n_documents,), optional
@@ -164,6 +166,8 @@ class RankingData:
         All preference pairs, enumerated on first use.
     missing : float, "query-min", "query-mean", "query-worst" or None
         The rule for missing values.
+    missing_values : tuple of float
+        The numbers that counted as missing.
     scaling : Scaling
         The scaling of the features as far as it is known; see `fit_scaling`.
     costs : FeatureCosts or None
@@ -206,6 +210,7 @@ class RankingData:
         *,
         name: str = "data",
         missing: MissingRule | None = None,
+        missing_values: Sequence[float] = (),
         costs: FeatureCosts | ArrayLike | None = None,
         documents: ArrayLike | None = None,
         query_weights: ArrayLike | None = None,
@@ -227,7 +232,8 @@ class RankingData:
         self.offsets = inputs.query_offsets(self.qid, name)
         self.given_names = inputs.checked_names(names, n_features, name)
         self.feature_names = self.given_names or tuple(str(number) for number in range(1, n_features + 1))
-        self.missing = missing
+        self.missing, self.missing_values = missing, inputs.checked_values(missing_values)
+        self.X = inputs.without_values(self.X, self.missing_values)
         self.scaling: Scaling = UNSCALED
         self.costs = None if costs is None else self._checked_costs(costs)
         self.documents = inputs.checked_documents(documents, n_documents, name)
@@ -235,6 +241,7 @@ class RankingData:
         self.document_weights = inputs.checked_weights(document_weights, n_documents, "document_weights", name)
         self.is_weighted = self.query_weights is not None or self.document_weights is not None
         self._missing = self._fill()
+        self._is_extreme: Mask | None = None
         self._of_labels: dict[Hashable, Any] = {}
         self._memory: dict[Hashable, Any] = {}
         for array in (self.X, self.y, self.offsets):
@@ -317,6 +324,12 @@ class RankingData:
         return zero if self._missing is None else self._missing.sum(axis=0)
 
     @property
+    def is_extreme(self) -> Mask:
+        """Which features have extreme values, before scaling if that was asked then; see `extreme_columns`."""
+        given = self._is_extreme
+        return self.remember("is extreme", lambda: inputs.extreme_columns(self.X)) if given is None else given
+
+    @property
     def label_runs(self) -> LabelRuns:
         """The documents of each query by label, for sums over all pairs without a list of them."""
         return self._remembered(self._of_labels, "label runs", lambda: LabelRuns.of(self.y, self.offsets))
@@ -350,6 +363,7 @@ class RankingData:
             feature_names=names,
             given_names=names if self.given_names else None,
             _missing=None if self._missing is None else self._missing[:, mask],
+            _is_extreme=None if self._is_extreme is None else self._is_extreme[mask],
             scaling=self.scaling.of_features(mask),
             costs=None if self.costs is None else self.costs.of_features(mask),
         )
@@ -410,7 +424,7 @@ class RankingData:
             raise ValueError(f"{self.name}: {again} ({scaling.kind}); give raw values")
         X = scaling.table(self.X, self.offsets)
         inputs.refuse_infinite_values(X, self.given_names, f"{self.name}, scaled ({scaling.kind}): ")
-        return self._changed(X=X, scaling=scaling)
+        return self._changed(X=X, scaling=scaling, _is_extreme=self._memory.get("is extreme"))
 
     def declared(self, kind: Literal["query"]) -> Self:
         """Return the same documents marked as scaled per query, with the same values.

@@ -257,7 +257,7 @@ class SparseBitFlip(BitFlip):
 
 def _are_packed(X: Array, problem: Problem, operator: RowCrossover | RowMutation) -> bool:
     """Return whether the rows are packed bits and not bools; raise a TypeError for anything else."""
-    packed = operator.packs and X.dtype == np.uint8 and X.shape[1] < problem.n_var
+    packed = operator.packs and X.dtype == np.uint8 and X.shape[1] == -(-problem.n_var // 8)
     if X.dtype != np.bool_ and not packed:
         raise TypeError(
             f"{operator.name} works on bool rows, but an individual holds {X.dtype}; "

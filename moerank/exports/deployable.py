@@ -184,6 +184,10 @@ def deployable(model: Model, name: str, features: Mapping[str, TargetFeature]) -
 def obstacles(model: Model) -> list[str]:
     """Return all reasons why no other system can compute the scores of a model, each with its remedy."""
     reasons = obstacles_of_data(model.scaling, model.missing)
+    if model.missing_values:
+        values = ", ".join(f"{value:g}" for value in model.missing_values)
+        remedy = "leave such values out of the index and the data, and train without missing_values"
+        reasons.append(f"{values} counted as missing in training, but is a number to other systems; {remedy}")
     if model.weights is None and model.trees is None:
         reasons.append(
             "this ranker is neither linear nor a sum of trees, and cannot be exported; train a linear ranker or "

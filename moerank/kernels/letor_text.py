@@ -33,16 +33,17 @@ def read_lines(
     limit: int,
     largest: float,
     with_queries: bool,
+    least: int,
 ) -> tuple[int, int, int, int]:
     """Read whole lines into rows of numbers, up to the end or a line that is not a document.
 
     Returns the index of the next byte, which is the end or the start of the refused line; the number of
-    documents; the largest feature number; and the number of values that the caller has to convert.
+    documents; the number of features; and the number of values that the caller has to convert.
 
     text : (at least end,), lines; the last before `end` is complete, with its line feed after a carriage return
     values : (n_rows, width), float64 or float32
         Zeros, with a row for each line. A value is the correctly rounded double, or that double rounded to single.
-        Features beyond the width are checked and left out: read again with the largest feature number for the width.
+        Features beyond the width are checked and left out: read again with the number of features for the width.
     rows : (n_rows, 4)
         The label; the start of the query id, −1 if the row before has the same id; its end; and the index of the
         comment, −1 if there is none.
@@ -51,6 +52,7 @@ def read_lines(
     limit : the largest feature number that is allowed
     largest : the caller has to convert values beyond it
     with_queries : whether every line has a query id
+    least : the number of the first feature, 0 or 1
 
     O(end). The caller has to convert all values except digits, with a sign and a point, that have at most 19 digits
     after leading zeros, 53 bits and 22 decimals.
@@ -61,7 +63,7 @@ def read_lines(
         at = _behind_blanks(text, at)
         if not _is_end(text[at]):
             label, first, last, at = _label_and_query(text, at, with_queries)
-            feature = 0
+            feature = least - 1
             while at >= 0 and not _is_end(text[at]):
                 following, at = _integer(text, at)
                 if text[at] != COLON or not feature < following <= limit:
@@ -70,10 +72,10 @@ def read_lines(
                 feature, start = following, at + 1
                 value, at = _value(text, start)
                 if abs(value) > largest:
-                    hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = start, at, row, feature - 1
+                    hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = start, at, row, feature - least
                     n_hard += 1
-                elif feature <= values.shape[1]:
-                    values[row, feature - 1] = value
+                elif feature - least < values.shape[1]:
+                    values[row, feature - least] = value
                 at = _behind_blanks(text, at)
             if at < 0:
                 return begin, row, widest, before
@@ -82,7 +84,7 @@ def read_lines(
             rows[row, 0], rows[row, 1], rows[row, 2] = label, -1 if same else first, last
             rows[row, 3] = at if text[at] == HASH else -1
             row += 1
-            widest = max(widest, feature)
+            widest = max(widest, feature - least + 1)
         while text[at] != LF and text[at] != CR:
             at += 1
         at += 1

@@ -18,6 +18,7 @@ from moerank.data.inputs import (
     refuse_infinite_values,
     refuse_large_values,
     refuse_missing_values,
+    without_values,
 )
 from moerank.data.ranking_data import labels_alone
 from moerank.data.scaling import ROWS as BLOCK_ROWS
@@ -90,7 +91,8 @@ def as_validation_data(validation: Validation | None, train: RankingData) -> Ran
                 f"validation has no qid, and {train.name} have {train.n_queries} queries: give (X, y, qid), with qid=0 "
                 "if the validation data are one query"
             )
-        validation = RankingData(X, y, qid, name="validation data", missing=train.missing)
+        rules = (train.missing, train.missing_values)
+        validation = RankingData(X, y, qid, name="validation data", missing=rules[0], missing_values=rules[1])
     if validation.n_features != train.n_features:
         raise ValueError(f"the training data have {train.n_features} features but {validation!r} has another number")
     _check_names(validation.given_names, train.given_names, f"the features of {validation.name}", "the training data")
@@ -114,12 +116,16 @@ def as_feature_table(X: RankingData | ArrayLike, ranker: RankingEstimator) -> Ma
     if isinstance(X, RankingData):
         _check_names(X.given_names, names, "the columns of X", "the fit")
         _check_width(X.X, ranker)
+        if ranker.missing_values_ and X.missing_values != ranker.missing_values_:
+            raise ValueError(f"{X.name}: give missing_values={ranker.missing_values_}, as in the training data")
         table = _scaled_alike(X, scaling, missing).X
     else:
         _check_names(column_names(X), names, "the columns of X", "the fit")
         table = as_table(X, expected)
         _check_width(table, ranker)
         refuse_infinite_values(table, expected)
+        if scaling != PER_QUERY:
+            table = without_values(table, ranker.missing_values_)
         if missing is not None and not isinstance(missing, str):
             table, _ = fill_missing(table, np.array([0, len(table)]), missing)
         remedy = (

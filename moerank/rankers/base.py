@@ -91,6 +91,8 @@ class RankingEstimator(_Estimator):
         How the training data were scaled; `predict` applies a fitted scaling to raw values.
     missing_ : float, "query-min", "query-mean", "query-worst" or None
         The rule that missing values of the training data followed.
+    missing_values_ : tuple of float
+        The numbers that counted as missing.
     negative_ : ndarray of bool, shape (n_features,)
         The features with raw values below 0 in the training data, which some search engines refuse.
     """
@@ -112,6 +114,7 @@ class RankingEstimator(_Estimator):
     varying_: Mask
     scaling_: Scaling = UNSCALED  # an estimator inside another one gets scaled tables
     missing_: MissingRule | None = None
+    missing_values_: tuple[float, ...] = ()
     negative_: Mask
     n_features_in_: int
     n_queries_: int
@@ -166,6 +169,7 @@ class RankingEstimator(_Estimator):
         held_out = as_validation_data(validation, train)
         self._look_at(train)
         self.scaling_, self.missing_, self.negative_ = train.scaling, train.missing, negative_features(train)
+        self.missing_values_ = train.missing_values
         if train.given_names is not None:
             self.feature_names_in_ = np.asarray(train.given_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, mode
 
 from moerank.arrays import Matrix
 from moerank.checks import first_mistake
-from moerank.data import UNSCALED, FittedScaling, RankingData, Scaling
-from moerank.data.inputs import as_table, column_names
+from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, Scaling
+from moerank.data.inputs import as_table, column_names, without_values
 from moerank.data.scaling import QueryRule, check_missing_rule
 from moerank.files import read_json
 from moerank.kernels.scores import linear_scores
@@ -160,6 +160,8 @@ class Model(BaseModel):
         How its features were scaled in training; a fitted scaling has the values of these features only.
     missing : float, "query-min", "query-mean", "query-worst" or None
         The rule for missing values that the training data followed; None if they had none.
+    missing_values : tuple of float
+        The raw values that count as missing.
     negative : tuple of str
         Its features with raw values below 0 in training.
     parameters : mapping
@@ -190,6 +192,7 @@ class Model(BaseModel):
     trees: Forest | None = None
     scaling: Scaling = UNSCALED
     missing: float | QueryRule | None = None
+    missing_values: tuple[float, ...] = ()
     negative: tuple[str, ...] = ()
     parameters: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
@@ -244,6 +247,7 @@ class Model(BaseModel):
             trees=getattr(ranker, "forest_", None) if coef is None else None,
             scaling=fitted_scaling.of_features(ranker.support_),
             missing=getattr(ranker, "missing_", None),
+            missing_values=getattr(ranker, "missing_values_", ()),
             negative=tuple(
                 feature_names[f] for f in np.flatnonzero(ranker.support_ & getattr(ranker, "negative_", False)).tolist()
             ),
@@ -319,7 +323,7 @@ class Model(BaseModel):
         for name, column in zip(self.names, self.columns, strict=True):
             if given is not None and given[column] != name:
                 raise ValueError(f"column {column} of X must be {name!r}, as in training, not {given[column]!r}")
-        own = table[:, columns]
+        own = without_values(table[:, columns], self.missing_values if self.scaling != PER_QUERY else ())
         if self.missing is not None and not isinstance(self.missing, str):
             own[np.isnan(own)] = self.missing
         if isinstance(self.scaling, FittedScaling):

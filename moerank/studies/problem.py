@@ -278,6 +278,7 @@ class Problem(Section):
         if self.data.scaled is not None:
             scaled = self.data.scaled
             return (train.declared(scaled), vali.declared(scaled), test.declared(scaled)), limits
+        _ = train.is_extreme  # of raw values
         scaling = fit_scaling(train, self.data.normalize)
         return (scaling.apply(train), scaling.apply(vali), scaling.apply(test)), limits
 

@@ -224,6 +224,8 @@ class Result(Stored):
         The scaling of the features of all parts.
     missing : float, str or None
         The rule for missing values.
+    missing_values : tuple of float
+        The raw values that count as missing.
     negative : list of str
         The features with raw values below 0 in the training part.
     instances : {"pair", "document", "query"} or None
@@ -271,6 +273,7 @@ class Result(Stored):
     feature_names: Annotated[list[str], Field(min_length=1)]
     scaling: Scaling = UNSCALED
     missing: float | QueryRule | None = None
+    missing_values: tuple[float, ...] = ()
     negative: list[str] = Field(default_factory=list)
     instances: Literal["pair", "document", "query"] | None = None
     n_instances: Natural | None = None
@@ -322,6 +325,7 @@ class Result(Stored):
             trees=member.trees,
             scaling=self.scaling.of_features(own),
             missing=self.missing,
+            missing_values=self.missing_values,
             negative=tuple(name for name in self.names(member.features) if name in self.negative),
             parameters=member.parameters,
         )

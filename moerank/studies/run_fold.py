@@ -375,6 +375,7 @@ def _data_fields(parts: Parts, chosen: Member) -> Json:
         "queries": {part: rows.qid[rows.offsets[:-1]].tolist() for part, rows in parts.items()},
         "scaling": train.scaling,
         "missing": train.missing,
+        "missing_values": train.missing_values,
         "negative": [names[feature] for feature in np.flatnonzero(negative_features(train))],
         "shapes": list(shapes_of(chosen.trees, train)),
     }

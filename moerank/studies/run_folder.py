@@ -19,6 +19,7 @@ from moerank.data.read.table import reader_of
 from moerank.data.trec import write_qrels, write_run
 from moerank.files import Json, prepare_folder
 from moerank.rankers.model import Model
+from moerank.studies.draft import data_remarks
 from moerank.studies.problem import MetricSection, Problem
 from moerank.studies.result import (
     FILES,
@@ -59,8 +60,10 @@ def run_folds(
     sentence for the user. The other arguments are those of `run_fold`.
     """
     requested = problem.spec(solver)
-    for fold in folders:  # raises errors in the data of any fold before the first run
+    for fold in list(folders)[1:]:  # raises errors in the data of any fold before the first run
         problem.load_limited_fold(fold, data)
+    for sentence in data_remarks(problem.load_fold(next(iter(folders)), data)[0], problem.metric.make()):
+        say(sentence)
     for folder in folders.values():
         prepare_folder(folder)
     finished = {
@@ -111,7 +114,7 @@ def write_trec(result: Result, test: RankingData, folder: Path) -> None:
 
     `test` must have the scaling of the result. Raises the errors of `write_run`.
     """
-    model = result.model(result.best).model_copy(update={"scaling": UNSCALED})
+    model = result.model(result.best).model_copy(update={"scaling": UNSCALED, "missing_values": ()})
     write_run(folder / "test.run", test, model.scores(test.X), tag=result.solver.replace(" ", ""))
     write_qrels(folder / "test.qrels", test)
 
@@ -196,10 +199,13 @@ def judge_on_new(
 
 def _read(path: Path, model: Model, result: Result, label: str | None, query: str | None) -> RankingData:
     """Read new data with the missing rule of a model; scale them here if the scaling needs the whole query."""
+    settings: dict[str, Any] = {"missing": model.missing, "missing_values": model.missing_values}
+    read = result.configuration["data"]
     if reader_of(path) is not None:
-        data = load_table(path, label=label, query=query, features=model.names, missing=model.missing)
+        settings |= {"features": model.names, "labels": read.get("labels")}
+        data = load_table(path, label=label, query=query, **settings)
     else:
-        data = load_letor(path, missing=model.missing)
+        data = load_letor(path, zero_based=read.get("zero_based", False), **settings)
     if model.scaling != PER_QUERY:
         return data
     raw = result.configuration["data"]["normalize"] == "query"

@@ -21,6 +21,7 @@ from moerank.data import (
     load_web_fold,
 )
 from moerank.data.folds import MOST_FOLDS, MOST_LABELS, MOST_SEED, N_FOLDS, count_folds, deal_queries, split_queries
+from moerank.data.read.table import checked_labels_rule
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.mofsrank.settings import Section, at_least
 from moerank.studies.solver import data_digest
@@ -167,6 +168,8 @@ class FileData(DataSection):
         What to download if the data are missing.
     missing : float, "query-min", "query-mean" or "query-worst", optional
         What replaces missing values; without it they are an error.
+    missing_values : list of float
+        Numbers that stand for a missing value, such as -999.
     dtype : {"float64", "float32"}
         The type of the features.
     """
@@ -178,6 +181,7 @@ class FileData(DataSection):
     split: Split | None = None
     origin: str = "the data set"
     missing: Missing | None = None
+    missing_values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     dtype: Precision = "float64"
 
     @field_validator("folder", "file")
@@ -219,18 +223,19 @@ class FileData(DataSection):
 
     def read(self, fold: int, folders: Folders) -> Fold:
         """Return the parts of a fold from the first folder with the data; a study reads the same files only once."""
-        states = [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in self.files(fold, folders)]
+        path = self._path(folders, fold)
+        states = [(file, file.stat().st_size, file.stat().st_mtime_ns) for file in _files(path)]
         key = self.model_dump_json(), fold, tuple(states)
-        train, vali, test = _last_fold.get(key) or self._read(fold, folders)
+        train, vali, test = _last_fold.get(key) or self._read(path, fold)
         _last_fold.clear()
         if train.X.nbytes + vali.X.nbytes + test.X.nbytes <= LARGEST_FOLD:
             _last_fold[key] = train, vali, test
         return train.forgetful(), vali.forgetful(), test.forgetful()
 
-    def _read(self, fold: int, folders: Folders) -> Fold:
-        path, (read_fold, read_file) = self._path(folders, fold), self.readers
+    def _read(self, path: Path, fold: int) -> Fold:
+        read_fold, read_file = self.readers
         own = type(self).model_fields.keys() - FileData.model_fields.keys() - {"source"}
-        settings = self.model_dump(include={*own, "missing", "dtype"}, exclude_defaults=True)
+        settings = self.model_dump(include={*own, "missing", "missing_values", "dtype"}, exclude_defaults=True)
         if self.file is not None and self.split is not None:
             return self.split.parts(read_file(path, **settings), fold)
         drawn = {} if self.split is None else {"validation": self.split.validation, "seed": self.split.seed}
@@ -238,8 +243,7 @@ class FileData(DataSection):
 
     def files(self, fold: int, folders: Folders) -> list[Path]:
         """Return the files that a fold is read from."""
-        path = self._path(folders, fold)
-        return [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
+        return _files(self._path(folders, fold))
 
     def _path(self, folders: Folders, fold: int | None = None) -> Path:
         """Return the path of the file, or of the folder of one fold or of all folds."""
@@ -249,12 +253,23 @@ class FileData(DataSection):
         return path / f"Fold{fold}" if fold is not None and count_folds(path) else path
 
 
+def _files(path: Path) -> list[Path]:
+    return [file for file in path.iterdir() if file.is_file()] if path.is_dir() else [path]
+
+
 class LetorData(FileData):
-    """LETOR files; see `load_letor`."""
+    """LETOR files; see `load_letor`.
+
+    Attributes
+    ----------
+    zero_based : bool
+        Whether feature numbers start at 0.
+    """
 
     readers = load_fold, load_letor
 
     source: Literal["letor"]
+    zero_based: bool = False
 
 
 class TableData(FileData):
@@ -270,6 +285,8 @@ class TableData(FileData):
         Columns that are not features, such as texts and dates.
     document, query_weight, document_weight : str, optional
         The columns of document ids and weights, see `load_table`.
+    labels : table of integers, or list of floats, optional
+        The label of each text, such as ``{E = 3, S = 2}``, or limits of numbers; see `load_table`.
     """
 
     readers = load_table_fold, load_table
@@ -282,6 +299,7 @@ class TableData(FileData):
     document: str | None = None
     query_weight: str | None = None
     document_weight: str | None = None
+    labels: Annotated[dict[str, int] | tuple[float, ...], BeforeValidator(checked_labels_rule)] | None = None
 
 
 InMemory: TypeAlias = RankingData | Fold | Sequence[Fold]

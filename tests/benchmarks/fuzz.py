@@ -34,10 +34,13 @@ import moerank.data.read.letor
 from moerank.data import load_table
 from moerank.data.read.table import MISSING
 
+SWITCHES = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
+
 HANG = 2.0
 """Seconds of the processor: those of the clock tell nothing on a busy machine."""
 
 RAW = [
+    *("True", "FALSE"),
     *("NaN", "nAn", "inf", "-Infinity", "1e999", "-1", "0", "1.5", "true", "false", '""', '"5"', "01", "+5", "1,5"),
     *("9" * 30, "-" + "9" * 25, "9" * 5000, "0x" + "f" * 3000, "1_000", "2020-01-01", "1e-400", "-0.0", str(2**63)),
     *("NULL", "NA", "None", "#N/A", "0x10", "1e5", ".5", "5.", ".", "1e", "1 000", " 7", "7 ", "①", "−1", "1\u00a0"),
@@ -113,6 +116,7 @@ def try_letor(path, rng):
 
 def made_csv(rng):
     """A small table, written as somebody may have written it."""
+    switches = rng.choice((None, None, ("true", "false"), ("TRUE", "False", "")))
     text = io.StringIO()
     quote = rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC, csv.QUOTE_ALL))
     ends, separator = rng.choice(("\n", "\n", "\r\n", "\r")), rng.choice(",,,,;\t")
@@ -123,6 +127,8 @@ def made_csv(rng):
     for query in rng.choice((("7", "8", "9"), ("a", "b b", "c,d"), ("1", "02", "x"), ("-5", str(2**63), "true"))):
         for _ in range(rng.randrange(1, 4)):
             values = [f"{rng.gauss(0, 10) ** 5:.{rng.randrange(1, 18)}g}" for _ in names[2:]]
+            if switches:
+                values[0] = rng.choice(switches)
             row = [str(rng.randrange(5)), query, *values]
             writer.writerow([row[at] for at in order])
     return text.getvalue().encode()
@@ -151,8 +157,8 @@ def judge_csv(content, missing):
         return None
     labels, queries = ([row[names.index(name)] for row in rows] for name in ("label", "query"))
     features = [at for at, name in enumerate(names) if name not in ("label", "query")]
-    X = [[missing if is_missing(row[at]) else number(row[at]) for at in features] for row in rows]
-    y = [number(label) for label in labels]
+    X = list(zip(*(numbers([row[at] for row in rows], missing) for at in features), strict=True))
+    y = numbers(labels, None)
     begins = [query for at, query in enumerate(queries) if at == 0 or query != queries[at - 1]]
     if any(label is None or not 0 <= label < 2**31 or label != int(label) for label in y) or "" in queries:
         return None
@@ -161,6 +167,14 @@ def judge_csv(content, missing):
     if all(re.fullmatch(r"0|-?[1-9][0-9]{0,18}", query) and -(2**63) <= int(query) < 2**63 for query in queries):
         queries = [int(query) for query in queries]
     return np.array(X, np.float64), [int(label) for label in y], queries, [names[at] for at in features]
+
+
+def numbers(column, missing):
+    """The numbers of a column, None for what is wrong; true and false are 1 and 0 if nothing else is there."""
+    present = [text for text in column if not is_missing(text)]
+    if present and all(text in SWITCHES for text in present):
+        return [missing if is_missing(text) else SWITCHES[text] for text in column]
+    return [missing if is_missing(text) else number(text) for text in column]
 
 
 def is_missing(text):

@@ -1,6 +1,7 @@
 """From a table of a shop to a run, by the problem file that moerank init writes."""
 
 import os
+import re
 import tomllib
 
 import numpy as np
@@ -33,11 +34,12 @@ def test_the_file_says_what_was_guessed_and_trains_a_model_that_can_be_exported(
         "label: 'bought', the only column with few different whole numbers",
         "query: 'session', the first column whose equal values stand together",
         "document ids: 'sku', by its name",
-        *(f"left out: '{name}', line 2 holds no number" for name in ("title", "added", "in_stock")),
+        "left out: 'title', line 2 holds 'Shoe', which is not a number",
+        "left out: 'added', line 2 holds '2024-02-01', which is not a number",
         "missing values, first in 'rating', become 0",
     ]
     train, _, test = load_problem("shop.toml").load_fold(1)
-    assert (train.feature_names, train.n_queries, test.documents[0][0]) == (("price", "rating"), 12, "p")
+    assert (train.feature_names, train.n_queries, test.documents[0][0]) == (("in_stock", "price", "rating"), 12, "p")
     run = command("run", "shop.toml", "--quiet", "--out", "run", "--set", "comparison.trees=0")
     assert run.exit_code == 0, run.stderr
     assert command("export", "run", "--format", "solr", "--out", "model.json").exit_code == 0
@@ -51,7 +53,8 @@ def test_the_first_cell_of_a_column_that_is_no_number_is_shown(shop, command):
     shop.write_text("session;title;price;bought\n" + "a;Shoe;1.5;1\n" * 3 + "a;Boot;1,5;0\n")
     said = command("init", "shop.csv", "--label", "bought", "--query", "session").stderr
     assert "besides 'bought' and 'session' there is no column of numbers" in said
-    assert said.endswith("'title': line 2 holds no number; 'price': line 5 holds no number\n")
+    first = "'title': line 2 holds 'Shoe', which is not a number; "
+    assert said.endswith(first + "'price': line 5 holds '1,5', which is not a number; 3 of 4 rows hold numbers\n")
 
 
 def test_a_table_is_not_taken_for_a_problem_file_and_a_file_is_not_replaced(shop, command):
@@ -98,11 +101,87 @@ def test_large_labels_get_the_linear_gain_and_a_folder_needs_no_split(shop, tmp_
     parts.mkdir()
     for part in ("train", "vali", "test"):
         (parts / f"{part}.csv").write_text(shop.read_text().replace(",1\n", ",40\n"))
-    draft = draft_problem(parts, label="bought")
+    draft = draft_problem(parts, label="bought").read()[0]
     assert (draft.path, "split" in draft.text) == (tmp_path / "parts.toml", False)
     draft.path.write_text(draft.text)
     assert load_problem(draft.path).metric.gain == "linear"
     assert load_problem(draft.path).load_fold(1)[0].n_queries == 20
+
+
+ROWS = "".join(f"{n % 3},q{n // 6},{n * 7 % 11},{n * 5 % 7}\n" for n in range(240))
+
+
+@pytest.mark.parametrize(
+    ("head", "change", "message"),
+    [
+        (
+            "label,query,f,g",
+            ("2,q", "yes,q"),
+            "line 4: the label 'yes' in .* give the label of each text, such as labels =",
+        ),
+        (
+            "label,query,f,g",
+            ("2,q", "0.5,q"),
+            r"line 4: the label 0.5 in .*; give limits, such as labels = \[0.25, 0.5\]",
+        ),
+        ("label,query,f,g", ("2,q", ",q"), "line 4: the label nan in the column"),
+        ("label,query,f,g", ("q3,", ","), "line 20: no query id"),
+        ("label,query,f,g", ("1,q4,", "1,q0,"), "query q0 begins again"),
+        ("label,query,f,f", ("", ""), "two columns are called 'f'"),
+        ("label,query,f,g", ("1,q", "0,q"), None),
+        ("label,query,f,g", ("q", "q9"), None),
+        ("0,1,2,3", ("", ""), "the first line must be a header with the names of all columns; add one"),
+        ("label,query,f,g,h", ("", ""), "line 2: 4 fields, but the header names 5 columns"),
+    ],
+)
+def test_a_problem_that_cannot_be_run_is_not_written(command, tmp_path, head, change, message):
+    (tmp_path / "t.csv").write_text(f"{head}\n{ROWS.replace(*change) if change[0] else ROWS}")
+    outcome = command("init", "t.csv")
+    assert (outcome.exit_code, (tmp_path / "t.toml").exists()) == ((2, False) if message else (0, True)), outcome.stderr
+    assert message is None or re.search(message, outcome.stderr)
+
+
+def test_odd_cells_late_gaps_names_and_labels(command, tmp_path):
+    rows = [f"{'EC'[n % 2]},q{n // 8},{n % 7},{n % 5},true,{n % 3}\n" for n in range(21_000)]
+    rows[3], rows[30] = rows[3].replace(",3,3,", ",3,1'000,"), rows[30].replace(",2,0,", ",2,5%,")
+    rows[-1] = "C,zz,,1,,1\n"
+    (tmp_path / "t.csv").write_text("esci,session,a,b,c,nClicks\n" + "".join(rows))
+    outcome = command("init", "t.csv", "--label", "esci", "--query", "session", "--labels", "E=3,C=1")
+    assert outcome.exit_code == 0, outcome.stderr
+    cells = """line 5 holds "1'000", line 32 holds '5%', which is not a number; 19,998 of 20,000 rows hold numbers"""
+    assert f"left out: 'b', {cells}" in outcome.stderr
+    assert "left out: 'nClicks', its name says that it is known only after the ranking" in outcome.stderr
+    assert f'"b",  # {cells}' in (tmp_path / "t.toml").read_text()
+    train = load_problem("t.toml").load_fold(1)[0]
+    assert (train.feature_names, set(train.y.tolist()), train.missing) == (("a", "c"), {1, 3}, 0.0)
+    for wrong in ("E=3,C", "E=x", "2,1"):
+        assert command("init", "t.csv", "--labels", wrong).exit_code == 2
+
+
+def test_a_feature_that_knows_the_label_is_named(command, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = ["srch_id,price,stars,gross,rate,booked\n"]
+    for query in range(60):
+        chosen = rng.integers(6)
+        for document in range(6):
+            booked = int(document == chosen)
+            rate = 10.0 ** rng.normal(3 * booked, 1) if rng.random() < 0.97 else 1e6
+            rows.append(
+                f"{query},{rng.random():.3f},{rng.integers(5)},{'120.5' if booked else 'NULL'},{rate},{booked}\n"
+            )
+    (tmp_path / "x.csv").write_text("".join(rows))
+    sentence = "'gross' alone orders every query perfectly: is it known before the user chooses?"
+    assert sentence in command("init", "x.csv", "--label", "booked").stderr
+    assert sentence in command("data", "describe", "x.toml").stdout
+    small = ("--set", "comparison.trees=0", "--set", "feature_selection.generations=2")
+    said = command("run", "x.toml", "--out", "r", *small).stderr
+    assert said.count(sentence) == 1
+    (tmp_path / "x.toml").write_text(
+        (tmp_path / "x.toml").read_text().replace("missing =", 'exclude = ["gross"]\nmissing =')
+    )
+    better = r"'rate' alone ranks better than all features together \(NDCG@10 \.\d+ against \.\d+\): is it known before"
+    assert re.search(better, command("data", "describe", "x.toml").stdout)
+    assert "'gross'" not in command("data", "describe", "x.toml").stdout
 
 
 def test_the_name_of_a_file_adds_no_key(shop):

@@ -27,6 +27,7 @@ def test_every_count_of_a_small_set():
         "median_query": 5.0,
         "longest_query": 12,
         "constant_features": ["c"],
+        "extreme_features": [],
         "pairs": 7,
         "queries_without_pairs": 2,
         "identical_groups": 2,
@@ -38,7 +39,7 @@ def test_every_count_of_a_small_set():
         "comes_scaled": False,
     }
     complete, identical = description.remarks()
-    assert complete == "No value is infinite or missing."
+    assert complete == "No value of the 3 features is infinite or missing."
     assert identical.startswith("No ranker can order identical documents of a query: leave out copies")
     assert description.labels == {0: 5, 1: 1, 3: 13}
     assert json.loads(json.dumps(description.as_dict())) == description.as_dict()
@@ -77,6 +78,25 @@ def test_missing_values_are_counted_by_feature_and_query():
     assert description.remarks()[0] == "6 values were missing (40.0% of all), most of them of feature b."
     assert describe(data.with_rows(np.arange(3))).missing_by_feature == {"b": 2, "c": 1}
     assert json.loads(json.dumps(description.as_dict())) == description.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("largest", "share", "is_extreme"),
+    [(1e7, 0.005, True), (1e5, 0.005, False), (1e7, 0.02, False), (2e30, 0.02, True), (-1e7, 0.005, True)],
+)
+@pytest.mark.parametrize("zeros", [0.0, 0.995])
+def test_features_with_extreme_values_are_named_before_and_after_scaling(largest, share, is_extreme, zeros):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 2, (100_000, 2))
+    X[rng.random(X.shape) < zeros] = 0.0
+    present = np.flatnonzero(X[:, 1])
+    X[present[: int(share * len(present))], 1] = largest
+    data = RankingData(X, np.arange(100_000) % 3, np.arange(100_000) // 10, ["a", "b"])
+    named = ("b",) if is_extreme else ()
+    assert describe(data).extreme_features == named
+    assert describe(query_level_norm(data).with_features(np.array([False, True]))).extreme_features == named
+    said = "Values of 'b' reach beyond 1,000,000 times"
+    assert any(remark.startswith(said) for remark in describe(data).remarks()) == is_extreme
 
 
 def test_features_that_come_scaled_per_query_are_recognised():

@@ -31,6 +31,8 @@ def test_the_costs_of_some_features_keep_their_groups():
     kept = np.array([True, False, True, True])
     masks = np.array([[True, True, False], [False, True, True]])
     np.testing.assert_array_equal(costs().of_features(kept).sums(masks), [12.5, 4.5])
+    rest = costs().of_features(np.array([False, False, True, True]))  # one group has lost its features
+    assert rest.sums(np.array([[True, True], [False, False]])).tolist() == [4.5, 0.0]
 
 
 def test_a_table_is_read_by_name_in_any_order():
@@ -46,11 +48,6 @@ def test_features_that_the_table_does_not_name_cost_as_others():
     assert found.sums(np.eye(3, dtype=bool)).tolist() == [0.5, 7.0, 0.5]
     with pytest.raises(ValueError, match=r"'z' is not a feature"):
         read_cost_table("name,cost\nz,2\n", "t.csv", ["a"], 1.0)
-
-
-def test_a_group_that_has_lost_its_features_costs_nothing():
-    rest = costs().of_features(np.array([False, False, True, True]))
-    assert rest.sums(np.array([[True, True], [False, False]])).tolist() == [4.5, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,13 @@ TRAIN = b"1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25\n"
 VALI = b"1 qid:2 1:0.5 4:1\n"
 TEST = b"1 qid:3 1:0.5\n"
 
-SIZES = {  # documents and queries of the parts, and preference pairs of the training part
+SIZES = {  # documents and queries of the parts of folds 1 and 5, and preference pairs of the training part
     "MQ2008": [
         ((9630, 471), (2707, 157), (2874, 156), 52325),
-        ((9404, 471), (2874, 156), (2933, 157), 46631),
-        ((8643, 470), (2933, 157), (3635, 157), 44450),
-        ((8514, 470), (3635, 157), (3062, 157), 48533),
         ((9442, 470), (3062, 157), (2707, 157), 50836),
     ],
     "OHSUMED": [
         ((9219, 63), (3538, 21), (3383, 22), 367663),
-        ((10187, 63), (3383, 22), (2570, 21), 422716),
-        ((10494, 64), (2570, 21), (3076, 21), 378087),
-        ((9491, 64), (3076, 21), (3573, 21), 295814),
         ((9029, 64), (3573, 21), (3538, 21), 283484),
     ],
 }
@@ -98,10 +92,10 @@ def test_a_missing_folder_is_named(tmp_path):
         load_fold(tmp_path / "file")
 
 
-@pytest.mark.parametrize("fold", range(1, 6))
+@pytest.mark.parametrize("fold", [1, 5])
 @pytest.mark.parametrize("name", SIZES)
 def test_real_folds_have_the_known_sizes(letor_folder, name, fold):
-    *sizes, n_pairs = SIZES[name][fold - 1]
+    *sizes, n_pairs = SIZES[name][fold > 1]
     parts = load_fold(letor_folder / name / f"Fold{fold}")
     assert [(part.n_documents, part.n_queries) for part in parts] == sizes
     assert {part.n_features for part in parts} == {46 if name == "MQ2008" else 45}

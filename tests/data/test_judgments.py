@@ -14,6 +14,13 @@ def table(header, row, separator=","):
     return "\n".join([header, *(separator.join(row(*judgment)) for judgment in logs.judged(GOLDEN))])
 
 
+def plugin_demo(world):
+    """The form of the demo of Elasticsearch's plug-in, with remarks first and a weight behind one of the texts."""
+    texts = "".join(f"# qid:{qid}: {query}{'*2' * (qid == 'q1')}\n" for qid, query, _ in world)
+    rows = "".join(f"{grade}\tqid:{qid} #\t{doc}\tA title\n" for qid, _, doc, grade in logs.judged(world))
+    return f"# grade (0-4)\tqueryid\tdocId\ttitle\n# \n{texts}#\n{rows}"
+
+
 def triples(path, kind, columns=None):
     return list(read_judgments(path, columns)[[kind, "doc", "grade"]].itertuples(index=False, name=None))
 
@@ -25,6 +32,7 @@ def triples(path, kind, columns=None):
         ("# qrels of 2024\n\n" + logs.trec(GOLDEN).replace(" ", "\t"), ["id"]),
         (logs.quepid(GOLDEN), ["query"]),
         ("\ufeff# a remark\n#\n" + logs.quepid(GOLDEN).replace("\n", "\r\n"), ["query"]),
+        (plugin_demo(GOLDEN), ["id", "query"]),
         (table("query_id\tquery\tdoc_id\tgrade", lambda q, t, d, g: [q, t, d, str(g)], "\t"), ["id", "query"]),
         (table("query-id\tcorpus-id\tscore", lambda q, t, d, g: [q, d, str(g)], "\t"), ["id"]),  # BEIR
         (table("grade;keywords;docId", lambda q, t, d, g: [str(g), t, d], ";"), ["query"]),
@@ -60,10 +68,12 @@ def test_columns_by_name_and_what_spreadsheets_do_to_a_text(tmp_path):
         ("query,docid,rating\na,b,1\na,c,1,2\n", None, "line 3: 4 fields, but the header names 3"),
         ('query,docid,rating\na,b,1\na,"c', None, "line 3: not a CSV file"),
         *(
-            (f"query,docid,rating\na,b,{grade}\n", None, "line 2: the grade .* is not an integer from 0 .* pandas.cut")
+            (f"query,docid,rating\na,b,{grade}\n", None, "line 2: the label .* 'grade' is not an? (number|integer)")
             for grade in ("high", "-1", "0.5", "nan", "1_0", "٣", "1e300", "2147483648")
         ),
         ("query_id,query,docid,rating\n7,a,b,1\n7,c,b,1\n", None, "line 3: the query id '7' has the text 'c', and 'a'"),
+        ("# qid:1: a\n3 qid:1 # p\n3 qid:2 # p\n", None, "line 3: no remark '# qid:2: text' names the query"),
+        ("3 qid:1 # p\n3 qid:1 1:5\n", None, "line 2: '3 qid:1 1:5.n' is not like '3 qid:1 # p7'"),
         ("q1 0 p7 3\nq1 p8 1\n", None, "line 2: 'q1 p8 1.*' is not like 'q1 0 p7 3'"),
     ],
 )  # fmt: skip
@@ -82,6 +92,10 @@ def test_what_is_no_judgment(text, columns, message, tmp_path):
         ),
         ("q1,p7,1", "the judgments 'p7' of 'q1'; write both alike, and ids of queries in a column query_id"),
         ("trail shoes,71.0,1", "the log has document 'p7' .*, the judgments '71.0'"),
+        (
+            "trail shoes,x,1\ntrail shoes,P3.0,1",
+            "the log has document 'p3' of .*, the judgments 'P3.0' of 'trail shoes'",
+        ),
         ("trail shoes,p7,1\na,b,1\ntrail shoes,p7,2", "line 2 and line 4: several grades of document 'p7'"),
         (
             "query_id,docid,rating\ntrail shoes,p7,1",

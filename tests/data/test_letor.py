@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from helpers.slow_letor import assert_same_documents
 
-from moerank.data import inputs, load_letor
+from moerank.data import inputs, load_fold, load_letor
 from moerank.data.read import letor
 from moerank.data.read.letor import LARGEST_FEATURE
 
@@ -71,7 +71,10 @@ GOOD = "1 qid:2 1:0.5 2:1"
         ("1 qid:" + "9" * 5000 + " 1:0.5", "the query id '9{29}…' is not a text of 1 to 100 characters"),
         ("1 qid:a\N{NO-BREAK SPACE}b 1:0.5", "the query id 'a.xa0b' is not a text of 1 to 100"),
         ("1 qid:1 1:0.5", "query 1 begins again; sort the lines"),
-        ("1 qid:2 0:1 1:0.5", "'0:1' is not feature:value of a feature from 1 to 10000; list features once"),
+        (
+            "1 qid:2 0:1 1:0.5",
+            "'0:1' is not feature:value of a feature from 1 to 10000; if numbers start at 0",
+        ),
         ("1 qid:2 1:1 1:1", "'1:1' is not feature:value of a feature from 2 to 10000"),
         ("1 qid:2 1:1 3:0 2:1", "'2:1' is not feature:value of a feature from 4"),
         ("1 qid:2 -1:1", "'-1:1' is not feature:value"),
@@ -123,6 +126,9 @@ def test_n_features_pads_and_refuses(load):
         load(TINY, n_features=3)
     with pytest.raises(ValueError, match="at least one feature"):
         load(TINY, n_features=0)
+    with pytest.raises(ValueError, match=r"tiny\.txt: no line lists a feature"):
+        load(b"1 qid:1\n0 qid:1 # 1:1\n")
+    assert load(b"1 qid:1\n0 qid:1\n", n_features=2).X.tolist() == [[0, 0], [0, 0]]
     beyond = b"1 qid:1 %d:1\n" % (LARGEST_FEATURE + 1)
     assert load(beyond, n_features=LARGEST_FEATURE + 2).n_features == LARGEST_FEATURE + 2
     with pytest.raises(ValueError, match="line 1: '10001:1' is not"):
@@ -137,12 +143,6 @@ def test_a_file_without_documents_is_refused(load, tmp_path, content):
         with pytest.raises(ValueError, match="the file holds no document") as caught:
             load(stored, filename)
         assert str(tmp_path / filename) in str(caught.value)
-
-
-def test_a_file_without_features_needs_their_number(load):
-    with pytest.raises(ValueError, match=r"tiny\.txt: no line lists a feature"):
-        load(b"1 qid:1\n0 qid:1 # 1:1\n")
-    assert load(b"1 qid:1\n0 qid:1\n", n_features=2).X.tolist() == [[0, 0], [0, 0]]
 
 
 def test_folders_and_missing_files_are_named(tmp_path):
@@ -202,18 +202,12 @@ def test_neither_the_size_of_the_pieces_nor_the_order_in_memory_matters(load, mo
 def test_lines_become_wider_or_shorter(load, monkeypatch):
     wider = b"".join(b"1 qid:1 1:0.5 %d:%d\n" % (j, j) for j in [*range(2, 40), 500, 499, 10_000, 3])
     lines = [f"1 qid:1 1:{row} 2:{-row} # {'long' * 50}" for row in range(30)]
-    lines += [f"0 qid:1 1:{row}" for row in range(300)] + [f"0 qid:2 2:1 {3 + row}:0.5" for row in range(40)]
+    lines += [f"0 qid:1 1:0.{'1234567890' * 3}{row} 2:1e{row}" for row in range(300)] + [
+        f"0 qid:2 2:1 {3 + row}:0.5" for row in range(40)
+    ]
     for content, chunk in ((wider, 64), ("\n".join(lines).encode(), 100), ("\n".join(lines).encode(), 5000)):
         monkeypatch.setattr(letor, "CHUNK", chunk)
         assert_same_documents(load(content), content)
-
-
-def test_many_queries_and_long_numbers(load):
-    content = b"".join(b"1 qid:q%d 1:0.%s%d 3:1e%d\n" % (row, b"1234567890" * 3, row, row % 300) for row in range(9000))
-    assert_same_documents(load(content), content)
-    hard = "0.1000000000000000055511151231257827"
-    content = "".join(f"0 qid:1 1:{row} 2:NULL 3:{hard}\n" for row in range(20)).encode()
-    assert load(content, missing=7.5).X.tolist() == [[row, 7.5, 0.1] for row in range(20)]
 
 
 @pytest.mark.parametrize(
@@ -255,6 +249,30 @@ def test_single_precision_is_the_double_rounded_and_has_its_own_limit(load):
         load(b"1 qid:1 1:3.4028235677973366e38", dtype=np.float32)
     with pytest.raises(ValueError, match="dtype must be float32 or float64, not int64"):
         load(content, dtype=np.int64)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_features_that_count_from_0_keep_their_numbers(load, tmp_path, dtype):
+    content = b"1 qid:1 0:0.5 2:1e-3\n0 qid:1 1:0.1234567890123456789 # 0\n"
+    data = load(content, zero_based=True, dtype=dtype)
+    assert_same_documents(data, b"1 qid:1 1:0.5 3:1e-3\n0 qid:1 2:0.1234567890123456789\n")
+    assert data.feature_names == ("0", "1", "2")
+    with pytest.raises(ValueError, match=r"line 1: '3:1' is not feature:value of a feature from 3 to 2; list features"):
+        load(b"1 qid:1 2:1 3:1\n", zero_based=True, n_features=3)
+    for part, text in (("train", content), ("vali", b"1 qid:2 0:7\n"), ("test", b"1 qid:3 4:2\n")):
+        (tmp_path / f"{part}.txt").write_bytes(text)
+    parts = load_fold(tmp_path, zero_based=True, dtype=dtype)
+    assert [part.feature_names for part in parts] == [tuple("01234")] * 3
+    assert parts[1].X.tolist() == [[7, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 2**22])
+def test_a_mark_is_skipped_and_other_content_is_named(load, monkeypatch, chunk):
+    monkeypatch.setattr(letor, "CHUNK", chunk)
+    assert_same_documents(load(b"\xef\xbb\xbf" + TINY), TINY)
+    for content, kind in ((TEXT.decode().encode("utf-16"), "UTF-16 text"), (b"PK\x03\x04 \n", "an archive")):
+        with pytest.raises(ValueError, match=rf"tiny\.txt is {kind}"):
+            load(content)
 
 
 WIDE = b"1 qid:1 10000:1\n" * 1000

@@ -4,13 +4,17 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from moerank.data import RankingData, fill_missing
+from moerank.data import RankingData, fill_missing, fit_scaling
 from moerank.data.scaling import ROWS
+from moerank.exports.deployable import obstacles
+from moerank.rankers import RankRLS
+from moerank.rankers.model import Model
 
 RULES = ("query-min", "query-mean", "query-worst")
 
@@ -74,13 +78,6 @@ def test_queries_longer_and_shorter_than_a_block():
     np.testing.assert_array_equal(fill_missing(X, offsets, "query-worst")[0], in_loops(X, offsets, "query-worst"))
 
 
-def test_a_complete_table_is_returned_as_it_is():
-    X, offsets = table(5, np.float64, share=0.0)
-    filled, n_missing = fill_missing(X, offsets, "query-min")
-    assert filled is X
-    assert not n_missing.any()
-
-
 @given(
     arrays(np.float64, 6, elements=st.floats(allow_infinity=False, width=64)),
     st.sampled_from(RULES),
@@ -103,11 +100,6 @@ def test_what_is_filled_is_finite_and_where_the_rule_says(column, rule, dtype):
         assert ((known.min() <= replaced) & (replaced <= (known.min() if rule == "query-min" else known.max()))).all()
 
 
-def test_the_mean_of_equal_values_is_that_value():
-    X = np.array([[0.1], [0.1], [0.1], [np.nan]])
-    assert fill_missing(X, np.array([0, 4]), "query-mean")[0].ravel().tolist() == [0.1] * 4
-
-
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
@@ -115,17 +107,13 @@ def test_the_mean_of_equal_values_is_that_value():
         ("zero", "must be a finite number, 'query-min', 'query-mean' or 'query-worst', not 'zero'$"),
         (float("inf"), "not inf"),
         (True, "not True"),
+        (1e39, "mine: missing is 1e.39, which is too large"),
         ([0.0], "not "),
     ],
 )
 def test_other_rules_are_refused(rule, message):
     with pytest.raises(ValueError, match=message):
-        RankingData([[1.0]], [0], missing=rule)
-
-
-def test_a_number_that_single_precision_cannot_hold_is_refused():
-    with pytest.raises(ValueError, match=r"mine: missing is 1e\+39, which is too large"):
-        RankingData(np.array([[np.nan]], np.float32), [0], missing=1e39, name="mine")
+        RankingData(np.array([[np.nan]], np.float32), [0], missing=rule, name="mine")
 
 
 def test_data_know_their_rule_and_what_was_missing():
@@ -149,6 +137,24 @@ def test_data_know_their_rule_and_what_was_missing():
     assert complete.missing is None
     assert not complete.is_missing.any()
     assert RankingData([[1.0]], [0], missing=0.0).missing == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values_that_stand_for_missing_ones_stay_so_in_models(dtype):
+    X = np.array([[1, 5], [-999, 4], [3, 1e9], [2, 0]], dtype)
+    known = RankingData(np.where(np.isin(X, [-999, 1e9]), np.nan, X), [0, 2, 1, 0], 0, list("ab"), missing=0.5)
+    data = RankingData(X, known.y, 0, list("ab"), missing=0.5, missing_values=[-999, 1e9])
+    np.testing.assert_array_equal(data.X, known.X)
+    for scaled, same in ((data, known), *((fit_scaling(d, "standard").apply(d) for d in (data, known)),)):
+        ranker, other = RankRLS().fit(scaled), RankRLS().fit(same)
+        raw = pd.DataFrame(X, columns=list("ab"))
+        expected = other.predict(known)
+        np.testing.assert_array_equal(ranker.predict(raw), expected)
+        model = Model.of(ranker, data.feature_names)
+        np.testing.assert_allclose(model.predict(raw), expected, rtol=1e-6)
+        assert "-999, 1e+09 counted as missing in training" in obstacles(model)[0]
+        with pytest.raises(ValueError, match=r"give missing_values=\(-999.0, 1000000000.0\), as in the training data"):
+            ranker.predict(RankingData(X, known.y, 0, list("ab")))
 
 
 def test_without_a_rule_the_refusal_names_place_and_rules():

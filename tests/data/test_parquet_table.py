@@ -24,16 +24,6 @@ def table(tmp_path):
 PLAIN = {"label": [2, 0, 1], "query": ["x", "x", "y"], "a": [0.1, 1e300, -0.0]}
 
 
-def test_rows_names_and_queries(table, tmp_path):
-    data = table(PLAIN)
-    assert data.X.tolist() == [[0.1], [1e300], [-0.0]]
-    assert data.y.tolist() == [2, 0, 1]
-    assert data.qid.tolist() == ["x", "x", "y"]
-    assert data.given_names == ("a",)
-    assert data.name == str(tmp_path / "train.parquet")
-    assert table(PLAIN, name="table").X.tolist() == data.X.tolist()  # known by its first bytes
-
-
 @pytest.mark.parametrize(
     "kind", [*(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)), "float16", "float32", "float64", "bool"]
 )
@@ -57,8 +47,8 @@ def test_all_kinds_of_numbers_become_features(table, kind):
     ],
 )
 def test_ids_of_queries_have_any_type(table, ids, expected):
-    data = table({**PLAIN, "query": ids})
-    assert data.qid.tolist() == expected
+    data = table({**PLAIN, "query": ids}, name="table")  # known by its first bytes
+    assert (data.X.tolist(), data.y.tolist(), data.qid.tolist()) == ([[0.1], [1e300], [-0.0]], [2, 0, 1], expected)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +89,14 @@ def test_missing_values_need_a_rule(table):
         (dict(query=[[1], [1], [2]]), {}, r"the column 'query' holds list<.*, which are not ids; make texts"),
         (dict(__index_level_0__=[1, 2, 3]), {}, r"the column '__index_level_0__' is an index that pandas wrote"),
         (dict(label=[], query=[], a=[]), {}, "not plain numbers|the table has no row"),
+        (dict(query=[1.0, 1.0, np.nan]), {}, "row 3: the query id nan in the column 'query' is NaN, or a float"),
+        (
+            dict(query=[1.0, 1.0, 2.0**53]),
+            {},
+            r"row 3: the query id 9\.0072e\+15 in the column 'query' is NaN, or a float",
+        ),
+        (dict(query=["x", "x", "x\0"]), {}, "row 3: the query id in the column 'query' ends in a zero byte"),
+        (dict(d=["x", "x", "x\0"]), dict(document="d"), "row 3: the document id in the column 'd' ends in a zero byte"),
     ],
 )
 def test_wrong_values_are_refused_by_place(table, columns, options, sentence):
@@ -128,16 +126,3 @@ def test_what_is_no_parquet_file_is_refused(tmp_path):
     path.unlink()
     with pytest.raises(FileNotFoundError):
         load_table(path, label="label", query="query")
-
-
-@pytest.mark.parametrize(("wrong", "shown"), [(float("nan"), "nan"), (2.0**53, r"9\.0072e\+15")])
-def test_floats_that_are_no_ids_are_refused_by_their_row(table, wrong, shown):
-    with pytest.raises(ValueError, match=rf"row 3: the query id {shown} in the column 'query' is NaN, or a float"):
-        table(PLAIN | {"query": [1.0, 1.0, wrong]})
-
-
-@pytest.mark.parametrize("role", ["query", "document"])
-def test_an_id_that_ends_in_a_zero_byte_is_refused(table, role):
-    columns = PLAIN | {"document": ["a", "b", "c"]} | {role: ["x", "x", "x\0"]}
-    with pytest.raises(ValueError, match=rf"row 3: the {role} id in the column '{role}' ends in a zero byte"):
-        table(columns, document="document")

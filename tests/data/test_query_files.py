@@ -3,7 +3,9 @@ import gzip
 import numpy as np
 import pytest
 
-from moerank.data import load_letor
+from moerank.data import load_letor, load_table
+from moerank.data.read.letor import read_letor
+from moerank.data.read.table import write_documents
 
 TEXT = b"2 1:0.5 3:1\n0 1:1\n1 # no feature\n0 2:4\n"
 
@@ -58,6 +60,30 @@ def test_wrong_counts_are_refused(path, counts, message):
         load_letor(path)
 
 
+@pytest.mark.parametrize(
+    ("weights", "roles"),
+    [
+        ("1\n2\n3\n2\n", {"document_weights": [0.5, 1, 1.5, 1], "query_weights": None}),
+        ("1\n3", {"document_weights": None, "query_weights": [0.5, 1.5]}),
+    ],
+)
+def test_weights_come_from_the_file_beside(path, weights, roles):
+    path.with_name("x.txt.query").write_text("3\n1\n")
+    path.with_name("x.txt.weight").write_text(weights)
+    write_documents(path.with_name("x.parquet"), read_letor(path))
+    for data in (load_letor(path), load_table(path.with_name("x.parquet"))):
+        for role, expected in roles.items():
+            given = getattr(data, role)
+            assert (given if given is None else given.tolist()) == expected
+    for wrong, message in (
+        ("1\n2\n3\n", "3 weights, but .* has 4 documents and 2 queries"),
+        ("1\nx\n", "line 2: 'x' is"),
+    ):
+        path.with_name("x.txt.weight").write_text(wrong)
+        with pytest.raises(ValueError, match=message):
+            load_letor(path)
+
+
 def test_lightgbm_reads_the_same(path):
     lightgbm = pytest.importorskip("lightgbm")
     rng = np.random.default_rng(0)
@@ -67,8 +93,10 @@ def test_lightgbm_reads_the_same(path):
     ]
     path.write_text("\n".join(lines) + "\n")
     path.with_name("x.txt.query").write_text("\n".join(map(str, counts)))
+    path.with_name("x.txt.weight").write_text("\n".join(map(str, rng.integers(1, 9, 60))))
     dataset = lightgbm.Dataset(str(path), params={"verbose": -1}).construct()
     data = load_letor(path)
     np.testing.assert_array_equal(dataset.get_label(), data.y)
     np.testing.assert_array_equal(dataset.get_group(), np.diff(data.offsets))
     np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_allclose(dataset.get_weight() / dataset.get_weight().mean(), data.document_weights, rtol=1e-6)

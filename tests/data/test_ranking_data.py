@@ -147,17 +147,14 @@ def test_ids_and_weights_go_with_their_documents():
         document_weights=[1, 2, 3, 4, 5, 3],
     )
     assert data.query_weights.tolist() == [0.5, 1.0, 1.5]
+    equal = RankingData([[0.1], [0.9]], [0, 1], [1, 2], query_weights=[0.3, 0.3], document_weights=[7, 7])
+    assert equal.query_weights is equal.document_weights is None
     part = data.with_rows(np.array([5, 3, 2]))
     assert (part.documents.tolist(), part.query_weights.tolist()) == (["f", "d", "a"], [1.5, 1.0])
     np.testing.assert_array_equal(part.document_weights, np.array([3, 4, 3]) / 3)
     scaled = data.with_costs([1.0]).with_features(np.array([True]))
     assert scaled.query_weights is data.query_weights
     assert scaled.documents is data.documents
-
-
-def test_equal_weights_are_none():
-    data = RankingData([[0.1], [0.9]], [0, 1], [1, 2], query_weights=[0.3, 0.3], document_weights=[7, 7])
-    assert data.query_weights is data.document_weights is None
 
 
 @pytest.mark.parametrize(

@@ -27,36 +27,28 @@ def table(tmp_path):
     return read
 
 
-def test_rows_names_and_queries(table, tmp_path):
-    data = table(TEXT)
-    assert data.X.tolist() == [[59.9, 4.5], [120.0, 3.0], [-1e-3, 0.5]]
-    assert data.y.tolist() == [2, 0, 1]
-    assert data.qid.tolist() == ["shoes", "shoes", "hats"]
-    assert data.given_names == ("price", "rating")
-    assert data.name == str(tmp_path / "train.csv")
-
-
 @pytest.mark.parametrize(
     "text",
     [
+        TEXT,
         TEXT.replace("\n", "\r\n"),
         TEXT.replace("\n", "\r"),
         TEXT.replace(",", ";"),
         TEXT.replace(",", "\t"),
         "\ufeff" + TEXT,
-        TEXT.replace("\n", "\n\n \t\n"),
+        "\n \n" + TEXT.replace("\n", "\n\n \t\n"),
         TEXT.rstrip("\n"),
         TEXT.replace("shoes", '"shoes"').replace("price", '"price"'),
         gzip.compress(TEXT.encode()),
     ],
-    ids=["CRLF", "CR", "semicolons", "tabs", "mark", "blank lines", "no end", "quotes", "gz"],
+    ids=["plain", "CRLF", "CR", "semicolons", "tabs", "mark", "blank lines", "no end", "quotes", "gz"],
 )
-def test_every_way_of_writing_says_the_same(table, text):
-    data = table(text, "train.csv.gz" if isinstance(text, bytes) else "train.tsv")
-    expected = table(TEXT)
-    assert np.array_equal(data.X, expected.X)
-    assert data.qid.tolist() == expected.qid.tolist()
-    assert data.feature_names == expected.feature_names
+def test_every_way_of_writing_says_the_same(table, tmp_path, text):
+    name = "train.csv.gz" if isinstance(text, bytes) else "train.tsv"
+    data = table(text, name)
+    assert data.X.tolist() == [[59.9, 4.5], [120.0, 3.0], [-1e-3, 0.5]]
+    assert (data.y.tolist(), data.qid.tolist()) == ([2, 0, 1], ["shoes", "shoes", "hats"])
+    assert (data.given_names, data.name) == (("price", "rating"), str(tmp_path / name))
 
 
 def test_quotes_hold_separators_line_ends_and_quotes(table):
@@ -107,10 +99,6 @@ def test_missing_values_need_a_rule(table, written):
         table(text)
 
 
-def test_blank_lines_before_the_header_are_no_header(table):
-    assert table("\n \nlabel;query;a\n1;7;2\n0;7;3\n").X.tolist() == [[2], [3]]
-
-
 REFUSED = [
     ("label,query,a\n1,7,2\n0,7\n", r"line 3: 2 fields, but the header names 3 columns"),
     ("label,query,a\n1,7,2,3\n", r"line 2: 4 fields, but the header names 3 columns"),
@@ -119,6 +107,14 @@ REFUSED = [
     ("label,query,a\n1,7,0x10\n", r"line 2: the value '0x10' of 'a' is not a number; turn it into numbers, or leave"),
     ("label,query,a\n\n1,7,1\n0,7,1_000\n", r"line 4: the value '1_000' of 'a' is not a number"),
     ("label,query,a,b\n1,7,1,1\n0,7,FALSE,0\n", r"line 3: the value 'FALSE' of 'a' is not a number"),
+    ("label,query,a\n1,7,\n0,7,true\n1,7,1\n", r"line 4: the value '1' of 'a' is not true or false, as the others"),
+    ("label,query,a\ntrue,7,2\n1,7,1\n", r"line 2: the label 'true' in the column 'label' is not a number"),
+    (
+        "label,query,a\nE,7,2\n",
+        r"line 2: the label 'E' in .* not a number; give the label of each text, such as labels =",
+    ),
+    (b"PK\x03\x04", r"train\.csv is an archive or a compressed file; unpack it"),
+    ("label,query,a\n1,7,1\n".encode("utf-16"), r"train\.csv is UTF-16 text; save it as UTF-8"),
     ("label,query,a\n1,7,inf\n", r"line 2: the value 'inf' of 'a' is not a number"),
     ("label,query,a\n1,7,1e999\n", r"line 2: the value inf of 'a' is infinite, or too large for the precision"),
     ("label\tquery\ta\n1\t7\t1\n\t\n", r"line 3: 2 fields, but the header names 3 columns"),
@@ -134,6 +130,7 @@ REFUSED = [
     ("", r"the first line must be a header"),
     ('"label","query","a\r","b"\n1,7,2,3\n', r"the first line must be a header"),
     ("1,7,2.5\n0,7,1\n", r"the first line must be a header"),
+    ("1;7;;NA\n0;7;1;2\n", r"the first line must be a header"),
     (b"label,query,a\n1,7\xff,1\n", r"not UTF-8 text"),
     (b'label,query,a\n1,"\x00",1\n', r"a zero byte; the file is not text"),
 ]
@@ -218,6 +215,53 @@ def test_usual_names_are_guessed(tmp_path):
         ValueError, match=r"no column has a usual name for the label; give label=, such as one of score"
     ):
         load_table(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "tsv"])
+@pytest.mark.parametrize(
+    ("column", "rule", "labels"),
+    [
+        (["I", "E", "S"], {"E": 3, "S": 2, "I": 0}, [0, 3, 2]),
+        ([0.1, 0.25, 7.0], [0.25, 0.5, 0.75], [0, 1, 3]),
+        ([-1.0, 0.5, 0.6], [0.0, 0.55], [0, 1, 2]),
+        ([True, False, True], None, [1, 0, 1]),
+        ([4, 5, 4], {"4": 0, "5": 1}, [0, 1, 0]),
+    ],
+)
+def test_texts_limits_and_switches_become_labels(tmp_path, ending, column, rule, labels):
+    frame = pd.DataFrame({"label": column, "query": [7, 7, 8], "a": [1.5, 2, 3], "b": [True, False, True]})
+    path = tmp_path / f"t.{ending}"
+    frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path, index=False, sep=",\t"[ending == "tsv"])
+    data = load_table(path, labels=rule)
+    assert (data.y.tolist(), data.X.tolist()) == (labels, [[1.5, 1], [2, 0], [3, 1]])
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"E": 3}, "line 3: the label 'S' in the column 'label' is none of 'E'; add it to labels"),
+        ([0.5], "line 2: the label 'E' in the column 'label' is not a number"),
+        ([0.5, 0.5], r"labels is \[0.5, 0.5\]; give the label of each text, .*, or increasing limits"),
+        ("E", "labels is 'E'; give"),
+        ([], r"labels is \[\]; give"),
+        ({"E": -1}, "labels of 'E' must be at least 0"),
+    ],
+)
+def test_wrong_rules_for_labels_are_refused(table, rule, message):
+    with pytest.raises(ValueError, match=message):
+        table("label,query,a\nE,7,1\nS,7,2\n", labels=rule)
+
+
+def test_values_stand_for_missing_ones(table):
+    text = "label,query,a,b\n1,7,-999,1.79769313486e308\n0,7,2,4\n"
+    data = table(text, missing=0.5, missing_values=[-999, 1.79769313486e308])
+    assert (data.X.tolist(), data.n_missing.tolist(), data.missing_values[0]) == ([[0.5, 0.5], [2, 4]], [1, 1], -999)
+    with pytest.raises(
+        ValueError, match=r"csv: X\[0, 0\] is NaN \(row 0, feature 'a'\); say what missing values become"
+    ):
+        table(text, missing_values=[-999])
+    with pytest.raises(ValueError, match=r"missing_values is .*; give a list of finite numbers"):
+        table(text, missing=0, missing_values=[float("nan")])
 
 
 def read_numpy(path, columns=None):

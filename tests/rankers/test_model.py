@@ -135,6 +135,7 @@ def test_the_text_of_a_linear_model():
         "trees": None,
         "scaling": {"kind": "none"},
         "missing": None,
+        "missing_values": [],
         "negative": [],
         "parameters": {"alpha": 0.5, "loss": "pair", "target": "unit", "tol": 1e-07},
     }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import mmap
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -42,10 +43,10 @@ class Documents:
     query_weights: Vector | None = None
     document_weights: Vector | None = None
 
-    def as_data(self, name: str, missing: MissingRule | None) -> RankingData:
-        """Return the documents as ranking data without a copy of the features."""
+    def as_data(self, name: str, missing: MissingRule | None, missing_values: Sequence[float]) -> RankingData:
+        """Return the documents as ranking data without a copy of the features, unless missing values are replaced."""
         self.X.setflags(write=False)
-        return RankingData(**vars(self), name=name, missing=missing)
+        return RankingData(**vars(self), name=name, missing=missing, missing_values=missing_values)
 
 
 Precision = type[np.float64] | type[np.float32]
@@ -94,18 +95,32 @@ def unpacked(path: Path, stored: BinaryIO) -> Iterator[BinaryIO]:
         raise ValueError(f"{path}: the .gz file is truncated or damaged ({error}); fetch it again") from None
 
 
+ARCHIVE = re.compile(rb"PK\x03\x04|BZh[1-9]1AY|\xfd7zXZ|7z\xbc\xaf|\x1f\x8b")
+"""How an archive or a compressed file begins."""
+
+
+def without_mark(path: Path, text: bytes) -> bytes:
+    """Return the first bytes of a text without the byte order mark of UTF-8; refuse what is no such text."""
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ValueError(f"{path} is UTF-16 text; save it as UTF-8")
+    if ARCHIVE.match(text):
+        raise ValueError(f"{path} is an archive or a compressed file; unpack it")
+    return text.removeprefix(b"\xef\xbb\xbf")
+
+
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a UTF-8 text, plain or ``.gz``; any other content is a ValueError."""
     number = 0
     with open_regular(path) as stored, unpacked(path, stored) as file:
         while line := file.readline(LONGEST_LINE):
+            line = line if number else without_mark(path, line)
             where = f"{path}, line {number + 1}"
             if len(line) == LONGEST_LINE:
                 raise ValueError(f"{where}: longer than {LONGEST_LINE >> 20} MiB; break it into lines")
             if b"\0" in line:
                 raise ValueError(f"{where}: a zero byte; the file is not text, or is damaged")
             try:
-                text = line.decode("utf-8" if number else "utf-8-sig")
+                text = line.decode()
             except UnicodeDecodeError:
                 raise ValueError(f"{where}: not UTF-8 text; save the file in this encoding") from None
             for part in StringIO(text, newline="") if "\r" in text else (text,):

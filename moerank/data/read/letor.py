@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,7 +28,9 @@ from moerank.data.read import (
     joined,
     quoted,
     shortened,
+    text_lines,
     unpacked,
+    without_mark,
     zeros,
 )
 from moerank.data.scaling import MissingRule, check_missing_rule
@@ -45,7 +47,9 @@ def load_letor(
     path: str | os.PathLike[str],
     *,
     n_features: int | None = None,
+    zero_based: bool = False,
     missing: MissingRule | None = None,
+    missing_values: Sequence[float] = (),
     dtype: DTypeLike = np.float64,
     name: str | None = None,
 ) -> RankingData:
@@ -58,13 +62,19 @@ def load_letor(
     ----------
     path : path-like
         The file. If its lines have no query ids, a file beside it gives the number of documents of each query, one
-        per line, as in LightGBM: for ``x.txt`` it is ``x.txt.query``, or else ``x.txt.group``.
+        per line, as in LightGBM: for ``x.txt`` it is ``x.txt.query``, or else ``x.txt.group``. A file ``x.txt.weight``
+        gives the weight of each document, or of each query, one per line, as in LightGBM and XGBoost.
     n_features : int, optional
         The number of columns of X; a file with a larger feature number is refused. By default the largest number in
         the file, which must not exceed `LARGEST_FEATURE`.
+    zero_based : bool, default False
+        Whether feature numbers start at 0, as scikit-learn's ``dump_svmlight_file`` writes them; the features are then
+        called "0", "1", …
     missing : float or {"query-min", "query-mean", "query-worst"}, optional
         What ``NULL`` and ``NaN`` values (in upper or lower case) become, see `RankingData`. By default a file that
         has one is refused.
+    missing_values : sequence of float
+        Numbers that stand for a missing value, such as -999; see `RankingData`.
     dtype : {numpy.float64, numpy.float32}, default float64
         The precision of X. A value is the correctly rounded double, or that double rounded to single.
     name : str, optional
@@ -106,12 +116,18 @@ def load_letor(
     """
     if missing is not None:
         check_missing_rule(missing)
-    documents = read_letor(Path(path), n_features=n_features, nulls=missing is not None, dtype=dtype)
-    return documents.as_data(name or str(path), missing)
+    nulls = missing is not None
+    documents = read_letor(Path(path), n_features=n_features, zero_based=zero_based, nulls=nulls, dtype=dtype)
+    return documents.as_data(name or str(path), missing, missing_values)
 
 
 def read_letor(
-    path: Path, *, n_features: int | None = None, nulls: bool = False, dtype: DTypeLike = np.float64
+    path: Path,
+    *,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    nulls: bool = False,
+    dtype: DTypeLike = np.float64,
 ) -> Documents:
     """Return the documents of a file; arguments and errors as in `load_letor`, and `nulls` allows missing values."""
     precision = np.dtype(as_precision(dtype))
@@ -119,8 +135,9 @@ def read_letor(
         raise ValueError(f"n_features is {n_features}; a data set has at least one feature")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
-    counts_file = _find_query_file(path)
-    parser = _Parser(path, precision, n_features or 0, n_features or LARGEST_FEATURE, nulls, counts_file)
+    counts_file = _find_file(path, ".query", ".group")
+    limits = n_features or 0, n_features or LARGEST_FEATURE
+    parser = _Parser(path, precision, *limits, nulls, counts_file, 0 if zero_based else 1)
     with path.open("rb", buffering=0) as stored, unpacked(path, stored) as file:
         for text, end in parser.pieces(file):
             parser.read(text, end)
@@ -131,7 +148,10 @@ def read_letor(
     if counts_file is not None:
         counts = _read_query_file(counts_file, path, len(documents.y))
         documents = replace(documents, qid=np.repeat(np.arange(1, len(counts) + 1), counts))
-    return documents
+    if zero_based:
+        documents = replace(documents, feature_names=tuple(map(str, range(documents.X.shape[1]))))
+    weights_file = _find_file(path, ".weight")
+    return documents if weights_file is None else _weighted(documents, weights_file, path)
 
 
 _LABEL = re.compile(rb"[0-9]{1,9}(?:\.0*)?")
@@ -147,10 +167,11 @@ class _Parser:
 
     path: Path
     dtype: np.dtype[Any]
-    width: int  # the largest feature number so far, or the number of features asked for
-    limit: int  # the largest feature number that is allowed
+    width: int  # the number of features so far, or that asked for
+    limit: int  # the largest number of features that is allowed
     nulls: bool
     counts_file: Path | None  # the file with the queries
+    least: int  # the number of the first feature
 
     def __post_init__(self) -> None:
         self._largest = float(np.finfo(self.dtype).max)
@@ -167,7 +188,7 @@ class _Parser:
         """Yield pieces of a file, and how many bytes of each are whole lines; the last line gets an end."""
         rest = b""
         while block := file.read(CHUNK):
-            text = rest + block
+            text = rest + block if self._n_lines else without_mark(self.path, rest + block)
             # A carriage return at the end may be half of a line end.
             if end := max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1:
                 yield text, end
@@ -183,14 +204,14 @@ class _Parser:
         n_lines, width = _line_ends(text[:end]), self.width
         if not self._pieces:
             features = map(int, re.findall(rb"[ \t](\d{1,9}):", text[:4096]))
-            width = max(width, min(max(features, default=0), self.limit))
+            width = max(width, min(max(features, default=0) + 1 - self.least, self.limit))
         rows, hard = np.empty((n_lines, 4), np.int64), np.empty((end // 4 + 1, 4), np.int64)
         while True:
             size = f"a table of {self._n_rows + n_lines:,} or more documents × {width:,} features"
             n_bytes = width * self.dtype.itemsize + 16
             check_room(f"{self.path}, line {self._n_lines + 1}: {size}", (self._n_rows + n_lines) * n_bytes)
             values = zeros(n_lines, width, self.dtype)
-            settings = (self.limit, self._largest, self.counts_file is None)
+            settings = (self.limit + self.least - 1, self._largest, self.counts_file is None, self.least)
             at, n_rows, widest, n_hard = read_lines(np.frombuffer(text, np.uint8), end, values, rows, hard, *settings)
             if widest <= width:
                 break
@@ -280,12 +301,13 @@ class _Parser:
         if has_id and not _QUERY_ID.fullmatch(tokens.pop(0)[4:].decode(errors="surrogateescape")):
             raw = re.split(rb"[ \t]+", line)[1][4:]
             return f"the query id {quoted(raw)} is not a text of 1 to 100 characters without spaces in UTF-8"
-        before = 0
+        before, limit = self.least - 1, self.limit + self.least - 1
         for number, colon, raw in (token.partition(b":") for token in tokens):
             feature, value = int(number) if re.fullmatch(rb"[0-9]{1,18}", number) else -1, raw.decode("latin-1")
-            if not colon or not before < feature <= self.limit:
-                what = f"{quoted(number + colon + raw)} is not feature:value of a feature from {before + 1} to"
-                return f"{what} {self.limit}; list features once and in order, or pass n_features for larger numbers"
+            if not colon or not before < feature <= limit:
+                what = f"{quoted(number + colon + raw)} is not feature:value of a feature from {before + 1} to {limit}"
+                remedy = "list features once and in order, or pass n_features for larger numbers"
+                return f"{what}; {'if numbers start at 0, say zero_based = true' if feature == 0 else remedy}"
             if re.search(_NULL, value):
                 if not self.nulls:
                     return f"the value of feature {feature} is missing ({value}); {MISSING_REMEDY}"
@@ -301,21 +323,37 @@ def _line_ends(text: bytes) -> int:
     return text.count(b"\n") + (n_returns and n_returns - text.count(b"\r\n"))
 
 
-def _find_query_file(path: Path) -> Path | None:
-    """Return the file with the counts of `path`, see `load_letor`; None if there is none."""
+def _find_file(path: Path, *endings: str) -> Path | None:
+    """Return the file with the counts or weights of `path`, see `load_letor`; None if there is none."""
     plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    candidates = [plain.with_name(plain.name + ending) for ending in (".query", ".group")]
-    return next(filter(Path.is_file, candidates), None)
+    return next(filter(Path.is_file, (plain.with_name(plain.name + ending) for ending in endings)), None)
+
+
+def _lines_beside(path: Path, form: str, what: str) -> list[str]:
+    """Return the lines of a file beside a LETOR file, each of which must have a form."""
+    lines = "".join(line for _, line in text_lines(path)).rstrip().splitlines()
+    for number, line in enumerate(lines, start=1):
+        if not re.fullmatch(form, line.strip(" \t")):
+            raise ValueError(f"{path}, line {number}: {quoted(line)} is not {what}")
+    return lines
+
+
+def _weighted(documents: Documents, path: Path, letor: Path) -> Documents:
+    """Return the documents with the weights in a file, of each document or else of each query."""
+    weights = np.array(_lines_beside(path, _NUMBER, "a weight; write one positive number a line"), np.float64)
+    n_documents, n_queries = len(documents.y), 1 + np.count_nonzero(documents.qid[1:] != documents.qid[:-1])
+    if len(weights) not in (n_documents, n_queries):
+        sizes = f"{letor} has {n_documents:,} documents and {n_queries:,} queries; give one for each"
+        raise ValueError(f"{path}: {len(weights):,} weights, but {sizes} document, or for each query")
+    if len(weights) == n_documents:
+        return replace(documents, document_weights=weights)
+    return replace(documents, query_weights=weights)
 
 
 def _read_query_file(path: Path, letor: Path, n_documents: int) -> Integers:
     """Return the documents of each query in a file of counts, which must add up to those of the LETOR file."""
-    lines = [line.strip(b" \t") for line in path.read_bytes().rstrip().splitlines()]
-    for number, line in enumerate(lines, start=1):
-        if not re.fullmatch(rb"0*[1-9][0-9]{0,8}", line):
-            wrong = f"{quoted(line)} is not the number of documents of a query, from 1 on"
-            raise ValueError(f"{path}, line {number}: {wrong}")
-    counts = np.array(list(map(int, lines)), np.int64)
+    lines = _lines_beside(path, "0*[1-9][0-9]{0,8}", "the number of documents of a query, from 1 on")
+    counts = np.array(lines, np.int64)
     if counts.sum() != n_documents:
         queries = f"the {len(counts):,} queries have {counts.sum():,} documents"
         raise ValueError(f"{path}: {queries}, but {letor} has {n_documents:,}; give the sizes in order")

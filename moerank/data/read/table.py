@@ -11,11 +11,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import islice
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice, pairwise
+from math import isfinite
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +25,8 @@ import pyarrow.parquet as pq
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Mask
-from moerank.checks import check_room, unknown
-from moerank.data.inputs import LARGEST_EXACT, arrow_numbers, listed
+from moerank.checks import check_at_least, check_room, unknown
+from moerank.data.inputs import LARGEST_EXACT, arrow_numbers, doubles, listed
 from moerank.data.ranking_data import RankingData
 from moerank.data.read import (
     MISSING_REMEDY,
@@ -56,9 +57,19 @@ NAMES_OF_PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
 """Spellings of a missing value in CSV files."""
 
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+"""Spellings of 1 and 0 in columns without other values."""
+
 SEPARATORS = ",;\t"
 
+Lines: TypeAlias = Iterator[tuple[int, str]]
+Rows: TypeAlias = Iterator[tuple[int, list[str]]]
+"""Lines of a file and rows of a table, with the number of the line on which they end."""
+
 NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
+
+Labels: TypeAlias = Mapping[str, int] | Sequence[float]
+"""The label of each text; or increasing limits, of which a label counts those that a value reaches."""
 
 NOT_NUMBERS = "turn it into numbers, or leave the column out: exclude= in Python, or in [data] of a problem file"
 
@@ -78,11 +89,12 @@ class Columns:
     features: tuple[str, ...]
     further: Mapping[str, str] = field(default_factory=dict)
     """The columns of documents and weights, by the names of the arguments of `RankingData`."""
+    labels: Labels | None = None
 
     @property
     def texts(self) -> list[str]:
-        """The columns of ids."""
-        return [self.query, *(name for array, name in self.further.items() if array == "documents")]
+        """The columns of labels and ids."""
+        return [self.label, self.query, *(name for array, name in self.further.items() if array == "documents")]
 
     @property
     def all(self) -> list[str]:
@@ -111,14 +123,14 @@ class Reader:
     roles : callable, optional
         ``roles(path)`` returns the columns that are ``label``, ``query``, ``document`` and ``features``, if the file
         says so.
-    line_of : callable, optional
-        ``line_of(path, columns, row)`` returns the line of a row, counted from 0, for messages.
+    lines_of : callable, optional
+        ``lines_of(path, columns, rows)`` returns the lines of increasing rows, counted from 0, for messages.
     """
 
     names: Callable[[Path, Sequence[str]], list[str]]
     batches: Callable[[Path, Sequence[str], Sequence[str]], Iterable[pa.RecordBatch]]
     roles: Callable[[Path], Mapping[str, Any]] = lambda path: {}
-    line_of: Callable[[Path, Sequence[str], int], int] | None = None
+    lines_of: Callable[[Path, Sequence[str], Sequence[int]], list[int]] | None = None
 
     @classmethod
     def of(cls, read: Callable[[Path, Sequence[str] | None], Any]) -> Self:
@@ -140,7 +152,9 @@ def load_table(
     document: str | None = None,
     query_weight: str | None = None,
     document_weight: str | None = None,
+    labels: Labels | None = None,
     missing: MissingRule | None = None,
+    missing_values: Sequence[float] = (),
     dtype: DTypeLike = np.float64,
     name: str | None = None,
 ) -> RankingData:
@@ -153,20 +167,25 @@ def load_table(
         semicolons or tabs separate them; blank lines are skipped. Installed packages may read further endings.
     label, query : str, optional
         The names of the columns of relevance labels and query ids; by default those that a Parquet file of moerank
-        names, or else the first usual ones, such as label and qid. Labels are integers from 0. Ids are 64-bit integers
-        if all are written as such, else texts. The rows of a query must be contiguous.
+        names, or else the first usual ones, such as label and qid. Labels are integers from 0, or true and false. Ids
+        are 64-bit integers if all are written as such, else texts. The rows of a query must be contiguous.
     features : sequence of str, optional
         The names of the feature columns, in the order of the result; by default those that the file names, or all
-        others, which must hold numbers.
+        others, which must hold numbers, or true and false, which are 1 and 0.
     exclude : sequence of str, optional
         The names of columns that are not features, such as texts and dates.
     document : str, optional
         The name of the column of document ids; a table that moerank wrote names it.
     query_weight, document_weight : str, optional
         The names of columns of weights > 0, see `RankingData`; all rows of a query have the same query weight.
+    labels : mapping of str to int, or sequence of float, optional
+        The label of each text in the label column, as in ``{"E": 3, "S": 2, "C": 1, "I": 0}``; or increasing limits,
+        of which a label counts those that the number in the column reaches, as in ``[0.25, 0.5, 0.75]``.
     missing : float, "query-min", "query-mean" or "query-worst", optional
         What missing values become, see `RankingData`; by default a table with missing values is refused. In CSV an
         empty field is missing, and so are NA, N/A, NULL, None, and NaN in upper or lower case.
+    missing_values : sequence of float
+        Numbers that stand for a missing feature value, such as -999; see `RankingData`.
     dtype : {float64, float32}, default float64
         The precision of the features.
     name : str, optional
@@ -203,7 +222,9 @@ def load_table(
         check_missing_rule(rule)
     further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
     columns = table_columns(path, label=label, query=query, features=features, exclude=exclude, **further)
-    return read_table(path, columns, dtype=dtype, nulls=rule is not None).as_data(name or str(path), rule)
+    columns = replace(columns, labels=checked_labels_rule(labels))
+    documents = read_table(path, columns, dtype=dtype, nulls=rule is not None)
+    return documents.as_data(name or str(path), rule, missing_values)
 
 
 def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> tuple[RankingData, RankingData, RankingData]:
@@ -216,7 +237,7 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> tuple[
     folder = Path(directory)
     check_folder(folder, "load_table_fold reads the folder of one fold")
     paths = [_part(folder, names) for names in NAMES_OF_PARTS]
-    others = {name: options[name] for name in options.keys() & {"missing", "dtype"}}
+    others = {name: options[name] for name in options.keys() & {"labels", "missing", "missing_values", "dtype"}}
     roles = {name: value for name, value in options.items() if name not in others}
     first = table_columns(paths[0], **roles)
     roles = roles | {"label": first.label, "query": first.query, "features": first.features, "exclude": ()}
@@ -281,16 +302,17 @@ def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -
     try:
         documents = _read(path, reader.batches(path, columns.all, columns.texts), columns, as_precision(dtype), nulls)
     except WrongRowError as error:
-        raise ValueError(f"{path}, {row_name(path, error.row, columns.all)}: {error.reason}") from None
+        [line] = row_names(path, [error.row], columns.all)
+        raise ValueError(f"{path}, {line}: {error.reason}") from None
     except pa.ArrowException as error:
         raise ValueError(f"{path}: cannot be read ({error})") from None
     return documents
 
 
-def row_name(path: Path, row: int, needed: Sequence[str] = ()) -> str:
-    """Return the place of a row, counted from 0, for messages: its line, or its number in a file without lines."""
-    line_of = _table_reader(path).line_of
-    return f"line {line_of(path, needed, row)}" if line_of else f"row {row + 1:,}"
+def row_names(path: Path, rows: Sequence[int], needed: Sequence[str] = ()) -> list[str]:
+    """Return the places of rows, counted from 0, for messages: lines, or numbers in a file without lines."""
+    lines_of = _table_reader(path).lines_of
+    return [f"line {n}" for n in lines_of(path, needed, rows)] if lines_of else [f"row {row + 1:,}" for row in rows]
 
 
 def _read(
@@ -312,7 +334,7 @@ def _read(
         raise ValueError(f"{path}: the table has no row")
     table = pa.Table.from_batches(others)
     ids, offsets = _queries(_ids(table[columns.query], path, columns.query, "query"), columns.query)
-    y = _labels(_numbers(table[columns.label], path, columns.label), columns.label)
+    y = labels_of(table[columns.label], path, columns.label, columns.labels)
     arrays: dict[str, Array] = {}
     for array, name in columns.further.items():
         if array == "documents":
@@ -355,13 +377,43 @@ def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) ->
     _require(~np.isinf(target), lambda i: f"the value {values[i]:g} of {name!r} {large}", row)
 
 
-def _labels(values: Array, name: str) -> Integers:
-    """Return relevance labels."""
-    values = np.asarray(values, np.float64)
+def checked_labels_rule(labels: object) -> Labels | None:
+    """Return what texts or numbers in the label column mean; refuse other labels, and limits that do not increase."""
+    if labels is None:
+        return None
+    if isinstance(labels, Mapping):
+        check_at_least(0, MOST_LABEL, **{f"labels of {text!r}": label for text, label in labels.items()})
+        return {str(text): int(label) for text, label in labels.items()}
+    limits = doubles(labels, "labels").tolist() if isinstance(labels, Sequence) and not isinstance(labels, str) else []
+    if not limits or not all(map(isfinite, limits)) or any(b <= a for a, b in pairwise(limits)):
+        raise ValueError(f"labels is {labels!r}; give the label of each text, such as {{E = 3}}, or increasing limits")
+    return tuple(limits)
+
+
+def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | None) -> Integers:
+    """Return the relevance labels in a column, by a rule if there is one; a wrong one is a `WrongRowError`."""
+    where = f"in the column {name!r} is"
+    if isinstance(rule, Mapping):
+        texts = column.cast(pa.large_string())
+        index = pc.index_in(texts, pa.array(rule, pa.large_string())).to_numpy()
+        others = f"{where} none of {', '.join(map(repr, rule))}; add it to labels"
+        _require(~np.isnan(index), lambda i: f"the label {texts[i].as_py()!r} {others}")
+        return np.array([*rule.values()])[index.astype(np.int64)]
+    if pa.types.is_string(column.type):
+        numbers, boolean, wrong = parsed_numbers(column.combine_chunks())
+        wrong = wrong | (boolean & (not boolean.all()))
+        remedy = "give the label of each text, such as labels = {good = 1, bad = 0}"
+        _require(~wrong, lambda i: f"the label {quoted(column[i].as_py())} {where} not a number; {remedy}")
+        values = np.asarray(numbers, np.float64)
+    else:
+        values = np.asarray(_numbers(column, path, name), np.float64)
+    if rule is not None:
+        _require(~np.isnan(values), lambda i: f"the label {where} missing; every row needs one")
+        return np.searchsorted(rule, values, side="right").astype(np.int64)
     with np.errstate(invalid="ignore"):
         right = (values >= 0) & (values <= MOST_LABEL) & (values == np.floor(values))
-    integer = f"an integer from 0 (irrelevant) to {MOST_LABEL:,}"
-    _require(right, lambda i: f"the label {values[i]:g} in the column {name!r} is not {integer}")
+    integer = f"not an integer from 0 (irrelevant) to {MOST_LABEL:,}; give limits, such as labels = [0.25, 0.5]"
+    _require(right, lambda i: f"the label {values[i]:g} {where} {integer}")
     return values.astype(np.int64)
 
 
@@ -404,8 +456,12 @@ def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
 def write_documents(path: Path, documents: Documents) -> None:
     """Write documents as a Parquet file that names the roles of its columns; NaN becomes a missing value."""
     names = documents.feature_names or tuple(str(number) for number in range(1, documents.X.shape[1] + 1))
-    ids = {} if documents.documents is None else {"document": documents.documents}
-    columns = {"label": documents.y, "query": documents.qid, **ids}
+    columns = {"label": documents.y, "query": documents.qid, "document": documents.documents}
+    columns |= {"document_weight": documents.document_weights, "query_weight": documents.query_weights}
+    if documents.query_weights is not None:
+        begins = np.append(True, documents.qid[1:] != documents.qid[:-1])
+        columns["query_weight"] = documents.query_weights[np.cumsum(begins) - 1]
+    columns = {name: values for name, values in columns.items() if values is not None}
     roles = {name: name for name in columns} | {"features": names}
     columns |= dict(zip(names, map(np.ascontiguousarray, documents.X.T), strict=True))
     write_table(path, {name: pa.array(values, from_pandas=True) for name, values in columns.items()}, {"roles": roles})
@@ -474,17 +530,15 @@ def _opened_parquet(path: Path) -> Iterator[pq.ParquetFile]:
             raise ValueError(f"{path}: not a Parquet file that can be read, or a damaged one ({reason})") from None
 
 
-def _parquet_names(path: Path, _: Sequence[str]) -> list[str]:
-    """Return the names of the columns."""
+def _parquet_schema(path: Path) -> pa.Schema:
     with _opened_parquet(path) as file:
-        return list(file.schema_arrow.names)
+        return file.schema_arrow
 
 
 def _parquet_roles(path: Path) -> Json:
     """Return the names of the columns by their roles, if the file names them."""
-    with _opened_parquet(path) as file:
-        roles: Json = json.loads((file.schema_arrow.metadata or {}).get(ROLES, b"{}")).get("roles", {})
-        return roles
+    roles: Json = json.loads((_parquet_schema(path).metadata or {}).get(ROLES, b"{}")).get("roles", {})
+    return roles
 
 
 def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -501,15 +555,12 @@ def _read_parquet(path: Path, columns: Sequence[str], _: Sequence[str]) -> Itera
             raise ValueError(f"{path}: a damaged Parquet file: it says {n_rows:,} rows and holds {n_read:,}")
 
 
-def csv_rows(
-    path: Path, lines: Iterable[tuple[int, str]], separator: str, before: int = 0
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line and the fields of each row that is not blank: the header, and rows with as many fields.
+def csv_rows(path: Path, lines: Lines, separator: str, before: int, width: int = 0) -> Rows:
+    """Yield the line and the fields of each row that is not blank; all have `width` fields, or those of the first row.
 
     A row with another number of fields is a ValueError. `before` is the number of lines before those given.
     """
     rows = csv.reader((line for _, line in lines), delimiter=separator, strict=True)
-    width = 0
     try:
         for fields in rows:
             if not fields or (len(fields) == 1 and fields[0] and not fields[0].strip(" \t")):
@@ -523,55 +574,95 @@ def csv_rows(
         raise ValueError(f"{path}, line {before + rows.line_num}: not a CSV file: {error}") from None
 
 
-def header_of(line: str, needed: Sequence[str] = ()) -> tuple[list[str], str]:
-    """Return the names of the columns and the separator, which yields all needed names, else the most names."""
-    headers = {sign: next(csv.reader([line], delimiter=sign), []) for sign in SEPARATORS}
+def csv_table(path: Path, lines: Lines, needed: Sequence[str] = ()) -> tuple[Rows, str]:
+    """Return the rows of a CSV file and the separator, which yields all needed names, else the most names."""
+    number, first = next(((number, line) for number, line in lines if line.strip()), (1, ""))
+    headers = {sign: _fields(first, sign) for sign in SEPARATORS}
     separator = max(SEPARATORS, key=lambda sign: (set(needed) <= set(headers[sign]), len(headers[sign])))
-    return headers[separator], separator
+    return csv_rows(path, chain([(number, first)], lines), separator, number - 1), separator
 
 
-def _csv_header(path: Path, needed: Sequence[str]) -> tuple[list[str], str]:
-    """Return the names of the columns and the separator of a CSV file."""
-    separator = header_of(next((line for _, line in text_lines(path) if line.strip()), ""), needed)[1]
-    _, header = next(csv_rows(path, text_lines(path), separator), (0, []))
-    if not any(header) or all(map(NUMBER.fullmatch, header)) or any("\n" in name or "\r" in name for name in header):
-        raise ValueError(f"{path}: the first line must be a header with the names of all columns")
-    return header, separator
+def _fields(line: str, separator: str) -> list[str]:
+    with suppress(csv.Error):  # such as more than 128 KiB without this separator
+        return next(csv.reader([line], delimiter=separator), [])
+    return []
+
+
+def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
+    """Return texts as numbers, null for what is missing; which are true or false; and which are no numbers."""
+    missing = pc.is_in(cells, pa.array(MISSING))
+    with suppress(pa.ArrowInvalid):
+        numbers = pc.if_else(missing, None, cells).cast(pa.float64())
+        if pc.all(pc.is_finite(numbers)).as_py() is not False:  # so that NaN and infinity are looked at closely
+            return numbers, *np.zeros((2, len(cells)), np.bool_)
+    missing = pc.or_(missing, pc.match_substring_regex(cells, r"(?i)^[ \t]*[+-]?nan[ \t]*$"))
+    true, false = (pc.is_in(cells, pa.array(spellings)) for spellings in (TRUE, FALSE))
+    boolean = pc.or_(true, false)
+    right = pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$")
+    plain = pc.if_else(true, "1", pc.if_else(false, "0", pc.if_else(right, pc.utf8_trim(cells, " \t"), None)))
+    wrong = pc.invert(pc.or_(pc.or_(missing, boolean), right))
+    return pc.if_else(missing, None, plain).cast(pa.float64()), np.asarray(boolean), np.asarray(wrong)
+
+
+def _csv_header(path: Path, needed: Sequence[str]) -> list[str]:
+    """Return the names of the columns of a CSV file."""
+    _, header = next(csv_table(path, text_lines(path), needed)[0], (0, []))
+    if all(name in MISSING or NUMBER.fullmatch(name) for name in header) or re.search(r"[\r\n]", "".join(header)):
+        raise ValueError(f"{path}: the first line must be a header with the names of all columns; add one")
+    return header
+
+
+def _blocks(path: Path, lines: Lines, separator: str, width: int) -> Iterator[tuple[list[int], pa.Array]]:
+    """Yield the lines of some rows of a CSV file, and their cells row by row; without quotes in one piece."""
+    size = max(1, CELLS_AT_A_TIME // (4 * width))  # cells are larger than numbers
+    while block := list(islice(lines, size)):
+        texts = pa.array([line.rstrip("\r\n") for _, line in block], pa.string())
+        fields = pc.split_pattern(texts, separator)
+        odd = pc.or_(pc.match_substring(texts, '"'), pc.not_equal(pc.list_value_length(fields), width))
+        if pc.any(odd).as_py():
+            rows = csv_rows(path, chain(block, lines), separator, block[0][0] - 1, width)
+            while part := list(islice(rows, size)):
+                cells = pa.array([cell for _, fields in part for cell in fields], pa.string())
+                yield [line for line, _ in part], cells
+            return
+        yield [line for line, _ in block], fields.flatten()
 
 
 def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Iterator[pa.RecordBatch]:
     """Yield some columns block by block, as numbers or as texts; null is a missing number."""
-    names, separator = _csv_header(path, columns)
+    lines = text_lines(path)
+    rows, separator = csv_table(path, lines, columns)
+    names = next(rows)[1]
     index = {name: number for number, name in enumerate(names)}
+    texts = frozenset(texts)  # a table may have 100,000 columns
     numeric = [name for name in columns if name not in texts]
-    indices = [index[name] for name in numeric]
-    rows = csv_rows(path, text_lines(path), separator)
-    next(rows)
-    while block := list(islice(rows, max(1, CELLS_AT_A_TIME // (32 * len(names))))):  # cells are larger than numbers
-        cells = pa.array([fields[at] for _, fields in block for at in indices], pa.string())
-        missing = pc.is_in(cells, pa.array(MISSING))
-        right = pc.or_(missing, pc.match_substring_regex(cells, f"^(?:{NUMBER.pattern})$"))
-        if not pc.all(right).as_py():
-            missing = pc.or_(missing, pc.match_substring_regex(cells, r"(?i)^[ \t]*[+-]?nan[ \t]*$"))
-            right = pc.or_(right, missing)
-        if (wrong := pc.index(right, False).as_py()) >= 0:
-            row, column = divmod(wrong, len(numeric))
-            text, where = cells[wrong].as_py(), f"{path}, line {block[row][0]}"
-            raise ValueError(f"{where}: the value {quoted(text)} of {numeric[column]!r} is not a number; {NOT_NUMBERS}")
-        numbers = pc.if_else(missing, None, pc.utf8_trim(cells, " \t")).cast(pa.float64())
-        batch = {name: [fields[index[name]] for _, fields in block] for name in texts}
+    indices = np.array([index[name] for name in numeric], np.int64)
+    is_switch = np.full(len(numeric), -1)  # whether a column holds true and false, −1 before its first value
+    for block, every in _blocks(path, lines, separator, len(names)):
+        cells = every.take(pa.array((np.arange(len(block))[:, None] * len(names) + indices).ravel()))
+        numbers, boolean, wrong = parsed_numbers(cells)
+        table = (len(block), len(numeric))
+        present, switches = (np.asarray(numbers.is_valid()) | wrong).reshape(table), boolean.reshape(table)
+        first = switches[present.argmax(axis=0), np.arange(len(numeric))]
+        is_switch = np.where((is_switch < 0) & present.any(axis=0), first, is_switch)
+        odd = wrong.reshape(table) | (present & (switches != is_switch))
+        for row, column in np.argwhere(odd)[:1].tolist():
+            text, where = cells[row * len(numeric) + column].as_py(), f"{path}, line {block[row]}"
+            kind = "true or false, as the others are" if is_switch[column] == 1 else "a number"
+            raise ValueError(f"{where}: the value {quoted(text)} of {numeric[column]!r} is not {kind}; {NOT_NUMBERS}")
+        batch = {name: every[index[name] :: len(names)] for name in texts}
         batch |= {name: numbers[column :: len(numeric)] for column, name in enumerate(numeric)}
         yield pa.RecordBatch.from_pydict(batch)
 
 
-def _csv_line(path: Path, columns: Sequence[str], row: int) -> int:
-    """Return the line on which a row ends."""
-    rows = csv_rows(path, text_lines(path), _csv_header(path, columns)[1])
-    return next(islice(rows, row + 1, None))[0]
+def _csv_lines(path: Path, columns: Sequence[str], rows: Sequence[int]) -> list[int]:
+    """Return the lines on which rows end."""
+    table = islice(csv_table(path, text_lines(path), columns)[0], 1, rows[-1] + 2)
+    return [line for row, (line, _) in enumerate(table) if row in rows]
 
 
-_PARQUET = Reader(_parquet_names, _read_parquet, _parquet_roles)
-_CSV = Reader(lambda path, needed: _csv_header(path, needed)[0], _read_csv, line_of=_csv_line)
+_PARQUET = Reader(lambda path, _: list(_parquet_schema(path).names), _read_parquet, _parquet_roles)
+_CSV = Reader(_csv_header, _read_csv, lines_of=_csv_lines)
 
 READERS = {".parquet": _PARQUET, ".pq": _PARQUET, ".csv": _CSV, ".csv.gz": _CSV, ".tsv": _CSV}
 """The readers by the endings of their files, in the order in which the files of a folder are looked for."""
