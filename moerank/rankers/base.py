@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it
         def _get_param_names(cls) -> list[str]: ...
         def get_params(self, deep: bool = True) -> Parameters: ...
         def set_params(self, **params: Any) -> Self: ...
+        def __sklearn_clone__(self) -> Any: ...
         @overload
         def get_support(self, indices: Literal[False] = False) -> Mask: ...
         @overload
@@ -333,6 +334,8 @@ class Ranker(RankingEstimator):
     """
 
     _size: ClassVar[str | None] = None
+    _watched_by: Metric = MAP()
+    """The metric of `tune`, where a gain of which keeps a training on."""
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
     """Parameters, besides the size, that may differ between entries that are trained together; None for all."""
 
@@ -367,6 +370,7 @@ class Ranker(RankingEstimator):
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
         for candidate in candidates:
             candidate._check_parameters()
+            candidate._watched_by = measure
         if len(candidates) == 1:
             return candidates[0]
         quality = np.empty(len(candidates))

@@ -252,6 +252,8 @@ class PermutationImportance(ByPermutation, Filter):
     random_state : int, optional
     judge : estimator, optional
         The ranker of all features. Default: a RankRLS, whose regularisation the validation data choose.
+    tuning : Metric or its name, default MAP()
+        The metric by which they do.
 
     Attributes
     ----------
@@ -278,11 +280,12 @@ class PermutationImportance(ByPermutation, Filter):
     """
 
     judge: RankerOrNone = None
+    tuning: MetricOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         judge = self.judge
         if judge is None:
-            judge = RankRLS() if validation is None else RankRLS().tune(train, validation)
+            judge = RankRLS() if validation is None else RankRLS().tune(train, validation, metric=self.tuning)
         every = np.ones(train.n_features, np.bool_)
         trained: Any = train_on(judge, train, every, validation)
         return np.argsort(-self._losses(trained.predict, train, validation, every), kind="stable")

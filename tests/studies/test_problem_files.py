@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from moerank import load_model
 from moerank.data import load_digits_fold, make_planted, make_web
 from moerank.metrics import MAP, NDCG
 from moerank.studies import sources as module
@@ -98,6 +99,9 @@ def test_missing_and_misspelt_sources(tmp_path):
         load_problem(write(tmp_path, VALID.replace("letor", "leter")))
     with pytest.raises(FileNotFoundError, match=r"unknown problem 'digts'; did you mean 'digits'\?"):
         load_problem("digts")
+    for call, name in ((load_problem, "problem"), (load_model, "run")):
+        with pytest.raises(ValueError, match=f"{name} must be a path, not 5"):
+            call(5)
     with pytest.raises(FileNotFoundError, match=r"unknown problem 'away\.toml'; choose one of digits, "):
         load_problem("away.toml")
 
