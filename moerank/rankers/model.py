@@ -96,9 +96,8 @@ class Forest:
         """
         if max(self.columns, default=-1) >= X.shape[1]:
             raise ValueError(f"the trees split by column {max(self.columns)}, but the table has {X.shape[1]} columns")
-        *nodes, all_roots = self._arrays
-        chosen = all_roots if roots is None else np.array(roots, np.int64)
-        scores: Vector = tree_scores(np.ascontiguousarray(X, np.float64), *nodes, chosen)
+        lists = self._arrays if roots is None else [*self._arrays[:-1], np.array(roots, np.int64)]
+        scores: Vector = tree_scores(np.ascontiguousarray(X, np.float64), *lists)
         return scores
 
     @cached_property
