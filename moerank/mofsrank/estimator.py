@@ -376,7 +376,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
             return None
         digests = [digest_of_data(part) for part in (data.varying, validation) if part is not None]
         about = {"ranker": repr(ranker), "tuning": repr(self._tuned_by), "data": digests}
-        return Finished(_memo_path(self._settings.memo, "refit"), about, resume=self._settings.resume)
+        return Finished(Path(f"{self._settings.memo}.refit"), about, resume=self._settings.resume)
 
     def _tuned_to_serve(
         self, ranker: Any, data: _SearchData, validation: RankingData | None, finished: Finished | None
@@ -647,11 +647,7 @@ class StagedSearch:
             return None
         about = {"stage": name, "data": digest_of_data(self.train), **self.settings.configuration()}
         about["backend"] = repr(stage.backend)
-        return Memo(_memo_path(self.settings.memo, name), about)
-
-
-def _memo_path(memo: str | Path, stage: str) -> Path:
-    return Path(f"{memo}.{stage}")
+        return Memo(f"{self.settings.memo}.{name}", about)
 
 
 def search_arguments(
