@@ -37,7 +37,7 @@ MEMO_FORMAT = "moerank memo 1"
 """Name and version of the file format."""
 
 
-T = TypeVar("T")
+Record = TypeVar("Record")
 
 
 class Records:
@@ -46,12 +46,12 @@ class Records:
     path: Path
     _key: bytes
 
-    def _open(self, configuration: Json, read: Callable[[Any], T]) -> list[T]:
+    def _open(self, configuration: Json, read: Callable[[Any], Record]) -> list[Record]:
         """Return what `read` makes of each record; begin the file if there is none, and cut off an incomplete line."""
         content = {"format": MEMO_FORMAT, "versions": _versions(), "configuration": configuration}
         header = json.dumps(content, sort_keys=True).encode() + b"\n"
         self._key = blake2b(header).digest()
-        records: list[T] = []
+        records: list[Record] = []
         end = 0
         if self.path.exists():
             with open_regular(self.path) as file:
@@ -71,7 +71,7 @@ class Records:
     def _append(self, record: object) -> None:
         self._write(self._with_check(json.dumps(record).encode()))
 
-    def _read(self, line: bytes, name: str, begin: int, read: Callable[[Any], T]) -> T:
+    def _read(self, line: bytes, name: str, begin: int, read: Callable[[Any], Record]) -> Record:
         """Return what `read` makes of a record; a ValueError if it is damaged."""
         body = line.rpartition(b" ")[0]
         try:
