@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -323,6 +323,16 @@ class RankingEstimator(_Estimator):
 
 
 Grid: TypeAlias = list[Parameters]
+
+
+def check_metric(**metrics: Any) -> None:
+    """Raise a ValueError for an argument that is neither a metric, nor the name of one, nor None."""
+    for name, value in metrics.items():
+        as_metric(value, MAP(), name=name)
+
+
+TuningOrNone: TypeAlias = Annotated[Metric | str | None, check_metric]
+"""The metric by which validation data choose parameters; None stands for MAP."""
 
 
 class Ranker(RankingEstimator):

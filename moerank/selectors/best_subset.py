@@ -17,9 +17,8 @@ from moerank.data.inputs import column_mask, listed
 from moerank.kernels.algebra import ridge_subsets
 from moerank.kernels.subset_tree import TOLERANCE, Incumbents, Tree, Units, grow_tree, room_for
 from moerank.kernels.threads import one_blas_thread
-from moerank.metrics import Metric
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
-from moerank.rankers.base import Grid
+from moerank.rankers.base import Grid, TuningOrNone
 from moerank.training.pair_moments import PairMoments
 
 NODES_AT_ONCE = 1_000_000
@@ -115,7 +114,7 @@ class BestSubset(Selection, LinearRanker):
     max_nodes: Count | None = None
     time_limit: Positive | None = None
     progress: Callable[[str, float, int, int], object] | None = None
-    tuning: Metric | str | None = None
+    tuning: TuningOrNone = None
 
     _size = "n_features_to_select"
     _takes_weights = True

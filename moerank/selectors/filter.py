@@ -16,7 +16,7 @@ from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import RankerOrNone, train_on, train_on_subsets
-from moerank.rankers.base import Grid
+from moerank.rankers.base import Grid, TuningOrNone
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
 from moerank.rankers.population import Population
@@ -280,7 +280,7 @@ class PermutationImportance(ByPermutation, Filter):
     """
 
     judge: RankerOrNone = None
-    tuning: MetricOrNone = None
+    tuning: TuningOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         judge = self.judge

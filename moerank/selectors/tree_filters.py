@@ -13,7 +13,7 @@ from moerank.arrays import Mask, Matrix
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, check_at_least, check_share
 from moerank.data import RankingData
 from moerank.metrics import MAP, Metric, as_metric
-from moerank.rankers.base import Grid, quality_of
+from moerank.rankers.base import Grid, TuningOrNone, quality_of
 from moerank.rankers.boosting import TrailingMean
 from moerank.rankers.lambda_mart import (
     FEW_LEAVES,
@@ -23,7 +23,7 @@ from moerank.rankers.lambda_mart import (
     first_trees,
     leaf_sizes,
 )
-from moerank.selectors.filter import ByPermutation, Filter, MetricOrNone, Order
+from moerank.selectors.filter import ByPermutation, Filter, Order
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -40,7 +40,7 @@ class LambdaMARTFilter(Filter):
     learning_rate: Positive = 0.1
     n_leaves: AtLeastTwo = 10
     min_leaf: Count = 1
-    tuning: MetricOrNone = None
+    tuning: TuningOrNone = None
 
     _additive = False
     _by_thresholds = True
