@@ -486,8 +486,8 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
     return float(min(1.0, 2.0 * min(chance[: positive + 1].sum(), chance[positive:].sum())))
 
 
-def smallest_within_error(values: ArrayLike, sizes: ArrayLike) -> int:
-    """Return the smallest of several rankers that is within one paired standard error of the best.
+def smallest_within_error(values: ArrayLike, sizes: ArrayLike, errors: float = 1.0) -> int:
+    """Return the smallest of several rankers that is within one paired standard error of the best, or some `errors`.
 
     Parameters
     ----------
@@ -510,7 +510,7 @@ def smallest_within_error(values: ArrayLike, sizes: ArrayLike) -> int:
     best = np.lexsort((n_features, -means))[0]
     behind = table[:, [best]] - table
     error = behind.std(axis=0, ddof=1) / np.sqrt(len(table)) if len(table) > 1 else np.zeros(len(means))
-    near = np.flatnonzero(behind.mean(axis=0) <= error)
+    near = np.flatnonzero(behind.mean(axis=0) <= errors * error)
     return int(near[np.lexsort((-means[near], n_features[near]))[0]])
 
 

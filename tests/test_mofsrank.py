@@ -251,7 +251,7 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
         (dict(algorithm="mffs", feature_selection={"population": 3}), "pop_size must be at least 4, not 3"),
         (
             dict(final="test"),
-            "final should be 'auto', 'train', 'validation', 'one-se', 'knee' or 'guaranteed', not 'test'",
+            "final should be 'auto', 'train', 'validation', 'half-se', 'one-se', 'knee' or 'guaranteed', not 'test'",
         ),
         (dict(objectives=("feature", "error")), "unknown objective 'feature'; did you mean 'features'"),
         (dict(instance_selection={"generations": "5"}), "generations must be an integer, not '5'"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import notice, say
+from moerank.cli.messages import interruptible, notice, say
 
 if TYPE_CHECKING:
     from moerank.studies.result import Certificate, Result
@@ -135,7 +136,7 @@ def stability_command(
     The solver selects features on random halves of the training queries. The
     command prints the features that most halves select, with a bound on the
     expected number of false ones among them. It writes stability.json and
-    stability.png to the folder.
+    stability.png to the folder. The same command goes on after Ctrl-C.
 
     Examples
     --------
@@ -153,7 +154,8 @@ def stability_command(
     chosen = load_problem(problem, options.read_settings(set_ or []))
     out = out or Path("results") / f"{chosen.name}-fold{fold}-stability"
     prepare_folder(out)
-    with compiled(("front",)), StageProgress() as progress:
+    memo = out / "stability.memo"
+    with interruptible(["moerank", *sys.argv[1:]]), compiled(("front",)), StageProgress() as progress:
         measured = measure(
             solver or chosen.solver.name,
             chosen,
@@ -164,9 +166,11 @@ def stability_command(
             pairs=pairs,
             seed=seed,
             workers=workers,
+            memo=memo,
             progress=progress,
         )
     replace_file(out / "stability.json", f"{measured.model_dump_json(indent=1)}\n".encode())
+    memo.unlink()
     save_figure(stability_figure(measured), out / "stability.png")
     if as_json:
         options.print_json(measured.model_dump(mode="json"))

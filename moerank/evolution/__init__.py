@@ -7,6 +7,7 @@ from moerank.evolution.algorithms import Operators as Operators
 from moerank.evolution.algorithms import make_algorithm as make_algorithm
 from moerank.evolution.bit_search import BitSearch as BitSearch
 from moerank.evolution.daea import DAEA as DAEA
+from moerank.evolution.memo import Finished as Finished
 from moerank.evolution.memo import Memo as Memo
 from moerank.evolution.mffs import MFFS as MFFS
 from moerank.evolution.operators import CROSSOVER as CROSSOVER

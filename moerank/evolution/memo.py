@@ -1,10 +1,12 @@
-"""Memos of searches: append-only files with the values of all evaluated individuals. Reading one runs no code.
+"""Memos: append-only files with what a computation has finished. Reading one runs no code.
 
-The first line is JSON: format, versions of the writers, and the configuration of the search. Each further line is a
-batch: JSON ``[seconds, {digest: values}]`` and a check sum. The seconds are those of the search so far, without
-interruptions; the digests (`row_digests`) name the individuals; the values are their F, G and H. The check sum is
-blake2b with a key made from the first line, so that records of another memo are refused. Anybody can compute
-check sums: `Memo.check` also finds forged values, because it measures the front again.
+The first line is JSON: format, versions of the writers, and the configuration. Each further line is a record: JSON and
+a check sum, which is blake2b with a key made from the first line, so that records of another memo are refused. Anybody
+can compute check sums.
+
+A record of a search is a batch, ``[seconds, {digest: values}]``. The seconds are those of the search so far, without
+interruptions; the digests (`row_digests`) name the individuals; the values are their F, G and H. `Memo.check` finds
+forged values, because it measures the front again.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ import json
 import os
 import platform
 import time
+from collections import UserDict
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from pymoo.core.algorithm import Algorithm
@@ -27,11 +30,87 @@ from pymoo.core.problem import Problem
 
 from moerank.arrays import Array, Matrix, Vector
 from moerank.evolution.operators import row_digests
-from moerank.files import cannot_write, open_regular
+from moerank.files import Json, cannot_write, open_regular
 from moerank.version import VERSION
 
 MEMO_FORMAT = "moerank memo 1"
 """Name and version of the file format."""
+
+
+Record = TypeVar("Record")
+
+
+class Records:
+    """Base of memos: a file of records at `path`, with the errors that `Memo` names."""
+
+    path: Path
+    _key: bytes
+
+    def _open(self, configuration: Json, read: Callable[[Any], Record]) -> list[Record]:
+        """Return what `read` makes of each record; begin the file if there is none, and cut off an incomplete line."""
+        content = {"format": MEMO_FORMAT, "versions": _versions(), "configuration": configuration}
+        header = json.dumps(content, sort_keys=True).encode() + b"\n"
+        self._key = blake2b(header).digest()
+        records: list[Record] = []
+        end = 0
+        if self.path.exists():
+            with open_regular(self.path) as file:
+                for number, line in enumerate(file):
+                    if number == 0:
+                        self._check_header(line, header)
+                    if not line.endswith(b"\n"):
+                        break
+                    if number:
+                        records.append(self._read(line, f"record {number} of memo {self.path}", end, read))
+                    end += len(line)
+            os.truncate(self.path, end)
+        if end == 0:
+            self._write(header)
+        return records
+
+    def _append(self, record: object) -> None:
+        self._write(self._with_check(json.dumps(record).encode()))
+
+    def _read(self, line: bytes, name: str, begin: int, read: Callable[[Any], Record]) -> Record:
+        """Return what `read` makes of a record; a ValueError if it is damaged."""
+        body = line.rpartition(b" ")[0]
+        try:
+            if line != self._with_check(body):
+                raise ValueError
+            return read(json.loads(body))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise ValueError(
+                f"{name} is damaged; cut the file off at byte {begin} to keep the records before it, or remove it to "
+                "start again"
+            ) from None
+
+    def _check_header(self, line: bytes, header: bytes) -> None:
+        """Refuse a first line other than the header, unless it is an incomplete header."""
+        if line == header or (not line.endswith(b"\n") and header.startswith(line.rstrip(b"\0"))):
+            return
+        try:
+            here, there = json.loads(header), json.loads(line)
+            if there["format"] != MEMO_FORMAT:
+                raise ValueError
+            versions, settings = (_differences(there[key], here[key]) for key in ("versions", "configuration"))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise ValueError(f"{self.path} is not a memo of this version of moerank; choose another path") from None
+        what = "was written by other versions" if versions else "belongs to another configuration"
+        raise ValueError(
+            f"memo {self.path} {what}: {versions or settings or 'its first line was changed'}; resume it with the "
+            "original ones, or remove it to start again"
+        )
+
+    def _with_check(self, body: bytes) -> bytes:
+        """Return a record with its check sum."""
+        return body + b" " + blake2b(body, key=self._key, digest_size=16).hexdigest().encode() + b"\n"
+
+    def _write(self, line: bytes) -> None:
+        try:
+            with self.path.open("ab") as file:
+                file.write(line)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
 
 
 class ArrayEvaluator(Evaluator):
@@ -76,7 +155,26 @@ class ArrayEvaluator(Evaluator):
         return np.column_stack([out[name] for name in "FGH"])
 
 
-class Memo(ArrayEvaluator):
+class Finished(Records, UserDict[str, Any]):
+    """A dictionary of JSON values that writes each entry to the file `path` as it is set.
+
+    `resume` reads the entries that an earlier process wrote; otherwise the file begins anew.
+    """
+
+    def __init__(self, path: Path, configuration: Json, *, resume: bool) -> None:
+        super().__init__()
+        self.path = path
+        if not resume:
+            path.unlink(missing_ok=True)
+        for entry in self._open(json.loads(json.dumps(configuration)), dict):
+            self.data |= entry
+
+    def __setitem__(self, name: str, value: object) -> None:
+        self._append({name: value})
+        self.data[name] = value
+
+
+class Memo(Records, ArrayEvaluator):
     """pymoo evaluator that records its evaluations in a file, and looks up what the file already has.
 
     To resume a search, run it again from its seed with the same memo, which knows the evaluations from before the
@@ -176,7 +274,7 @@ class Memo(ArrayEvaluator):
             if algorithm is not None:
                 self.elapsed = max(self.elapsed, time.time() - algorithm.start_time)
             record = [self.elapsed, {name.hex(): row.tolist() for name, row in zip(names, values, strict=True)}]
-            self._write(self._with_check(json.dumps(record).encode()))
+            self._append(record)
             stored |= {name: (self.elapsed, row) for name, row in zip(names, values, strict=True)}
         elif self.repeating:
             self.elapsed = max(self.elapsed, *(stored[digest][0] for digest in digests))
@@ -185,75 +283,23 @@ class Memo(ArrayEvaluator):
         return np.array([stored[digest][1] for digest in digests])
 
     def _opened(self, problem: Problem, algorithm: Algorithm | None) -> dict[bytes, tuple[float, Vector]]:
-        """Return the values in the file; begin it if there is none, and cut it after its last complete line."""
+        """Return the values in the file."""
         self.n_eval, self.elapsed = 0, 0.0
         self.seen.clear()
-        about: dict[str, object] = {"variables": problem.n_var, "objectives, inequalities, equalities": _sizes(problem)}
+        about: Json = {"variables": problem.n_var, "objectives, inequalities, equalities": _sizes(problem)}
         if algorithm is not None:
             about |= {"algorithm class": type(algorithm).__name__, "seed of the search": algorithm.seed}
-        content = {"format": MEMO_FORMAT, "versions": _versions(), "configuration": about | self.configuration}
-        header = json.dumps(content, sort_keys=True).encode() + b"\n"
-        self._key = blake2b(header).digest()
-        values: dict[bytes, tuple[float, Vector]] = {}
-        end = 0
-        if self.path.exists():
-            with open_regular(self.path) as file:
-                for number, line in enumerate(file):
-                    if number == 0:
-                        self._check_header(line, header)
-                    if not line.endswith(b"\n"):
-                        break
-                    if number:
-                        values |= self._read(line, f"record {number} of memo {self.path}", end, sum(_sizes(problem)))
-                    end += len(line)
-            os.truncate(self.path, end)
-        if end == 0:
-            self._write(header)
-        self.resumed = self.repeating = bool(values)
-        return values
+        width = sum(_sizes(problem))
 
-    def _read(self, line: bytes, name: str, begin: int, width: int) -> dict[bytes, tuple[float, Vector]]:
-        """Return the values of a record; a ValueError if it is damaged."""
-        body = line.rpartition(b" ")[0]
-        try:
-            if line != self._with_check(body):
-                raise ValueError
-            seconds, named = json.loads(body)
+        def read(record: Any) -> dict[bytes, tuple[float, Vector]]:
+            seconds, named = record
             rows = {bytes.fromhex(digest): np.array(row, np.float64).reshape(width) for digest, row in named.items()}
             return {digest: (float(seconds), row) for digest, row in rows.items()}
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            raise ValueError(
-                f"{name} is damaged; cut the file off at byte {begin} to keep the records before it, or remove it to "
-                "start again"
-            ) from None
 
-    def _check_header(self, line: bytes, header: bytes) -> None:
-        """Refuse a first line other than the header, unless it is an incomplete header."""
-        if line == header or (not line.endswith(b"\n") and header.startswith(line.rstrip(b"\0"))):
-            return
-        try:
-            here, there = json.loads(header), json.loads(line)
-            if there["format"] != MEMO_FORMAT:
-                raise ValueError
-            versions, settings = (_differences(there[key], here[key]) for key in ("versions", "configuration"))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise ValueError(f"{self.path} is not a memo of this version of moerank; choose another path") from None
-        what = "was written by other versions" if versions else "belongs to another configuration"
-        raise ValueError(
-            f"memo {self.path} {what}: {versions or settings or 'its first line was changed'}; resume it with the "
-            "original ones, or remove it to start again"
-        )
-
-    def _with_check(self, body: bytes) -> bytes:
-        """Return a record with its check sum."""
-        return body + b" " + blake2b(body, key=self._key, digest_size=16).hexdigest().encode() + b"\n"
-
-    def _write(self, line: bytes) -> None:
-        try:
-            with self.path.open("ab") as file:
-                file.write(line)
-        except OSError as error:
-            raise cannot_write(self.path, error) from None
+        batches = self._open(about | self.configuration, read)
+        values = {name: value for batch in batches for name, value in batch.items()}
+        self.resumed = self.repeating = bool(values)
+        return values
 
 
 def _sizes(problem: Problem) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from moerank.arrays import Array, Floats, Integers, Matrix
+from moerank.arrays import Array, Floats, Integers, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import lanes
 from moerank.kernels.pair_pass import project, used_features
@@ -66,6 +66,21 @@ def _part_of_plan(plan: tuple[Array, ...], begin: int, end: int, within: Integer
         return part
     discount, depth, ideal, ideal_first = others
     return *part, discount, depth[first:last], ideal, ideal_first[first : last + 1]
+
+
+@kernel
+def tree_scores(
+    X: Matrix, columns: Integers, thresholds: Vector, left: Integers, right: Integers, leaves: Vector, roots: Integers
+) -> Vector:
+    """Return for each row of X the sum of its leaves in tree order; the lists are those of `Forest`."""
+    scores = np.zeros(len(X))
+    for i in range(len(X)):
+        for root in roots:
+            node = root
+            while node >= 0:
+                node = left[node] if X[i, columns[node]] <= thresholds[node] else right[node]
+            scores[i] += leaves[-1 - node]
+    return scores
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.data.inputs import column_mask
-from moerank.evolution import Archive, Factory, Memo, SearchResult, make_algorithm, search
+from moerank.evolution import Archive, Factory, Finished, Memo, SearchResult, make_algorithm, search
 from moerank.kernels.threads import one_blas_thread
 from moerank.metrics import NDCG, Metric, as_metric, check_differing
 from moerank.mofsrank.dask_slices import Slices
@@ -103,12 +104,12 @@ class _SearchData(NamedTuple):
     limits: Limits
 
 
-def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, **progress: Any) -> Any:
+def _tuned(ranker: Any, train: RankingData, validation: RankingData | None, metric: Metric, **progress: Any) -> Any:
     """Return a copy of a ranker with parameters chosen by validation from its published grid, if it has one."""
-    copy: Any = clone(ranker, safe=False)
-    if validation is None or not hasattr(copy, "tune"):
-        return copy
-    return copy.tune(train, validation, **progress)
+    own: Any = clone(ranker, safe=False)
+    if validation is None or not hasattr(own, "tune"):
+        return own
+    return own.tune(train, validation, metric=metric, **progress)
 
 
 @dataclass(eq=False, repr=False)
@@ -141,26 +142,28 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         A name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
         sparse searches ("staircase", "sparseea", "daea", "prdh", "mffs") are for the second stage, without adaptive
         mutation; then NSGA-II searches the other stages.
-    final : {"auto", "train", "validation", "one-se", "knee", "guaranteed"}, default "auto"
+    final : {"auto", "train", "validation", "half-se", "one-se", "knee", "guaranteed"}, default "auto"
         Rule for the chosen member of the last front: "train", the smallest training error (the rule of the paper);
-        "validation", the best metric on the validation data; "one-se", the smallest member within one paired standard
-        error of the best; "knee", the member farthest above the line from the smallest member to the best. Ties go to
-        fewer features. "auto" is "validation" with validation data, else "train". "one-se" and "knee" use the
-        validation data if there are any. "guaranteed" needs validation data: half of their queries take no part in
-        tuning, and test which members lose less than `margin` against all features, with 95 % confidence. The smallest
-        one that passes is chosen; see `moerank.mofsrank.objectives`.
+        "validation", the best metric on the validation data; "half-se" and "one-se", the smallest member within half a
+        paired standard error of the best, or within one; "knee", the member farthest above the line from the smallest
+        member to the best. Ties go to fewer features. "auto" is "half-se" with validation data, else "train".
+        "half-se", "one-se" and "knee" use the validation data if there are any. "guaranteed" needs validation data:
+        half of their queries take no part in tuning, and test which members lose less than `margin` against all
+        features, with 95 % confidence. The smallest one that passes is chosen; see `moerank.mofsrank.objectives`.
     refit : ranker or its name, optional
         Ranker that is trained on the features of each member of the last front after the search. One of these rankers
         is chosen, judged and used to predict. A name is that of a ranker in the table of solvers, such as "lambdamart".
-        Validation MAP chooses its parameters from its published grid, once, with all features; the same holds for an
-        estimator with such a grid, unless ``tune=False``. Validation chooses the number of trees of LambdaMART for each
-        member. Without validation data the training metric chooses the member, as for ``final="train"``; rankers that
-        memorise their training data are then chosen by size alone.
+        Validation data choose its parameters from its published grid, once, with all features; the same holds for an
+        estimator with such a grid, unless ``tune=False``. For LambdaMART the grid is `LambdaMART.short_grid`, and
+        validation chooses the number of trees for each member. Without validation data the training metric chooses the
+        member, as for ``final="train"``; rankers that memorise their training data are then chosen by size alone.
     margin : float, default 0.005
         Differences of the metric below the margin do not matter to the verdict and to ``final="guaranteed"``.
     tune : bool, default True
-        Choose the regularisation of the backend before the search, with all pairs and all features, by validation MAP
-        over its published grid. Without validation data the backend stays as it is.
+        Choose the regularisation of the backend before the search, with all pairs and all features, by validation over
+        its published grid. Without validation data the backend stays as it is.
+    tuning : Metric or its name, optional
+        The metric by which validation data choose parameters; by default `metric`.
     random_state : int, optional
         Seed; None draws one, kept in `random_state_`.
     workers : int or distributed.Client, default 1
@@ -264,6 +267,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
     refit: AnyRanker | str | None = None
     margin: float = SEARCH_DEFAULTS.margin
     tune: bool = True
+    tuning: Metric | str | None = None
     random_state: int | None = None
     workers: int | Client = 1
     memo: str | Path | None = None
@@ -280,6 +284,14 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         """Set parameters, also those of the backend, limits and settings of stages."""
         return super().set_params(**merged_settings(self.get_params(deep=False), params))
 
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy; it shares a Dask client, which cannot be copied."""
+        bare: Any = copy(self)
+        bare.workers = 1
+        fresh: Self = super(MOFSRank, bare).__sklearn_clone__()
+        fresh.workers = self.workers
+        return fresh
+
     def path(self, train: RankingData) -> SelectionPath:
         """Return for each k the member of the front with at most k features and the least error that the search had.
 
@@ -292,6 +304,10 @@ class MOFSRank(ShapesMixin, RankingEstimator):
     def _scored_by(self) -> Metric:
         return as_metric(self.metric, NDCG(10))
 
+    @property
+    def _tuned_by(self) -> Metric:
+        return as_metric(self.tuning, self._scored_by, name="tuning")
+
     def _check_parameters(self) -> None:
         self._settings = Settings.of(self.get_params(deep=False))
 
@@ -302,13 +318,14 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         data = self._search_data(train, refit)
         with one_blas_thread():
             tuning = None if validation is None or not self.tune else validation.with_features(data.allowed_columns)
-            self.backend_ = _tuned(self._settings.backend, data.allowed, tuning)
+            self.backend_ = _tuned(self._settings.backend, data.allowed, tuning, self._tuned_by)
             front, reference = self._searched(data)
             self.refit_ = None
             if refit is not None:
                 held_out = None if validation is None else validation.with_features(data.columns)
-                self.refit_ = self._tuned_to_serve(refit, data, held_out)
-                front, reference = self._served(front, data, held_out)
+                finished = self._refit_memo(refit, data, held_out)
+                self.refit_ = self._tuned_to_serve(refit, data, held_out, finished)
+                front, reference = self._served(front, data, held_out, finished)
             front = front.on_all_columns(data.columns)
             self._reference = on_all_columns(reference, data.columns)
             parts = {"training": train, "validation": validation, "tests": tests}
@@ -358,20 +375,35 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         self.fronts_, self.history_ = stages.fronts, stages.history
         return front, reference
 
-    def _tuned_to_serve(self, ranker: Any, data: _SearchData, validation: RankingData | None) -> Any:
+    def _refit_memo(self, ranker: object, data: _SearchData, validation: RankingData | None) -> Finished | None:
+        """Return what an interrupted run has finished of `refit`: the tuning, and members by their features."""
+        if self._settings.memo is None or not isinstance(ranker, LambdaMART):
+            return None
+        digests = [digest_of_data(part) for part in (data.varying, validation) if part is not None]
+        about = {"ranker": repr(ranker), "tuning": repr(self._tuned_by), "data": digests}
+        return Finished(Path(f"{self._settings.memo}.refit"), about, resume=self._settings.resume)
+
+    def _tuned_to_serve(
+        self, ranker: Any, data: _SearchData, validation: RankingData | None, finished: Finished | None
+    ) -> Any:
         """Return the ranker of `refit`, tuned if it was given by name or if `tune` is set."""
         if not (self.tune or isinstance(self.refit, str)):
             return ranker
-        tuned = _tuned(
-            ranker,
-            data.varying,
-            validation,
-            progress=lambda share: self._report("refit_tuning", share),
-        )
-        # Validation chooses the number of trees for each member.
-        return tuned.set_params(n_trees=ranker.n_trees) if isinstance(ranker, LambdaMART) else tuned
+        settings: Parameters = {"progress": lambda share: self._report("refit_tuning", share)}
+        if not isinstance(ranker, LambdaMART):
+            return _tuned(ranker, data.varying, validation, self._tuned_by, **settings)
+        if finished is not None and "tuning" in finished:
+            return ranker.set_params(**finished["tuning"])
+        settings["grid"] = ranker.short_grid(data.varying)
+        tuned = _tuned(ranker, data.varying, validation, self._tuned_by, **settings)
+        tuned.set_params(n_trees=ranker.n_trees)  # validation chooses it for each member
+        if finished is not None:
+            finished["tuning"] = tuned.get_params()
+        return tuned
 
-    def _served(self, front: Front, data: _SearchData, validation: RankingData | None) -> tuple[Front, Population]:
+    def _served(
+        self, front: Front, data: _SearchData, validation: RankingData | None, finished: Finished | None
+    ) -> tuple[Front, Population]:
         """Train the ranker of `refit` on the features of each member, and on all of them."""
         masks = np.concatenate([front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)])
         rankers = train_on_subsets(
@@ -379,8 +411,10 @@ class MOFSRank(ShapesMixin, RankingEstimator):
             data.varying,
             masks,
             validation,
+            metric=self._tuned_by,
             workers=self._settings.workers,
             progress=lambda share, number: self._report("refit", share, number),
+            finished=finished,
         )
         members, everything = np.split(np.arange(len(masks)), [len(front.F)])
         return replace(front, population=rankers.take(members), trained_on=None), rankers.take(everything)
@@ -414,7 +448,8 @@ class MOFSRank(ShapesMixin, RankingEstimator):
             self.chosen_ = self.guarantee_.chosen
             self._advice = self.guarantee_.sentence(sizes, self._n_allowed, self._scored_by.name, self.margin)
         else:
-            self.chosen_ = choose_member(self.final, sizes, self._quality, values[chosen_by].members)
+            rule = "half-se" if self.final == "auto" and validation is not None else self.final
+            self.chosen_ = choose_member(rule, sizes, self._quality, values[chosen_by].members)
             if validated is not None:
                 self._advice = advice_against(
                     self.chosen_, sizes, validated.members, validated.reference, all_allowed=self._all_allowed
@@ -620,10 +655,9 @@ class StagedSearch:
         """Return the memo of one stage."""
         if self.settings.memo is None:
             return None
-        path = Path(self.settings.memo)
         about = {"stage": name, "data": digest_of_data(self.train), **self.settings.configuration()}
         about["backend"] = repr(stage.backend)
-        return Memo(path.with_name(f"{path.name}.{name}"), about)
+        return Memo(f"{self.settings.memo}.{name}", about)
 
 
 def search_arguments(

@@ -317,8 +317,11 @@ def errors_of(data: RankingData, metric: Metric, population: Population, *, work
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)
 
 
-Final: TypeAlias = Literal["auto", "train", "validation", "one-se", "knee", "guaranteed"]
+Final: TypeAlias = Literal["auto", "train", "validation", "half-se", "one-se", "knee", "guaranteed"]
 """Rules for the final member of the front; see `MOFSRank`."""
+
+ERRORS: dict[str, float] = {"half-se": 0.5, "one-se": 1.0}
+"""Paired standard errors by which a smaller member may be behind the best, for the rules that allow some."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,12 +407,12 @@ def choose_member(rule: Final, sizes: Integers, means: Vector, per_query: Matrix
     `per_query` (n_queries, n_members).
 
     >>> sizes, per_query = np.array([1, 2, 6, 9]), np.array([[0.1, 0.6, 0.7, 0.5], [0.3, 0.6, 0.6, 0.9]])
-    >>> means, rules = per_query.mean(axis=0), ("validation", "one-se", "knee")
+    >>> means, rules = per_query.mean(axis=0), ("validation", "half-se", "one-se", "knee")
     >>> [choose_member(rule, sizes, means, per_query) for rule in rules]
-    [3, 1, 1]
+    [3, 2, 1, 1]
     """
-    if rule == "one-se":
-        return smallest_within_error(per_query, sizes)
+    if rule in ERRORS:
+        return smallest_within_error(per_query, sizes, ERRORS[rule])
     return knee(sizes, means) if rule == "knee" else int(means.argmax())
 
 
@@ -496,6 +499,8 @@ class Guarantee(NamedTuple):
 
 def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData]:
     """Return the queries that tune and order the members, and the queries of the tests: random halves."""
+    if validation.n_queries < 2:
+        raise ValueError(f'{validation.name}: one query has no halves, which final="guaranteed" needs; give more')
     drawn = np.random.default_rng([GUARANTEE_STREAM, seed]).permutation(validation.n_queries)
     first, second = np.split(drawn, [len(drawn) // 2])
     return of_queries(validation, np.sort(first)), of_queries(validation, np.sort(second))

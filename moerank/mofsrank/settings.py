@@ -440,8 +440,8 @@ def read_refit(value: object, random_state: int = 0) -> Any:
         if entry is None or entry.selects:
             raise ValueError(unknown("ranker", name, [row.name for row in solvers().values() if not row.selects]))
         ranker = make_solver(name, **parameters)
-    elif isinstance(value, type) or not (hasattr(value, "fit") and hasattr(value, "predict")):
-        raise ValueError(f"refit must be the name of a ranker or an estimator with fit and predict, not {value!r}")
+    elif isinstance(value, type) or hasattr(value, "backend") or not hasattr(value, "fit") & hasattr(value, "predict"):
+        raise ValueError(f"refit must be the name of a ranker, or a ranker with fit and predict, not {value!r:.80}")
     else:
         ranker = clone(value, safe=False)
     if hasattr(ranker, "get_params") and ranker.get_params().get("random_state", 0) is None:

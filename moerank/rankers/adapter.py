@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from copy import copy
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, TypeAlias, cast
 
 import numpy as np
+from pydantic import TypeAdapter
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
+from moerank.metrics import Metric
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import RankingEstimator
+from moerank.rankers.model import Forest
 from moerank.rankers.population import (
     AnyRanker,
     FitnessBackend,
@@ -142,14 +146,17 @@ def train_on_subsets(
     feature_mask: Mask,
     validation: RankingData | None = None,
     *,
+    metric: Metric | None = None,
     workers: int = 1,
     progress: Callable[[float, int], object] | None = None,
+    finished: MutableMapping[str, Any] | None = None,
 ) -> Population:
     """Train a ranker on the features of each row of `feature_mask`; equal rows are trained once.
 
     A fitness backend trains all subsets at once, others one by one in `workers` threads with the same result. A ranker
     without features, or with constant features only, scores every document alike. `validation` chooses the number of
-    trees of `LambdaMART`, see `LambdaMART.stopped`; `progress` gets the finished share and the number of rankers.
+    trees of `LambdaMART` by `metric`, see `LambdaMART.stopped`; `progress` gets the finished share and the number of
+    rankers. For LambdaMART `finished` has the trees of an interrupted training, and gets those of each ranker.
 
     >>> from moerank.rankers import RankBoost
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1], qid=0)
@@ -162,13 +169,31 @@ def train_on_subsets(
         n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
         return train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
     usable = distinct & varying_for(ranker, train)
-    rankers: list[AnyRanker | None] = []
+    names = [np.packbits(mask).tobytes().hex() for mask in usable]
+    stored = finished or {}
+    read = TypeAdapter(Forest).validate_python  # a ValueError for other values
+    rankers: dict[int, Any] = {i: ReadTrees(read(stored[name])) for i, name in enumerate(names) if name in stored}
+    left = [i for i in range(len(usable)) if i not in rankers]
     pool = Parallel(workers, backend="threading", return_as="generator")
-    for trained in pool(delayed(train_on)(ranker, train, mask, validation) for mask in usable):
-        rankers.append(trained)
+    training = pool(delayed(train_on)(ranker, train, usable[i], validation, metric) for i in left)
+    for i, trained in zip(left, training, strict=True):
+        rankers[i] = trained
+        if finished is not None and trained is not None:
+            finished[names[i]] = asdict(trained.forest_)
         if progress is not None:
             progress(len(rankers) / len(usable), len(rankers))
-    return population_of(rankers, usable).take(row.ravel())
+    return population_of([rankers[i] for i in range(len(usable))], usable).take(row.ravel())
+
+
+@dataclass(frozen=True)
+class ReadTrees:
+    """A LambdaMART whose trees were read from a memo; its scores are the same to the bit."""
+
+    forest_: Forest
+
+    def predict(self, X: Matrix) -> Vector:
+        """Return the scores (n_documents,) of the rows of X."""
+        return self.forest_.scores(X)
 
 
 def check_ranker(**rankers: object) -> None:
@@ -181,7 +206,9 @@ def check_ranker(**rankers: object) -> None:
 RankerOrNone: TypeAlias = Annotated[AnyRanker | None, check_ranker]
 
 
-def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingData | None = None) -> AnyRanker | None:
+def train_on(
+    ranker: Any, train: RankingData, mask: Mask, validation: RankingData | None = None, metric: Metric | None = None
+) -> AnyRanker | None:
     """Return a clone of a ranker trained on the features of `mask`, shape (n_features,); None if there are none.
 
     With validation data LambdaMART has the number of trees that `LambdaMART.stopped` chooses.
@@ -194,7 +221,8 @@ def train_on(ranker: Any, train: RankingData, mask: Mask, validation: RankingDat
         part = copy(train).with_features(mask)
         held_out = None if validation is None else copy(validation).with_features(mask)
         if held_out is not None and hasattr(ranker, "stopped"):
-            ranker = ranker.stopped(part, held_out)
+            stopped: AnyRanker = ranker.stopped(part, held_out, metric)
+            return stopped
         return ranker._learn(part, held_out)
     parameters = ranker.get_params(deep=False) if hasattr(ranker, "get_params") else {}
     open_ones = {name: 1 for name in THREADS if name in parameters and parameters[name] is None}
@@ -228,7 +256,7 @@ def as_backend(ranker: FitnessBackend | AnyRanker | str | None) -> FitnessBacken
     """Return a ranker itself if it is a fitness backend, otherwise a `RankerAdapter` around it; RankRLS for None.
 
     A string names a backend of the table of solvers. Raises a ValueError for another string, and for an object with
-    neither ``fit_population`` nor both ``fit`` and ``predict``.
+    neither ``fit_population`` nor both ``fit`` and ``predict``, and for a search, which has a backend of its own.
 
     >>> from moerank.rankers import ListNet, RankRLS
     >>> as_backend(RankRLS()), as_backend(ListNet(n_epochs=5))
@@ -241,11 +269,11 @@ def as_backend(ranker: FitnessBackend | AnyRanker | str | None) -> FitnessBacken
     if isinstance(ranker, str):
         name, parameters = read_solver(ranker)
         return cast(FitnessBackend, make_backend(name, **parameters))
-    if not isinstance(ranker, type):
+    if not (isinstance(ranker, type) or hasattr(ranker, "backend")):
         if callable(getattr(ranker, "fit_population", None)):
             return cast(FitnessBackend, ranker)
         if all(callable(getattr(ranker, method, None)) for method in ("fit", "predict")):
             return RankerAdapter(cast(AnyRanker, ranker))
     raise ValueError(
-        f"backend must be an object with fit_population, or with fit and predict, or a name, not {ranker!r}"
+        f"backend must be a ranker with fit_population, or with fit and predict, or a name, not {ranker!r:.80}"
     )

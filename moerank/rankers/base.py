@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it
         def _get_param_names(cls) -> list[str]: ...
         def get_params(self, deep: bool = True) -> Parameters: ...
         def set_params(self, **params: Any) -> Self: ...
+        def __sklearn_clone__(self) -> Any: ...
         @overload
         def get_support(self, indices: Literal[False] = False) -> Mask: ...
         @overload
@@ -328,6 +329,16 @@ class RankingEstimator(_Estimator):
 Grid: TypeAlias = list[Parameters]
 
 
+def check_metric(**metrics: Any) -> None:
+    """Raise a ValueError for an argument that is neither a metric, nor the name of one, nor None."""
+    for name, value in metrics.items():
+        as_metric(value, MAP(), name=name)
+
+
+TuningOrNone: TypeAlias = Annotated[Metric | str | None, check_metric]
+"""The metric by which validation data choose parameters; None stands for MAP."""
+
+
 class Ranker(RankingEstimator):
     """Base of all rankers and solvers except MOFSRank, which tunes its backend inside `fit`.
 
@@ -337,6 +348,8 @@ class Ranker(RankingEstimator):
     """
 
     _size: ClassVar[str | None] = None
+    _watched_by: Metric = MAP()
+    """The metric of `tune`, where a gain of which keeps a training on."""
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
     """Parameters, besides the size, that may differ between entries that are trained together; None for all."""
 
@@ -371,6 +384,7 @@ class Ranker(RankingEstimator):
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
         for candidate in candidates:
             candidate._check_parameters()
+            candidate._watched_by = measure
         if len(candidates) == 1:
             return candidates[0]
         quality = np.empty(len(candidates))

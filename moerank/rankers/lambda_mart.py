@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -15,7 +15,7 @@ from moerank.arrays import Floats, Mask, Matrix, Vector
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, Share, check_share
 from moerank.data import RankingData
 from moerank.data.folds import of_queries
-from moerank.metrics import LARGEST_EXP2_LABEL, MAP
+from moerank.metrics import LARGEST_EXP2_LABEL, MAP, Metric, as_metric
 from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FEW_LEAVES = 3
 LEAF_SHARES = (0.0025, 0.015)
 SLOWER = 0.3
+MOST_SHORT = 300
 
 
 @dataclass(eq=False, repr=False)
@@ -56,8 +57,8 @@ class LambdaMART(Ranker):
     k : int, default 10
         Only pairs with a document among the first k by the current scores count.
     patience : int, default 100
-        `tune` stops the training of an entry of the grid this many trees after the 21 trees with the best mean MAP on
-        the validation data, and compares the numbers of trees up to these.
+        `tune` stops the training of an entry of the grid this many trees after the 21 trees with the best mean metric
+        on the validation data, and compares the numbers of trees up to these.
 
     Attributes
     ----------
@@ -126,29 +127,50 @@ class LambdaMART(Ranker):
         )
         return [dict(zip(names, entry, strict=True)) for entry in values]
 
-    def stopped(self, train: RankingData, validation: RankingData) -> LambdaMART:
-        """Return a clone with the number of trees that `tune` would choose by MAP, and otherwise the same parameters.
+    def short_grid(self, train: RankingData) -> Grid:
+        """Return the part of the grid with the own learning rate and at most 300 trees, enough to choose a form."""
+        entries = self.default_grid(train)
+        return [e for e in entries if e["learning_rate"] == self.learning_rate and e["n_trees"] <= MOST_SHORT]
+
+    def stopped(self, train: RankingData, validation: RankingData, metric: Metric | str | None = None) -> LambdaMART:
+        """Return a clone trained with the number of trees that `tune` would choose, and otherwise the same parameters.
 
         Parameters
         ----------
         train, validation : RankingData
+        metric : Metric or its name, default MAP()
         """
-        quality = quality_of(self._validation_scores(train, validation), validation, MAP())
-        return clone(self).set_params(n_trees=1 + int(np.argmax(self._steadied(quality))))
+        chosen = clone(self)
+        chosen._watched_by = as_metric(metric, MAP())
+        booster, scores = chosen._watched(train, validation)
+        quality = self._steadied(quality_of(scores, validation, chosen._watched_by))
+        chosen.n_trees = 1 + int(np.argmax(quality))
+        return chosen._with_trees(first_trees(booster, chosen.n_trees))
 
     def _steadied(self, values: Vector) -> Vector:
         return steadied(values)
 
     def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:
         """Return the validation scores (n_documents, n_trees) with 1, 2, … trees, until `patience` ends them."""
+        return self._watched(train, validation)[1]
+
+    def _watched(self, train: RankingData, validation: RankingData) -> tuple[Booster, Matrix]:
+        """Return the trees until `patience` ends them, and the validation scores with 1, 2, … of them."""
         self._look_at(train)
         held_out = validation.with_features(self.varying_)
-        return scores_by_trees(self._boosted(train, held_out), held_out.X64)
+        booster = self._boosted(train, held_out)
+        return booster, scores_by_trees(booster, held_out.X64)
 
     def _boosted(self, train: RankingData, watched: RankingData | None = None) -> Booster:
         train = train.with_features(self.varying_)
-        value = TrailingMean(MAP())
+        value = TrailingMean(self._watched_by)
         return boosted_trees(train, self.n_trees, self._tree_parameters(train), watched, self.patience, value)
+
+    def _with_trees(self, booster: Booster) -> Self:
+        self.booster_ = booster
+        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
+        self.support_[self.varying_] = features_of_trees(self.booster_)
+        return self
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
         """Return the parameters of LightGBM for data all of whose features vary."""
@@ -161,9 +183,7 @@ class LambdaMART(Ranker):
         }
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self.booster_ = self._boosted(train)
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[self.varying_] = features_of_trees(self.booster_)
+        self._with_trees(self._boosted(train))
 
     def _scores(self, X: Matrix) -> Matrix:
         return np.asarray(self.booster_.predict(X[:, self.varying_], num_threads=1), dtype=np.float64)
@@ -268,6 +288,13 @@ def scores_by_trees(booster: Booster, X: Matrix) -> Matrix:
     for tree, column in enumerate(leaves.T):
         values[:, tree] = np.array([booster.get_leaf_output(tree, leaf) for leaf in range(column.max() + 1)])[column]
     return np.cumsum(values, axis=1)
+
+
+def first_trees(booster: Booster, n_trees: int) -> Booster:
+    """Return the first trees as a Booster of their own, to the bit."""
+    import lightgbm
+
+    return lightgbm.Booster(model_str=booster.model_to_string(num_iteration=n_trees))
 
 
 def features_of_trees(booster: Booster, n_trees: int | None = None) -> Mask:

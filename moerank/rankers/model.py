@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from math import isfinite
 from typing import Annotated, Any, Self, TypeAlias
 
@@ -13,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 
-from moerank.arrays import Matrix
+from moerank.arrays import Array, Matrix, Vector
 from moerank.checks import first_mistake
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.data.inputs import as_table, column_names, without_values
 from moerank.data.scaling import QueryRule, check_missing_rule
 from moerank.files import read_json
-from moerank.kernels.scores import linear_scores
+from moerank.kernels.scores import linear_scores, tree_scores
 
 __all__ = ["PROVENANCE", "Forest", "Integer", "Model", "Number", "check_entries"]
 
@@ -93,19 +94,17 @@ class Forest:
 
         With `roots`, only these trees count. The same documents score the same, whatever the others are.
         """
-        leaves, scores = np.array(self.leaves), np.zeros(len(X))
-        columns, left, right = (np.array(values, np.int64) for values in (self.columns, self.left, self.right))
-        thresholds = np.array(self.thresholds)
-        for root in self.roots if roots is None else roots:
-            node = np.full(len(X), root)
-            going = np.arange(len(X) if root >= 0 else 0)
-            while len(going):
-                split = node[going]
-                is_left = X[going, columns[split]] <= thresholds[split]
-                node[going] = np.where(is_left, left[split], right[split])
-                going = going[node[going] >= 0]
-            scores += leaves[-1 - node]
+        if max(self.columns, default=-1) >= X.shape[1]:
+            raise ValueError(f"the trees split by column {max(self.columns)}, but the table has {X.shape[1]} columns")
+        lists = self._arrays if roots is None else [*self._arrays[:-1], np.array(roots, np.int64)]
+        scores: Vector = tree_scores(np.ascontiguousarray(X, np.float64), *lists)
         return scores
+
+    @cached_property
+    def _arrays(self) -> list[Array]:
+        """The lists as arrays, in the order of the fields."""
+        reals = ("thresholds", "leaves")
+        return [np.array(values, np.float64 if name in reals else np.int64) for name, values in asdict(self).items()]
 
     def over(self, columns: NDArray[np.int64]) -> Forest:
         """Return the same trees for a wider table, in which column c of this one is ``columns[c]``."""

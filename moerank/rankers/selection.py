@@ -37,6 +37,7 @@ class Selection(Ranker):
         *,
         metric: Metric | str | None = None,
         margin: float = MARGIN,
+        tuning: Metric | str | None = None,
     ) -> Verdict:
         """Compare the selection with the ranker of `without_selection` on held-out queries.
 
@@ -54,6 +55,8 @@ class Selection(Ranker):
         metric : Metric or its name, default NDCG(10)
         margin : float, default 0.005
             Smaller differences of the metric do not matter.
+        tuning : Metric or its name, default MAP()
+            The metric that tunes the other ranker, as in `tune`.
 
         Returns
         -------
@@ -84,7 +87,7 @@ class Selection(Ranker):
                 )
         ranker = self.without_selection()
         if validation is not None and hasattr(ranker, "tune"):
-            ranker = ranker.tune(train, validation)
+            ranker = ranker.tune(train, validation, metric=tuning)
         reference = train_on_subsets(ranker, train, np.ones((1, train.n_features), bool))
         scores = np.column_stack([self.predict(test), reference.scores(self._table(test))[:, 0]])
         with_some, with_all = test.weighed(measure.per_query(test, scores)).T

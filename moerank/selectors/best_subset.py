@@ -18,7 +18,7 @@ from moerank.kernels.algebra import ridge_subsets
 from moerank.kernels.subset_tree import TOLERANCE, Incumbents, Tree, Units, grow_tree, room_for
 from moerank.kernels.threads import one_blas_thread
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, best_of_each_size
-from moerank.rankers.base import Grid
+from moerank.rankers.base import Grid, TuningOrNone
 from moerank.training.pair_moments import PairMoments
 
 NODES_AT_ONCE = 1_000_000
@@ -48,8 +48,8 @@ class BestSubset(Selection, LinearRanker):
     n_features_to_select : int, default 10
         Largest number of features of the ranker.
     alpha : float, optional
-        Regularisation, > 0. By default that of RankRLS on all features with the best validation MAP, and without
-        validation data a tenth of tr(G) / n_features; see `RankRLS`.
+        Regularisation, > 0. By default validation data choose that of RankRLS on all features; without them it is a
+        tenth of tr(G) / n_features; see `RankRLS`.
     max_features : int, optional
         Largest size that is searched; by default all are.
     max_cost : float, optional
@@ -114,6 +114,7 @@ class BestSubset(Selection, LinearRanker):
     max_nodes: Count | None = None
     time_limit: Positive | None = None
     progress: Callable[[str, float, int, int], object] | None = None
+    tuning: TuningOrNone = None
 
     _size = "n_features_to_select"
     _takes_weights = True
@@ -140,7 +141,7 @@ class BestSubset(Selection, LinearRanker):
         if self.alpha is not None:
             self.alpha_ = self.alpha
         elif validation is not None:
-            self.alpha_ = float(RankRLS().tune(train, validation).alpha)
+            self.alpha_ = float(RankRLS().tune(train, validation, metric=self.tuning).alpha)
         else:
             self.alpha_ = float(np.trace(PairMoments.of(train).gram)) / train.n_features / 10.0
         if not (self.progress is None or callable(self.progress)):

@@ -16,7 +16,7 @@ from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.rankers.adapter import RankerOrNone, train_on, train_on_subsets
-from moerank.rankers.base import Grid
+from moerank.rankers.base import Grid, TuningOrNone
 from moerank.rankers.importance import single_feature_values
 from moerank.rankers.model import Forest
 from moerank.rankers.population import Population
@@ -252,6 +252,8 @@ class PermutationImportance(ByPermutation, Filter):
     random_state : int, optional
     judge : estimator, optional
         The ranker of all features. Default: a RankRLS, whose regularisation the validation data choose.
+    tuning : Metric or its name, default MAP()
+        The metric by which they do.
 
     Attributes
     ----------
@@ -278,11 +280,12 @@ class PermutationImportance(ByPermutation, Filter):
     """
 
     judge: RankerOrNone = None
+    tuning: TuningOrNone = None
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         judge = self.judge
         if judge is None:
-            judge = RankRLS() if validation is None else RankRLS().tune(train, validation)
+            judge = RankRLS() if validation is None else RankRLS().tune(train, validation, metric=self.tuning)
         every = np.ones(train.n_features, np.bool_)
         trained: Any = train_on(judge, train, every, validation)
         return np.argsort(-self._losses(trained.predict, train, validation, every), kind="stable")

@@ -12,10 +12,17 @@ from sklearn.base import clone
 from moerank.arrays import Mask, Matrix
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, check_at_least, check_share
 from moerank.data import RankingData
-from moerank.metrics import MAP
-from moerank.rankers.base import Grid, quality_of
+from moerank.metrics import MAP, Metric, as_metric
+from moerank.rankers.base import Grid, TuningOrNone, quality_of
 from moerank.rankers.boosting import TrailingMean
-from moerank.rankers.lambda_mart import FEW_LEAVES, LambdaMART, boosted_trees, features_of_trees, leaf_sizes
+from moerank.rankers.lambda_mart import (
+    FEW_LEAVES,
+    LambdaMART,
+    boosted_trees,
+    features_of_trees,
+    first_trees,
+    leaf_sizes,
+)
 from moerank.selectors.filter import ByPermutation, Filter, Order
 
 if TYPE_CHECKING:
@@ -33,6 +40,7 @@ class LambdaMARTFilter(Filter):
     learning_rate: Positive = 0.1
     n_leaves: AtLeastTwo = 10
     min_leaf: Count = 1
+    tuning: TuningOrNone = None
 
     _additive = False
     _by_thresholds = True
@@ -69,8 +77,9 @@ class LambdaMARTFilter(Filter):
         return LambdaMART(self.n_trees, self.learning_rate, self.n_leaves, self.min_leaf)
 
     def _stopped(self, train: RankingData, validation: RankingData | None) -> LambdaMART:
-        """Return a LambdaMART with the number of trees that the validation data choose, not fitted yet."""
-        return self._trees() if validation is None else self._trees().stopped(train, validation)
+        """Return a LambdaMART trained with the number of trees that the validation data choose, or with all."""
+        trees = self._trees()
+        return trees._learn(train) if validation is None else trees.stopped(train, validation, self.tuning)
 
     def _chosen_ranker(self) -> Any:
         return self._served if self.ranker is None else self.ranker
@@ -112,6 +121,8 @@ class LambdaMARTGain(LambdaMARTFilter):
         Largest number of leaves of a tree, at least 2.
     min_leaf : int, default 1
         Least number of documents in a leaf.
+    tuning : Metric or its name, default MAP()
+        The metric by which validation data choose the number of trees.
 
     Attributes
     ----------
@@ -143,7 +154,7 @@ class LambdaMARTGain(LambdaMARTFilter):
     """
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        trees = self._stopped(train, validation)._learn(train)
+        trees = self._stopped(train, validation)
         return np.argsort(-trees.booster_.feature_importance("gain"), kind="stable")
 
 
@@ -160,7 +171,7 @@ class LambdaMARTRFE(LambdaMARTFilter):
         number counts.
     drop : float, default 0.2
         Share of the remaining features that each round drops, in (0, 1), rounded down to at least one feature.
-    ranker, n_trees, learning_rate, n_leaves, min_leaf
+    ranker, n_trees, learning_rate, n_leaves, min_leaf, tuning
         As in `LambdaMARTGain`.
 
     Attributes
@@ -202,7 +213,7 @@ class LambdaMARTRFE(LambdaMARTFilter):
             mask = np.isin(np.arange(train.n_features), left)
             part = train.with_features(mask)
             held_out = None if validation is None else validation.with_features(mask)
-            gain = self._stopped(part, held_out)._learn(part).booster_.feature_importance("gain")
+            gain = self._stopped(part, held_out).booster_.feature_importance("gain")
             best_first = left[np.argsort(-gain, kind="stable")]
             dropped = [*best_first[size:].tolist(), *dropped]
             left = np.sort(best_first[:size])
@@ -221,7 +232,7 @@ class LambdaMARTPermutation(ByPermutation, LambdaMARTFilter):
 
     Parameters
     ----------
-    n_features_to_select, ranker, n_trees, learning_rate, n_leaves, min_leaf
+    n_features_to_select, ranker, n_trees, learning_rate, n_leaves, min_leaf, tuning
         As in `LambdaMARTGain`.
     metric : Metric or its name, default NDCG(10)
     n_permutations : int, default 5
@@ -251,7 +262,7 @@ class LambdaMARTPermutation(ByPermutation, LambdaMARTFilter):
     """
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        trees = self._stopped(train, validation)._learn(train)
+        trees = self._stopped(train, validation)
         losses = self._losses(trees._scores, train, validation, trees.support_)
         return np.lexsort((-trees.booster_.feature_importance("gain"), -losses))
 
@@ -269,7 +280,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
 
     Parameters
     ----------
-    n_features_to_select, ranker, n_trees, learning_rate, n_leaves, min_leaf
+    n_features_to_select, ranker, n_trees, learning_rate, n_leaves, min_leaf, tuning
         As in `LambdaMARTGain`.
 
     Attributes
@@ -297,7 +308,7 @@ class LambdaMARTSHAP(LambdaMARTFilter):
     """
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
-        trees = self._stopped(train, validation)._learn(train)
+        trees = self._stopped(train, validation)
         return np.argsort(-mean_absolute_shap(trees.booster_, train.X), kind="stable")
 
 
@@ -328,12 +339,17 @@ class PairwiseLambdaMART(LambdaMART):
     n_pairs: NotNegativeCount = 10
     n_pair_trees: NotNegativeCount = 1000
 
-    def stopped(self, train: RankingData, validation: RankingData) -> PairwiseLambdaMART:
-        """Return a clone with the numbers of both kinds of trees with the best MAP on the validation data."""
-        n_trees = LambdaMART.stopped(clone(self).set_params(n_pair_trees=0), train, validation).n_trees
+    def stopped(
+        self, train: RankingData, validation: RankingData, metric: Metric | str | None = None
+    ) -> PairwiseLambdaMART:
+        """Return a clone trained with the numbers of both kinds of trees that are best on the validation data."""
+        n_trees = LambdaMART.stopped(clone(self).set_params(n_pair_trees=0), train, validation, metric).n_trees
         chosen = clone(self).set_params(n_trees=n_trees)
-        quality = quality_of(chosen._validation_scores(train, validation)[:, n_trees - 1 :], validation, MAP())
-        return chosen.set_params(n_pair_trees=int(np.argmax(self._steadied(quality))))
+        chosen._watched_by = as_metric(metric, MAP())
+        booster, scores = chosen._watched(train, validation)
+        quality = self._steadied(quality_of(scores[:, n_trees - 1 :], validation, chosen._watched_by))
+        chosen.n_pair_trees = int(np.argmax(quality))
+        return chosen._with_trees(first_trees(booster, n_trees + chosen.n_pair_trees))
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
         return {**super()._tree_parameters(train), "interaction_constraints": [[f] for f in range(train.n_features)]}
@@ -346,7 +362,8 @@ class PairwiseLambdaMART(LambdaMART):
         if not pairs:
             return single
         parameters = {**self._tree_parameters(part), "interaction_constraints": pairs}
-        return boosted_trees(part, self.n_pair_trees, parameters, watched, self.patience, TrailingMean(MAP()), single)
+        value = TrailingMean(self._watched_by)
+        return boosted_trees(part, self.n_pair_trees, parameters, watched, self.patience, value, single)
 
     def _best_pairs(self, train: RankingData, features: Order) -> list[list[int]]:
         """Return the first pairs of some features by which trees of three leaves, of these features alone, split."""
@@ -377,8 +394,8 @@ class ILMART(LambdaMARTFilter):
     n_trees : int, default 300
         Largest number of trees of one feature, and of pairs, at least 1. With validation data in `fit` these choose
         both numbers, see `LambdaMART.stopped`, and may leave out the pairs; without them there are all trees.
-    learning_rate, n_leaves, min_leaf
-        As in `LambdaMART`.
+    learning_rate, n_leaves, min_leaf, tuning
+        As in `LambdaMARTGain`.
     n_pairs : int, default 10
         Largest number of pairs of features; 0 leaves a sum of functions of single features.
 

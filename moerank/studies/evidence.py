@@ -17,6 +17,7 @@ from moerank.checks import check_at_least, check_share, most_workers
 from moerank.data import RankingData
 from moerank.data.folds import Draws, of_queries
 from moerank.data.inputs import column_mask
+from moerank.evolution import Finished
 from moerank.files import Json
 from moerank.metrics import Metric
 from moerank.mofsrank.limits import FeatureStrings
@@ -27,7 +28,7 @@ from moerank.solvers import allow_code, code_is_allowed, make_backend
 from moerank.studies.problem import Problem, make_problem
 from moerank.studies.result import Certificate, Natural, Result, Stored
 from moerank.studies.run_fold import Progress, run_fold, tuned
-from moerank.studies.solver import Solver
+from moerank.studies.solver import Solver, data_digest
 from moerank.studies.sources import read_memory
 from moerank.studies.study import Cell
 from moerank.training.pair_moments import PairMoments
@@ -51,7 +52,8 @@ def certify(
     problem, backend, by_group = _settings(result)
     (train, vali, _), limits = problem.load_limited_fold(result.fold, data)
     _check_data(result, train, problem.metric.make())
-    alpha = (tuned(backend, {"train": train, "validation": vali}) if problem.backend.tune else backend).alpha
+    parts, tuning = {"train": train, "validation": vali}, problem.metric.for_tuning()
+    alpha = (tuned(backend, parts, tuning) if problem.backend.tune else backend).alpha
     feature_mask = np.array([np.isin(np.arange(train.n_features), member.features) for member in result.front])
     moments = PairMoments.of(train)
     losses = 1.0 - RankRLS(alpha).fit_population(train, feature_mask=feature_mask) @ moments.unit
@@ -235,6 +237,7 @@ def stability(
     pairs: int = 25,
     seed: int = 0,
     workers: int = 1,
+    memo: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Stability:
     r"""Find the features that most halves of the training queries select.
@@ -268,6 +271,8 @@ def stability(
         Seed of the halves; all solvers get the same ones.
     workers : int, default 1
         Number of processes; it does not change the result.
+    memo : path, optional
+        File with the selections of finished halves: a call that was interrupted goes on from it. Remove it afterwards.
     progress : callable, optional
         Called as ``progress("half-samples", fraction, text)``.
 
@@ -279,8 +284,8 @@ def stability(
     Raises
     ------
     ValueError
-        If the solver refuses the data, for example because no query of a half has different labels, or if there are
-        fewer than two features.
+        If the solver refuses the data, for example because no query of a half has different labels, if there are
+        fewer than two features, or if the memo belongs to other settings.
 
     Notes
     -----
@@ -323,13 +328,18 @@ def stability(
     cell = Cell(problem, fold, solver, seed)
     mask = np.zeros((2 * pairs, queries.n_features), np.bool_)
     report = progress or (lambda stage, fraction, text: None)
-    tasks = (delayed(_selections)(cell, data, code_is_allowed(), half) for half in range(2 * pairs))
+    about = {"halves of": cell.identity(), "data": data_digest(queries)}
+    finished = {} if memo is None else Finished(Path(memo), about, resume=True)
+    left = [half for half in range(2 * pairs) if str(half) not in finished]
+    tasks = (delayed(_selections)(cell, data, code_is_allowed(), half) for half in left)
     with parallel_config("loky", inner_max_num_threads=1):
         selections = Parallel(most_workers(workers), return_as="generator", max_nbytes=None)(tasks)
-        for half, members in enumerate(selections):
-            small = [member for member in members if len(member) <= size + included.sum()]
-            mask[half, max(small, key=len, default=[])] = True
+        for half, members in zip(left, selections, strict=True):
+            finished[str(half)] = members
             report("half-samples", (half + 1) / len(mask), f"{half + 1} of {len(mask)}")
+    for half, row in enumerate(mask):
+        small = [member for member in finished[str(half)] if len(member) <= size + included.sum()]
+        row[max(small, key=len, default=[])] = True
     return Stability(
         solver=solver.label,
         data=queries.name,

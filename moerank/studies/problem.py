@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
-from moerank.checks import Parameters, check_at_least, unknown
+from moerank.checks import Parameters, check_at_least, check_path, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
 from moerank.data.folds import data_folders
@@ -106,25 +106,38 @@ class FeaturesSection(LimitsSection):
 
 
 class MetricSection(Section):
-    """The metric of all objectives, see `make_metric`, with its conventions, see `NDCG`."""
+    """The metric of all objectives, see `make_metric`, with its conventions, see `NDCG`.
+
+    Attributes
+    ----------
+    tuning : str, optional
+        The metric by which validation queries choose parameters of rankers; by default the metric itself. LETOR's
+        published rows were tuned by MAP.
+    """
 
     name: str = "NDCG@10"
     gain: str | None = None
     convention: str | None = None
     discount: str | None = None
     short_queries: str | None = None
+    tuning: str | None = None
 
     def make(self) -> Metric:
         """Return the metric."""
-        conventions = self.model_dump(exclude={"name"}, exclude_none=True)
+        conventions = self.model_dump(exclude={"name", "tuning"}, exclude_none=True)
         try:
             return make_metric(self.name, **conventions)
         except TypeError:
             raise ValueError(f"{self.name} does not have all the conventions {', '.join(conventions)}") from None
 
+    def for_tuning(self) -> Metric:
+        """Return the metric by which parameters are chosen."""
+        return self.make() if self.tuning is None else make_metric(self.tuning)
+
     @model_validator(mode="after")
     def _exists(self) -> MetricSection:
         self.make()
+        self.for_tuning()
         return self
 
 
@@ -150,7 +163,7 @@ class ComparisonSection(Section):
     Attributes
     ----------
     trees : int
-        Largest number of trees of the baseline LambdaMART; validation MAP chooses how many of them to use. 0 leaves the
+        Largest number of trees of the baseline LambdaMART; validation chooses how many of them to use. 0 leaves the
         baseline out.
     """
 
@@ -437,6 +450,7 @@ def _document(path: Path) -> Json:
 
 
 def _problem_path(problem: str | Path) -> Path:
+    check_path(problem=problem)
     shipped = shipped_problems()
     if str(problem) in shipped:
         return shipped[str(problem)]

@@ -183,12 +183,13 @@ TREES = "LambdaMART"
 def tuned(
     ranker: Any,
     parts: Parts,
+    metric: Metric,
     given: Iterable[str] = (),
     progress: Callable[[float], object] | None = None,
 ) -> Any:
-    """Tune a ranker on its published grid by MAP; parameters in `given` stay fixed."""
+    """Tune a ranker on its published grid by a metric; parameters in `given` stay fixed."""
     train, validation = parts["train"], parts["validation"]
-    return ranker.tune(train, validation, grid_of(ranker, train, given), progress=progress)
+    return ranker.tune(train, validation, grid_of(ranker, train, given), metric, progress)
 
 
 def grid_of(ranker: object, train: RankingData, given: Iterable[str] = ()) -> list[Parameters]:
@@ -211,14 +212,14 @@ def measured_baselines(
     if solver != "lambdamart" and problem.comparison.trees:
         least = leaf_sizes(train.n_documents)[0]
         trees = LambdaMART(n_trees=problem.comparison.trees, min_leaf=least)
-        trees = trees.stopped(train, validation)
-        member = measure.fitted(TREES, trees.fit(train))
+        trees = trees.stopped(train, validation, problem.metric.for_tuning())
+        member = measure.fitted(TREES, trees)
         members.append(member.model_copy(update={"trees": None}))  # the trees take megabytes
     report("baselines", 1.0, "measured")
     return members
 
 
-def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Progress) -> list[Member]:
+def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, tuning: Metric, report: Progress) -> list[Member]:
     """Report the verdict, which does not need FSMRank, and return FSMRank as the last baseline.
 
     It is left out if it is the solver itself, on more than two million preference pairs, where its grid takes longer
@@ -230,7 +231,7 @@ def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, report: Pro
     if verdict is not None:
         report("verdict", 1.0, verdict.sentence)
     report("FSMRank", 0.0, "after the front")
-    ranker = tuned(make_solver("fsmrank"), measure.parts, progress=lambda share: report("FSMRank", share, "tuning"))
+    ranker = tuned(make_solver("fsmrank"), measure.parts, tuning, (), lambda share: report("FSMRank", share, "tuning"))
     member = measure.fitted("FSMRank", ranker.fit(train))
     report("FSMRank", 1.0, "measured")
     return [member]
@@ -249,7 +250,7 @@ def _best_single_feature(measure: Measure) -> Member:
 COUNTED = {
     **dict.fromkeys(STAGES, "generation {}"),
     "best_subset": "up to {} features",
-    "refit_tuning": "by validation MAP",
+    "refit_tuning": "by validation",
     "refit": "{} rankers",
 }
 """The progress text of each stage, with a gap for the number that the stage counts."""
@@ -315,18 +316,19 @@ def run_fold(
     with one_blas_thread():
         (train, vali, test), limits = problem.load_limited_fold(fold, data)
         parts: Parts = {"train": train, "validation": vali, "test": test}
-        metric = problem.metric.make()
+        metric, tuning = problem.metric.make(), problem.metric.for_tuning()
         for remark in [check_differing(metric, part) for part in (train, test)]:
             if remark and (baselines or fold == 1):  # a study warns about its first fold only
                 warnings.warn(remark, stacklevel=2)
         metrics = (metric, _second_metric(metric, parts))
 
         backend = make_backend(problem.backend.name, **problem.backend.parameters)
-        backend = tuned(backend, parts) if problem.backend.tune and hasattr(backend, "tune") else backend
+        backend = tuned(backend, parts, tuning) if problem.backend.tune and hasattr(backend, "tune") else backend
         defaults = {
             "backend": backend,
             "metric": metric,
             "tune": False,  # the backend is tuned already
+            "tuning": tuning,
             "random_state": random_state,
             "workers": workers,
             "memo": memo,
@@ -342,10 +344,10 @@ def run_fold(
         measure = Measure(parts, metrics, objectives, backend)
         compared = measured_baselines(backend, problem, solver.name, measure, report) if baselines else []
         measure = measure.with_reference(compared)
-        estimator, seconds = _trained(solver, estimator, parts, report)
+        estimator, seconds = _trained(solver, estimator, parts, tuning, report)
         front, chosen = _front(estimator, solver.label, measure)
-        verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin)
-        compared += fsm_rank(solver.name, verdict, measure, report) if baselines else []
+        verdict = _verdict(estimator, front[chosen], compared, measure, problem.search.margin, tuning)
+        compared += fsm_rank(solver.name, verdict, measure, tuning, report) if baselines else []
     return Result(
         problem=problem.name,
         fold=fold,
@@ -387,13 +389,15 @@ def _second_metric(metric: Metric, parts: Parts) -> Metric:
     return MAP() if metric != MAP() else NDCG(10, "linear" if large else "exp2")
 
 
-def _trained(solver: Solver, estimator: Any, parts: Parts, report: Progress) -> tuple[Any, dict[str, float]]:
+def _trained(
+    solver: Solver, estimator: Any, parts: Parts, tuning: Metric, report: Progress
+) -> tuple[Any, dict[str, float]]:
     """Tune the estimator of a run if the solver asks for it, fit it, and return it with the seconds of both."""
     began = process_time()
     if solver.tuned and callable(getattr(estimator, "tune", None)):
         by = "by validation"
         given = solver.settings if solver.given is None else changed_parameters(estimator)
-        estimator = tuned(estimator, parts, given, lambda share: report("tuning", share, by))
+        estimator = tuned(estimator, parts, tuning, given, lambda share: report("tuning", share, by))
     tuned_at = process_time()
     shows_progress = getattr(estimator, "progress", None) is not None
     if not shows_progress:
@@ -513,14 +517,15 @@ def _front(estimator: Any, name: str, measure: Measure) -> tuple[list[Member], i
 
 
 def _verdict(
-    estimator: Any, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float
+    estimator: Any, chosen: Member, baselines: Sequence[Member], measure: Measure, margin: float, tuning: Metric
 ) -> Verdict | None:
     """Return the verdict on a selection by the test part; None for a ranker that selects no features."""
     validation, test = (measure.parts[part] for part in PARTS[1:])
     metric = measure.metrics[0]
     verdict: Verdict | None = None
     if isinstance(estimator, Selection):
-        verdict = estimator.verdict(test, measure.parts["train"], validation, metric=metric, margin=margin)
+        given: Parameters = {"metric": metric, "margin": margin, "tuning": tuning}
+        verdict = estimator.verdict(test, measure.parts["train"], validation, **given)
     elif callable(getattr(estimator, "verdict", None)):
         # The metric of the problem judges, also a search by its own.
         verdict = (estimator.set_params(metric=metric) if hasattr(estimator, "metric") else estimator).verdict(test)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from moerank.checks import check_at_least
+from moerank.checks import check_at_least, first_mistake
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
 from moerank.files import Json, read_text, replace_file
@@ -296,10 +296,13 @@ class Study:
         for problem in read_problems(problems, settings or {}):
             named_folds.setdefault(folds_of(problem, requested, data), []).append(problem)
         self.out, self.data = Path(out), data
-        self._grids = [
-            Grid(problems=tuple(group), solvers=distinct, folds=chosen, seeds=seeds, ablation=ablation)
-            for chosen, group in (named_folds or {(): []}).items()
-        ]
+        try:
+            self._grids = [
+                Grid(problems=tuple(group), solvers=distinct, folds=chosen, seeds=seeds, ablation=ablation)
+                for chosen, group in (named_folds or {(): []}).items()
+            ]
+        except ValidationError as error:
+            raise ValueError(first_mistake(error)) from None
 
     @classmethod
     def load(cls, folder: str | Path, data: str | Path | None = None) -> Self:

@@ -88,7 +88,13 @@ def methods(train, vali, seeds):
         def staircase(seed=seed, **refit):
             began = process_time()
             solver = mr.make_solver(
-                "mofsrank-staircase", backend=mr.RankRLS(), metric=METRIC, random_state=seed, **refit
+                "mofsrank-staircase",
+                backend=backend,
+                metric=METRIC,
+                tune=False,
+                tuning="MAP",
+                random_state=seed,
+                **refit,
             )
             solver.fit(train, validation=vali)
             took.append(process_time() - began)
@@ -111,7 +117,11 @@ def methods(train, vali, seeds):
         ],
     )
     yield ALL, "LambdaMART", lambda: [(everything, trees(train, everything)[1])]
-    yield "moerank, staircase, refit", "LambdaMART", lambda: staircase(seed=0, refit=OURS)
+    yield (
+        "moerank, staircase, refit",
+        "LambdaMART",
+        lambda: staircase(seed=0, refit=OURS.tune(train, vali).set_params(n_trees=OURS.n_trees)),
+    )
     yield (
         "scikit-learn's RFE",
         "LambdaMART",

@@ -38,7 +38,8 @@ def searches(train, vali, seed, workers):
         ("all three stages", {}),
         ("feature selection alone", {"instance_selection": False, "ensemble": False}),
     ):
-        solver = MOFSRank(RankRLS(), metric=METRICS[0], random_state=seed, workers=workers, **switches)
+        chosen = dict(tuning="MAP", final="validation", random_state=seed, workers=workers)
+        solver = MOFSRank(RankRLS(), METRICS[0], **chosen, **switches)
         solver.fit(train.X, train.y, qid=train.qid, validation=vali)
         yield f"{name}, by validation", solver.coef_
         yield f"{name}, by train", solver.front_coefs_[int(solver.front_["error"].argmin())]

@@ -37,7 +37,9 @@ def measured(name, seeds, folder):
     backend = RankRLS().tune(train, vali)
     trees, tuning = minutes(lambda: LambdaMART().tune(train, vali))
     trees.set_params(n_trees=LambdaMART().n_trees)
-    shared = dict(metric=METRIC, algorithm="staircase", instance_selection=False, ensemble=False, tune=False)
+    shared = dict(
+        metric=METRIC, algorithm="staircase", instance_selection=False, ensemble=False, tune=False, final="validation"
+    )
     ways = {LINEAR: None, REFIT: trees}
     rows = {way: [] for way in (*ways, ALL)}
     for seed in range(seeds):

@@ -26,7 +26,7 @@ SEARCH = {"population": 20, "generations": 15}
 SOLVERS = {
     "greedy-rankrls": GreedyRankRLS(4, alpha=1e-3),
     "single features": SingleFeatures(4),
-    "mofsrank": MOFSRank(instance_selection=False, ensemble=False, feature_selection=SEARCH),
+    "mofsrank": MOFSRank(instance_selection=False, ensemble=False, feature_selection=SEARCH, tuning="MAP"),
 }
 DATA = {"noise alone": (1, 0, 39, 50.0), "2 relevant": (2, 0, 38, 1.0), "3 relevant, copied": (3, 3, 34, 1.0)}
 """Relevant, redundant and noise features, and the noise of the labels; 50 leaves nothing of the relevant feature."""

@@ -8,7 +8,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.mofsrank.objectives import advice_against, knee
-from moerank.statistics import p_differs, smallest_within_error
+from moerank.statistics import p_differs
 
 SIZES = np.array([1, 2, 6, 9])
 
@@ -76,17 +76,21 @@ def fitted():
 
 def test_mofsrank_chooses_by_these_rules_on_validation_or_else_training(fitted):
     fit, validation, _ = fitted
-    for held_out in (validation, None):
-        solvers = {rule: fit(rule, held_out) for rule in ("train", "one-se", "knee")}
+    for held_out in (None, validation):
+        solvers = {rule: fit(rule, held_out) for rule in ("auto", "train", "half-se", "one-se", "knee")}
         table = solvers["train"].front_
         data = validation if held_out is not None else load_planted_fold(1, n_queries=40, n_documents=14, seed=5)[0]
         per_query = NDCG(5).per_query(data, linear_scores(data.X, solvers["train"].front_coefs_))
         sizes = table["n_features"].to_numpy()
-        assert solvers["one-se"].chosen_ == smallest_within_error(per_query, sizes)
+        for rule, errors in (("half-se", 0.5), ("one-se", 1.0)):
+            behind = per_query[:, [per_query.mean(axis=0).argmax()]] - per_query
+            near = np.flatnonzero(behind.mean(axis=0) <= errors * stats.sem(behind))
+            assert solvers[rule].chosen_ == min(near, key=lambda i: (sizes[i], behind[:, i].mean()))
         assert solvers["knee"].chosen_ == knee(sizes, per_query.mean(axis=0))
         assert (solvers["train"].verdict_ is None) == (held_out is None)
         assert solvers["train"].chosen_ == table["error"].argmin()
-        assert fit("auto", held_out).chosen_ == per_query.mean(axis=0).argmax()  # the first of equals is the smallest
+        assert solvers["auto"].chosen_ == solvers["train" if held_out is None else "half-se"].chosen_
+    assert fit("validation").chosen_ == per_query.mean(axis=0).argmax()  # the first of equals is the smallest
     assert fit("train", None).front_["validation"].isna().all()
     with pytest.raises(ValueError, match="needs validation data"):
         fit("validation", None)

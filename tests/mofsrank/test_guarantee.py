@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from moerank.data import load_planted_fold
+from moerank.data.folds import of_queries
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.mofsrank.objectives import guaranteed_member, halves, values_of
@@ -94,3 +95,5 @@ def test_the_queries_of_the_tests_tune_and_order_nothing():
     assert "20 validation queries that chose nothing else" in solver.verdict(test).sentence
     with pytest.raises(ValueError, match='final="guaranteed" needs validation data'):
         MOFSRank(final="guaranteed", **SMALL).fit(train)
+    with pytest.raises(ValueError, match="one query has no halves"):
+        MOFSRank(final="guaranteed", **SMALL).fit(train, validation=of_queries(train, np.array([0])))

@@ -49,7 +49,7 @@ def test_the_start_is_sparse(small_data):
 
 def test_no_pairs_are_refused():
     with pytest.raises(ValueError, match="no preference pair"):
-        InstanceSelection(RankingData(np.zeros((3, 2)), [1, 1, 1]))
+        InstanceSelection(RankingData(np.zeros((3, 2)), [1, 1, 1], 0))
 
 
 def test_subsets_are_spread_along_the_front():

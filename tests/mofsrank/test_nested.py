@@ -1,3 +1,5 @@
+from threading import Lock
+
 import pytest
 from sklearn.base import clone
 
@@ -26,6 +28,8 @@ def test_settings_are_set_one_by_one_and_the_users_mapping_stays():
     assert (solver.ensemble, solver.backend.C, solver.final) == ({"inject": True}, 2.0, "knee")
     copy = clone(solver)
     assert copy.get_params(deep=False)["feature_selection"] == solver.feature_selection
+    client = Lock()  # like a Dask client it cannot be copied
+    assert clone(clone(solver).set_params(workers=client)).workers is client
     copy.set_params(**solver.get_params())
     given, copied = (estimator.set_params(random_state=0).get_params(deep=False) for estimator in (solver, copy))
     assert Settings.of(copied) == Settings.of(given)

@@ -70,7 +70,7 @@ def test_training_ends_where_the_only_feature_is_taken_again():
 
 
 def test_a_perfect_feature_has_a_finite_weight():
-    data = RankingData([[0.0, 0.3], [1.0, 0.1], [2.0, 0.2]], [0, 1, 2])
+    data = RankingData([[0.0, 0.3], [1.0, 0.1], [2.0, 0.2]], [0, 1, 2], 0)
     ranker = fit(AdaRank(), data)
     assert ranker.n_rounds_ == 1
     assert np.isfinite(ranker.alphas_).all()

@@ -45,11 +45,6 @@ def xgboost():
     return pytest.importorskip("xgboost").XGBRanker(n_estimators=4, max_depth=2, n_jobs=1)
 
 
-def catboost():
-    settings = dict(iterations=4, depth=2, thread_count=1, verbose=False, allow_writing_files=False)
-    return pytest.importorskip("catboost").CatBoostRanker(**settings)
-
-
 def lightgbm():
     settings = dict(deterministic=True, force_row_wise=True, n_jobs=1, verbose=-1)
     return LGBMRanker(n_estimators=5, num_leaves=4, min_child_samples=5, **settings)
@@ -66,9 +61,8 @@ def sizes(data):
         (lambda: SVR(kernel="rbf"), {}),
         (lightgbm, {"group": sizes}),
         (xgboost, {"qid": lambda data: data.qid}),
-        (catboost, {"group_id": lambda data: data.qid}),
     ],
-    ids=["pipeline", "svr", "lightgbm", "xgboost", "catboost"],
+    ids=["pipeline", "svr", "lightgbm", "xgboost"],
 )
 def test_rankers_without_weights_score_as_when_they_are_fitted_directly(noisy_data, features, make, queries):
     population = as_backend(make()).fit_population(noisy_data, feature_mask=features)

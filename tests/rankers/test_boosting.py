@@ -106,7 +106,7 @@ def test_tuning_takes_the_number_of_rounds_with_the_best_neighbourhood(noisy_dat
 
 @pytest.mark.parametrize("kind", RANKERS)
 def test_a_perfect_stump_has_a_finite_weight_and_many_rounds_of_it_end(kind):
-    data = RankingData([[0.0], [0.0], [1.0]], [0, 0, 1])
+    data = RankingData([[0.0], [0.0], [1.0]], [0, 0, 1], 0)
     ranker = kind(n_rounds=5000).fit(data)
     assert np.isfinite(ranker.alphas_).all()
     assert 1 <= ranker.n_rounds_ < 5000
@@ -115,7 +115,7 @@ def test_a_perfect_stump_has_a_finite_weight_and_many_rounds_of_it_end(kind):
 
 
 def test_the_weight_of_a_perfect_stump_counts_the_empty_set_as_one_pair():
-    data = RankingData([[0.0], [0.0], [0.0], [1.0]], [0, 0, 0, 1])
+    data = RankingData([[0.0], [0.0], [0.0], [1.0]], [0, 0, 0, 1], 0)
     assert RankBoost(1).fit(data).alphas_[0] == pytest.approx(0.5 * np.log(2 / (1 / 3)))
     assert FRank(1).fit(data).alphas_[0] == pytest.approx(0.5 * np.log(3))
 

@@ -140,7 +140,7 @@ def indefinite_data():
     rng = np.random.default_rng(6)
     a, b = rng.normal(size=(2, 200))
     X = a[:, None] * P + b[:, None] * Q + 0.05 * rng.normal(size=(200, 4))
-    return RankingData(X, np.digitize(a + 0.3 * b + 0.5 * rng.normal(size=200), [-0.5, 0.5, 1.5]))
+    return RankingData(X, np.digitize(a + 0.3 * b + 0.5 * rng.normal(size=200), [-0.5, 0.5, 1.5]), 0)
 
 
 def test_clipping_gives_the_nearest_positive_semidefinite_matrix(indefinite_data):

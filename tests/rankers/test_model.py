@@ -96,6 +96,7 @@ def test_linear_scores_are_the_rankers_to_the_bit(data, unseen, ranker):
     assert np.ptp(model.scores(unseen)) > 0
 
 
+@pytest.mark.filterwarnings("ignore:RankBoost found no feature")
 @pytest.mark.parametrize("name", FORESTS)
 def test_scores_by_trees_are_the_rankers(data, unseen, name):
     ranker = fitted(FORESTS[name], data)
@@ -125,7 +126,7 @@ def test_a_ranker_without_weights_and_trees_says_what_to_train(data, unseen, ran
 
 def test_the_text_of_a_linear_model():
     X = [[0.0, 7.0, 0.25], [1.0, 7.0, 0.5]]
-    ranker = RankRLS(alpha=0.5).fit(X, [0, 1])
+    ranker = RankRLS(alpha=0.5).fit(X, [0, 1], qid=0)
     ranker.coef_ = np.array([0.1, 0.0, -3.0])
     stored = {
         "score": "the sum of weight times value of the feature; the largest ranks first",
@@ -287,15 +288,15 @@ def test_a_fitted_scaling_goes_with_the_model_and_is_applied_to_raw_values(data,
 
 def test_missing_values_follow_the_rule_of_the_training_data():
     X = np.array([[0.0, 0.3], [0.5, np.nan], [1.0, 0.2], [0.2, 0.4]])
-    by_number = RankRLS().fit(RankingData(X, [0, 1, 2, 0], missing=0.25))
+    by_number = RankRLS().fit(RankingData(X, [0, 1, 2, 0], 0, missing=0.25))
     model = read_again(Model.of(by_number, ["a", "b"]))
     assert model.missing == by_number.missing_ == 0.25
     filled = np.where(np.isnan(X), 0.25, X)
     np.testing.assert_array_equal(model.scores(X), model.scores(filled))
     np.testing.assert_array_equal(by_number.predict(X), by_number.predict(filled))
     assert np.isnan(X).any()
-    by_query = read_again(Model.of(RankRLS().fit(RankingData(X, [0, 1, 2, 0], missing="query-min")), ["a", "b"]))
+    by_query = read_again(Model.of(RankRLS().fit(RankingData(X, [0, 1, 2, 0], 0, missing="query-min")), ["a", "b"]))
     assert by_query.missing == "query-min"
     with pytest.raises(ValueError, match=r"X\[1, 1\] \(b\) is nan; replace .* by the rule 'query-min' of the training"):
         by_query.scores(X)
-    assert Model.of(RankRLS().fit(filled, [0, 1, 2, 0]), ["a", "b"]).missing is None
+    assert Model.of(RankRLS().fit(filled, [0, 1, 2, 0], qid=0), ["a", "b"]).missing is None

@@ -47,7 +47,7 @@ def kept(ranker, data, unit, n=1):
     return ranker.fit_population(data, pair_mask=np.ones((n, size), bool), unit=unit)
 
 
-NOT_A_BACKEND = "backend must be an object with fit_population, or with fit"
+NOT_A_BACKEND = "backend must be a ranker with fit_population, or with fit"
 NO_WEIGHTS = "{} takes no weights of queries or documents. Use RankRLS or LambdaMART"
 QUERIES_ONLY = r"no pair_mask of pairs or documents; .* or select queries"
 KEEPS_NO_PAIR = "row 0 of the mask keeps no preference pair to train on"

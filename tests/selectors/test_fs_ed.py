@@ -40,7 +40,7 @@ def test_expected_divergence_equals_scipys(labels):
 
 def test_a_label_without_width_adds_nothing():
     x = np.array([0.0, 0.1, 0.3, 0.4, 0.5, 0.5, 0.9])
-    train = RankingData(np.column_stack([x, x[::-1]]), [0, 0, 0, 0, 1, 1, 2])
+    train = RankingData(np.column_stack([x, x[::-1]]), [0, 0, 0, 0, 1, 1, 2], 0)
     points = np.random.default_rng(0).random((9, 2))
     assert expected_divergence(train, points)[0] == 0.0
     varying = [0, 1, 2, 3, 4, 5]
@@ -73,12 +73,12 @@ def test_other_validation_data_are_not_mistaken_for_those_before(data, held_out)
 def test_a_feature_whose_squares_vanish_diverges_as_if_it_were_larger(factor):
     rng = np.random.default_rng(4)
     X, y, points = rng.random((60, 2)), rng.integers(0, 3, 60), rng.random((20, 2))
-    expected = expected_divergence(RankingData(X, y), points)
-    np.testing.assert_allclose(expected_divergence(RankingData(factor * X, y), factor * points), expected, rtol=1e-9)
+    expected = expected_divergence(RankingData(X, y, 0), points)
+    np.testing.assert_allclose(expected_divergence(RankingData(factor * X, y, 0), factor * points), expected, rtol=1e-9)
 
 
 def test_quartiles_that_coincide_but_for_the_last_digits_do_not_count():
     x = np.array([0.0, 1e-300, 0.0, 1e-300, 0.0, 0.7, 0.2, 0.4, 0.6, 0.8])
     y, points = np.repeat([0, 1], 5), np.linspace(0.0, 1.0, 9)[:, None]
-    data = RankingData(np.append(x[:5], x[5:])[:, None], y)
+    data = RankingData(np.append(x[:5], x[5:])[:, None], y, 0)
     assert np.isfinite(expected_divergence(data, points)).all()

@@ -1,6 +1,7 @@
 """Stability against a loop over half-samples, linear programming, enumeration, and planted false features."""
 
 import json
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -101,6 +102,22 @@ def test_fewer_false_features_are_selected_than_the_bound_allows():
 def test_any_number_of_workers_gives_the_same_result(parts, found):
     assert stability(GreedyRankRLS(5, alpha=ALPHA), *parts[:2], size=3, pairs=6, workers=2) == found
     assert Stability.model_validate_json(found.model_dump_json()) == found
+
+
+def test_an_interrupted_call_goes_on_where_it_ended(parts, found, tmp_path):
+    call = partial(stability, GreedyRankRLS(5, alpha=ALPHA), *parts[:2], size=3, memo=tmp_path / "memo")
+
+    def interrupt(stage, fraction, text):
+        if text == "5 of 12":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        call(pairs=6, progress=interrupt)
+    told = []
+    assert call(pairs=6, progress=lambda *state: told.append(state)) == found
+    assert [text for *_, text in told] == [f"{half} of 12" for half in range(6, 13)]
+    with pytest.raises(ValueError, match="belongs to another configuration"):
+        call(pairs=6, seed=1)
 
 
 def test_a_random_search_draws_anew_for_each_half_and_the_same_for_each_seed(parts):

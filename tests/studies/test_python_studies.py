@@ -91,7 +91,7 @@ def test_what_a_folder_knows_by_its_digest_alone_is_asked_for(fold, tmp_path):
     [
         ("planted", {"mine": "fsmrank"}, "fsmrank keeps its name: solvers={'fsmrank': 'fsmrank'}"),
         ("planted", [RankSVM(), type("RankSVM", (RankSVM,), {})()], "two solvers are called RankSVM"),
-        ("planted", (), "at least one problem, one solver and one fold"),
+        ("planted", (), "^a study needs at least one problem, one solver and one fold$"),
         (["planted", load_problem("planted", {"metric.name": "MAP"})], "gas", "two problems are called planted"),
         ({"no name": "planted"}, "gas", "--set name"),
         ({"mine": 3}, "gas", "a fold in memory is"),
