@@ -5,12 +5,14 @@ The file of a figure is imported only to draw it, so that ``moerank plot --help`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from moerank.checks import check_choice, unknown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
     from moerank.studies.results import Results
+    from moerank.studies.searches import SearchStudy
+    from moerank.studies.study import Study
 
-__all__ = ["FIGURES", "RUN_FIGURES", "draw_run_figures"]
+__all__ = ["FIGURES", "RUN_FIGURES", "draw_run_figures", "draw_searches", "draw_study"]
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,14 @@ class StudyFigure:
         solvers: Sequence[str] = (),
         fold: int | None = None,
         metric: str | None = None,
+        paper: Mapping[str, Any] | None = None,
         **options: object,
     ) -> Figure:
         """Draw the figure from results; the figure's file describes further options.
 
         By default it shows all solvers in the order of the study, the first fold with results, and the metric of the
-        error. Only figures of several problems can do without `problem`.
+        error. Only figures of several problems can do without `problem`. `paper` has the arguments of
+        `moerank.figures.style.Paper`: title, width and names.
 
         Raises
         ------
@@ -107,13 +113,16 @@ class StudyFigure:
         if fold is not None and fold not in mine.folds:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)
-        return _draw(self.source, View(shown, problem, solvers, fold, metric or shown.metric), **options)
+        for name in (paper or {}).get("names", ()):
+            if name not in shown.solvers:
+                raise ValueError(unknown("solver", name, shown.solvers))
+        return _draw(self.source, View(shown, problem, solvers, fold, metric or shown.metric), paper, **options)
 
 
-def _draw(source: str, data: object, **options: object) -> Figure:
-    from moerank.figures.style import in_style
+def _draw(source: str, data: object, paper: Mapping[str, Any] | None = None, **options: object) -> Figure:
+    from moerank.figures.style import Paper, for_paper
 
-    with in_style():
+    with for_paper(Paper(**paper or {})):
         figure: Figure = resolve_name(f"{__name__}.{source}")(data, **options)
     return figure
 
@@ -156,6 +165,56 @@ FIGURES = {
     "ranks": StudyFigure("ranks_of_study:ranks_figure", "tests", ("metric",), of_problem=False, of_chosen=True),
 }
 """The figures of a study by name, in the order of reports, for the command line, recipes and tests."""
+
+
+def draw_study(study: Study, name: str, problem: str | None = None, **options: Any) -> Figure:
+    """Draw a figure of a study by name, of a problem with this name, by default the first; see `StudyFigure.draw`."""
+    from moerank.studies.results import NoResultsError, Results
+
+    check_choice(FIGURES, figure=name)
+    results, problems = Results(study.results()), {entry.name: entry for entry in study.problems}
+    if not results:
+        raise NoResultsError(f"{study.out} has no finished cell yet; run the study first")
+    if problem is not None:
+        check_choice(problems, problem=problem)
+    of = problems[problem] if problem else next(iter(problems.values())) if FIGURES[name].of_problem else None
+    return FIGURES[name].draw(results, of, **options)
+
+
+SEARCH_FIGURES = {
+    "hypervolume": "hypervolume_of_study:shares_figure",
+    "runtimes": "hypervolume_of_study:runtimes_figure",
+    "attainment": "attainment_of_study:surfaces_figure",
+    "ranks": "ranks_of_study:ranks_of_searches",
+}
+"""The figures of a `SearchStudy` by name."""
+
+
+def draw_searches(
+    study: SearchStudy, name: str = "hypervolume", problem: str | None = None, count: str = "evaluations", **paper: Any
+) -> Figure:
+    """Draw a figure of a study of searches.
+
+    Parameters
+    ----------
+    study : SearchStudy
+    name : {"hypervolume", "runtimes", "attainment", "ranks"}
+        Hypervolume share over the evaluations; share of targets that runs reached over the evaluations; attainment
+        surfaces of one problem, by default the first; or mean ranks over all problems.
+    problem : str, optional
+        By default all problems have a panel or count together.
+    count : {"evaluations", "trained"}, default "evaluations"
+        What the x axis of the first two counts; see `SearchStudy.frame`.
+    **paper
+        ``title=False``, ``width`` in millimetres and ``names``, a mapping of labels to other ones; see
+        `moerank.figures.style.Paper`.
+    """
+    check_choice(SEARCH_FIGURES, name=name)
+    taken = {"problem": problem, "count": count}
+    if problem is not None:
+        check_choice(study.problems, problem=problem)
+    taken = dict(list(taken.items())[: {"attainment": 1, "ranks": 0}.get(name, 2)])
+    return _draw(SEARCH_FIGURES[name], study, paper, **taken)
 
 
 def draw_run_figures(result: Result, folder: Path) -> list[Path]:

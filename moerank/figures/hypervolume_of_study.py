@@ -9,20 +9,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from moerank.arrays import Matrix
 from moerank.figures import View
-from moerank.figures.panels import Look, apart_from_first, named, panels_figure
+from moerank.figures.panels import MOST_LINES, Look, apart_from_first, named, panels_figure
+from moerank.figures.style import put_log_scale
 from moerank.studies.result import Convergence, Result
 from moerank.studies.results import NoResultsError
+from moerank.studies.searches import SearchStudy
+
+COUNTED = {"evaluations": "Evaluations", "trained": "Rankers trained"}
 
 
 def hypervolume_figure(view: View) -> Figure:
     """Draw the hypervolume of each stage's front: the mean over folds and seeds, with a band of their quartiles.
 
     For the band, the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
-    A line ends where the shortest run ends. A note names the solvers without a search. If there are many searches, only
+    A line ends where the shortest run ends. The axis begins near the poorest final value of the coloured searches, and
+    evaluations are logarithmic. A note names the solvers without a search. If there are many searches, only
     the first and those whose final front differs significantly from its own have colours.
     """
     by_solver = view.results.by_solver()
@@ -43,6 +50,12 @@ def hypervolume_figure(view: View) -> Figure:
     ends = {solver: view.results.by_run(solver, _last_hypervolume) for solver in runs}
     shown, finding = apart_from_first(ends, largest=True)
 
+    def prepare(axes: Axes, column: str) -> None:
+        steps, _, means, _ = zip(
+            *(curves[s][stages[column]] for s in shown if stages[column] in curves[s]), strict=True
+        )
+        zoom(axes, np.concatenate(steps), [mean[-1] for mean in means])
+
     def draw(look: Look) -> None:
         evaluations, low, mean, high = curves[look.label].get(stages[look.column], np.empty((4, 0)))
         look.fill(evaluations, low, high)
@@ -59,6 +72,72 @@ def hypervolume_figure(view: View) -> Figure:
         labels=("Evaluations", "Hypervolume of the front"),
         same_x=False,
         notes=[named("No search", [solver for solver in by_solver if solver not in runs])],
+        prepare=prepare,
+    )
+
+
+def zoom(axes: Axes, steps: ArrayLike, ends: Sequence[float]) -> None:
+    """Make evaluations logarithmic, and begin the y axis below the final values: early values are all poor."""
+    put_log_scale(axes, np.ravel(steps).tolist())
+    span = max(ends) - min(ends)
+    axes.set_ylim(min(ends) - max(2.0 * span, 0.02), max(ends) + max(0.1 * span, 0.005))
+
+
+def shares_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
+    """Draw the hypervolume share of searches over their evaluations: median and quartiles of the seeds, by problem."""
+    problems = list(study.targets()) if problem is None else [problem]
+    curves = {name: study.anytime(name, count) for name in problems}
+
+    def prepare(axes: Axes, column: str) -> None:
+        runs = curves[column if problem is None else problem]
+        zoom(axes, runs.index, runs.iloc[-1].groupby(level=0).median().tolist())
+
+    def draw(look: Look) -> None:
+        runs = curves[look.column if problem is None else problem]
+        if look.label in runs:
+            low, median, high = np.quantile(runs[look.label], (0.25, 0.5, 0.75), axis=1)
+            look.fill(runs.index, low, high)
+            look.plot(runs.index, median, marker=None)
+
+    return panels_figure(
+        draw,
+        list(study.algorithms),
+        list(study.algorithms)[: MOST_LINES + 1],
+        problems if problem is None else ("",),
+        finding=study.finding(),
+        height=1.1 if len(problems) > 1 else 2.2,
+        labels=(COUNTED[count], "Hypervolume share, median and quartiles"),
+        prepare=prepare,
+    )
+
+
+def runtimes_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
+    """Draw the share of all targets and runs that each search has reached after so many evaluations."""
+    times = study.runtimes(count=count)
+    times = times if problem is None else times[times["problem"] == problem]
+
+    def draw(look: Look) -> None:
+        mine = times[times["algorithm"] == look.label]
+        reached = np.sort(mine.loc[mine["reached"], count])
+        if len(reached):
+            ends = np.append(reached, times[count].max())
+            shares = np.append(np.arange(1, len(reached) + 1), len(reached)) / len(mine)
+            look.plot(ends, shares, drawstyle="steps-post", marker=None)
+
+    def prepare(axes: Axes, _: str) -> None:
+        put_log_scale(axes, times[count].tolist())
+        axes.set_ylim(0.0, 1.0)
+
+    lowest, highest = times["target"].min(), times["target"].max()
+    return panels_figure(
+        draw,
+        list(study.algorithms),
+        list(study.algorithms)[: MOST_LINES + 1],
+        finding=f"Runs that reached targets on {', '.join(times['problem'].unique())}",
+        height=2.2,
+        labels=(COUNTED[count], "Share of targets reached"),
+        notes=[f"{times['target'].nunique()} targets, from {lowest:g} to {highest:g} of the target's hypervolume."],
+        prepare=prepare,
     )
 
 

@@ -10,14 +10,16 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from moerank.figures import SEARCH_FIGURES
 from moerank.figures.panels import best_of_families
 from moerank.figures.style import encode
 from moerank.reports.sections import sections
-from moerank.reports.study_report import Report, ReportTable, illustrations
+from moerank.reports.study_report import Report, ReportSection, ReportTable, illustrations
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS
-from moerank.studies.results import by_validation
+from moerank.studies.results import NoResultsError, by_validation
 from moerank.studies.run_fold import Progress
+from moerank.studies.searches import QUALITIES, SearchStudy
 
 LONG = 40
 """A cell with more characters gets a minimum width."""
@@ -34,14 +36,45 @@ def html_report(report: Report, progress: Progress | None = None) -> str:
         drawn.append((section, [(table, _html(table)) for table in section.tables], figures))
         if progress is not None:
             progress("page", done / len(shown), section.title)
+    fronts = {problem.name: explorer_data(report, problem) for problem in report.problems}
+    return _page(title=report.title, sections=drawn, fronts=fronts)
+
+
+def _page(**content: object) -> str:
     files = jinja2.PackageLoader("moerank.reports", "")
     environment = jinja2.Environment(autoescape=True, loader=files, trim_blocks=True, keep_trailing_newline=True)
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    return environment.get_template("page.html").render(
-        title=report.title,
-        sections=drawn,
-        fronts={problem.name: explorer_data(report, problem) for problem in report.problems},
-    )
+    return environment.get_template("page.html").render(**content)
+
+
+def searches_page(study: SearchStudy) -> str:
+    """Return the page of a study of searches: what was found, tables of all indicators, and all figures."""
+    tables = [
+        *(
+            ReportTable(
+                f"table-{number}",
+                f"{name}: median, quartile range, sign and A12 against the last search.",
+                study.table(quality=name).rename_axis("problem").reset_index(),
+            )
+            for number, name in enumerate(QUALITIES)
+        ),
+        ReportTable("tests", "Signed-rank tests of the hypervolume share, with Holm's method.", study.tests()),
+        ReportTable(
+            "runtimes",
+            "Expected evaluations until a share of the target's hypervolume is reached.",
+            study.expected_runtimes().reset_index(),
+        ),
+        ReportTable("runs", "All runs.", study.frame()),
+    ]
+    figures = []
+    for name in SEARCH_FIGURES:
+        try:
+            figures.append((name, _svg(name, study.plot(name)), name.capitalize()))
+        except NoResultsError:  # such as too few problems for ranks
+            continue
+    section = ReportSection("Searches", paragraphs=study.sentences())
+    drawn = [(section, [(table, _html(table)) for table in tables], figures)]
+    return _page(title=f"Searches on {', '.join(study.targets())}", sections=drawn, fronts={})
 
 
 def explorer_data(report: Report, problem: Problem) -> dict[str, object]:

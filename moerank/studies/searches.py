@@ -28,7 +28,17 @@ from moerank.mofsrank import FeatureSelection
 from moerank.rankers import RankRLS
 from moerank.rankers.arguments import varying_in_queries
 from moerank.solvers import is_code, load_code
-from moerank.statistics import RankTest, friedman, holm, hypervolume, igd_plus, joint_front, signed_rank_p
+from moerank.statistics import (
+    FEWEST_BLOCKS,
+    LEVEL,
+    RankTest,
+    friedman,
+    holm,
+    hypervolume,
+    igd_plus,
+    joint_front,
+    signed_rank_p,
+)
 from moerank.studies.cells import Store, Work, run_cells
 from moerank.studies.problem import load_problem
 from moerank.studies.result import Stored
@@ -42,7 +52,7 @@ SYMBOLS = {1: "+", -1: "−", 0: "="}
 COUNTS = ("evaluations", "trained")
 """What a search is charged for: individuals that it asked for, or distinct ones, for which a ranker was trained."""
 
-QUALITIES = {"hypervolume": 1.0, "igd+": -1.0, "epsilon": -1.0, "r2": -1.0, "spread": -1.0}
+QUALITIES = {"hypervolume share": 1.0, "igd+": -1.0, "epsilon": -1.0, "r2": -1.0, "spread": -1.0}
 """Indicators of a front; 1 for those of which a larger value is better."""
 
 TARGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
@@ -50,9 +60,6 @@ TARGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 
 POPULATION = 100
 """Population of the algorithms that are given by name."""
-
-FEWEST_PROBLEMS = 10
-"""Number of problems from which mean ranks are tested; Demšar asks for more than 10 or so."""
 
 SUITES = {
     "moerank-6": ("digits", "planted", "mq2008", "ohsumed", "mslr", "web"),
@@ -69,27 +76,29 @@ class Target:
     """The front that others are compared with, shape (n_members, n_objectives), and what it is."""
 
     front: Matrix
-    origin: str  # "proved front", "reference front" or "joint front of all runs"
+    origin: str  # "Proved front", "Reference front of long runs" or "Joint front of all runs"
 
     def scaled(self, F: ArrayLike) -> Matrix:
         """Return objectives in which the target reaches from 0 to 1."""
         ideal, span = self.front.min(axis=0), np.ptp(self.front, axis=0)
         return np.asarray((np.asarray(F, float) - ideal) / np.where(span > 0, span, 1.0))
 
-    def hypervolume(self, F: ArrayLike) -> float:
+    def share(self, F: Matrix) -> float:
         """Return the hypervolume as a share of that of the target; the reference point is 1.1 in each objective."""
+        if not len(F):
+            return 0.0
         reference = [1.1] * self.front.shape[1]
         volumes = [hypervolume(self.scaled(front), reference) for front in (F, self.front)]
         return volumes[0] / volumes[1]
 
-    def qualities(self, F: ArrayLike) -> dict[str, float]:
+    def qualities(self, F: Matrix) -> dict[str, float]:
         """Return all `QUALITIES` of a front; R2 for two objectives, the spread from two members on."""
         points, goal = self.scaled(F), self.scaled(self.front)
         spread = SpacingIndicator().do(points) if len(points) > 1 else np.nan
         # The R2 indicator is not defined beyond the ideal point, which runs may reach if the target is not proved.
         r2 = moocore.r2_exact(points.clip(0.0), ref=np.zeros(2)) if points.shape[1] == 2 else np.nan
         return {
-            "hypervolume": self.hypervolume(F),
+            "hypervolume share": self.share(F),
             "igd+": igd_plus(points, goal, [1.0] * goal.shape[1]),
             "epsilon": float(moocore.epsilon_additive(points, ref=goal)),
             "r2": float(r2),
@@ -298,10 +307,10 @@ class SearchStudy:
 
     def _target(self, name: str, fronts: Sequence[ArrayLike]) -> Target:
         if name in self._references:
-            return Target(joint_front([self._references[name]]), "reference front")
+            return Target(joint_front([self._references[name]]), "Reference front of long runs")
         if (proved := deepcopy(self.problems[name]).pareto_front()) is not None:
-            return Target(joint_front([proved]), "proved front")
-        return Target(joint_front(fronts), "joint front of all runs")
+            return Target(joint_front([proved]), "Proved front")
+        return Target(joint_front(fronts), "Joint front of all runs")
 
     def frame(self, most: float | None = None, count: str = "evaluations") -> pd.DataFrame:
         """Return a row for each finished run, with the quality of its front after `most` evaluations.
@@ -318,7 +327,7 @@ class SearchStudy:
         DataFrame
             ``problem``, ``algorithm``, ``seed``, ``members``, ``evaluations``, ``trained``, ``seconds`` of the
             processor, and the quality of the front compared with the target (`targets`), in objectives in which the
-            target reaches from 0 to 1: ``hypervolume`` as a share of that of the target, with the reference point 1.1;
+            target reaches from 0 to 1: ``hypervolume share``, of that of the target, with the reference point 1.1;
             ``igd+``, the mean distance by which the front falls short of the target; additive ``epsilon``; ``r2``
             (exact, two objectives); and ``spread``, Schott's spacing. NaN if the front is empty.
         """
@@ -329,11 +338,12 @@ class SearchStudy:
             row: dict[str, Any] = {"problem": cell.problem_name, "algorithm": cell.algorithm_name, "seed": cell.seed}
             row |= {"members": len(front), "evaluations": run.n_evaluations, "trained": run.n_trained}
             row |= {"seconds": run.seconds, **dict.fromkeys(QUALITIES, np.nan)}
-            rows.append(row | (targets[cell.problem_name].qualities(front) if len(front) else {"hypervolume": 0.0}))
+            empty = {"hypervolume share": 0.0}
+            rows.append(row | (targets[cell.problem_name].qualities(front) if len(front) else empty))
         return pd.DataFrame(rows)
 
     def anytime(self, problem: str, count: str = "evaluations", points: int = 60) -> pd.DataFrame:
-        """Return the hypervolume of each run on a problem (columns algorithm and seed) after each of some evaluations.
+        """Return the hypervolume share of each run on a problem, a column for algorithm and seed.
 
         The evaluations, or trained rankers by `count`, are the index: `points` of them in equal ratios.
         """
@@ -343,9 +353,7 @@ class SearchStudy:
         target = self.targets()[problem]
         steps = np.unique(np.geomspace(min(POPULATION, self.n_evaluations), self.n_evaluations, points).round())
         curves = {
-            (cell.algorithm_name, cell.seed): [
-                target.hypervolume(front) if len(front := run.front(step, count)) else 0.0 for step in steps
-            ]
+            (cell.algorithm_name, cell.seed): [target.share(run.front(step, count)) for step in steps]
             for cell, run in runs.items()
         }
         return pd.DataFrame(curves, index=pd.Index(steps, name=count))
@@ -365,7 +373,7 @@ class SearchStudy:
             all_of_run = min(self.n_evaluations, run.n_evaluations if count == COUNTS[0] else run.n_trained)
             entered = np.array(run.entered)[:, COUNTS.index(count)]
             steps = np.unique(entered[entered <= all_of_run])
-            volumes = [goals[cell.problem_name].hypervolume(run.front(step, count)) for step in steps]
+            volumes = [goals[cell.problem_name].share(run.front(step, count)) for step in steps]
             for target in targets:
                 first = int(np.searchsorted(np.maximum.accumulate(volumes), target)) if len(steps) else 0
                 reached = first < len(steps)
@@ -389,7 +397,7 @@ class SearchStudy:
         return expected.unstack("algorithm").reindex(columns=list(self.algorithms))
 
     def tests(
-        self, reference: str | None = None, quality: str = "hypervolume", most: float | None = None
+        self, reference: str | None = None, quality: str = "hypervolume share", most: float | None = None
     ) -> pd.DataFrame:
         """Compare each algorithm with a reference on each problem, by default with the last algorithm.
 
@@ -435,7 +443,7 @@ class SearchStudy:
     def table(
         self,
         reference: str | None = None,
-        quality: str = "hypervolume",
+        quality: str = "hypervolume share",
         alpha: float = 0.05,
         most: float | None = None,
     ) -> pd.DataFrame:
@@ -445,7 +453,7 @@ class SearchStudy:
         ----------
         reference : str, optional
             The algorithm with which the others are compared; by default the last one.
-        quality : str, default "hypervolume"
+        quality : str, default "hypervolume share"
             Or "igd+", "epsilon", "r2" or "spread"; see `frame`.
         alpha : float, default 0.05
             Level of the tests.
@@ -472,38 +480,50 @@ class SearchStudy:
         table.loc["+/−/="] = ["/".join(str(counts[a].count(s)) for s in "+−=") if counts[a] else "" for a in names]
         return table.rename_axis(None)
 
-    def ranks(self, quality: str = "hypervolume", most: float | None = None) -> tuple[list[str], RankTest]:
+    def ranks(self, quality: str = "hypervolume share", *, tested: bool = False) -> tuple[list[str], RankTest]:
         """Return the algorithms by mean rank of their medians over the problems, and Friedman's and Nemenyi's tests.
 
-        A NoResultsError is raised if fewer than three algorithms have runs on two problems.
+        A NoResultsError is raised if fewer than three algorithms have runs on two problems, or, to be `tested`, on
+        `FEWEST_BLOCKS` problems.
         """
-        medians = self._values(quality, most).groupby(level="problem").median().dropna(axis=1) * QUALITIES[quality]
-        if len(medians) < 2 or medians.shape[1] < 3:
-            raise NoResultsError("ranks need at least three searches on at least two problems")
+        medians = self._values(quality).groupby(level="problem").median().dropna(axis=1) * QUALITIES[quality]
+        fewest = FEWEST_BLOCKS if tested else 2
+        if len(medians) < fewest or medians.shape[1] < 3:
+            raise NoResultsError(f"ranks need three searches on {fewest} problems; {len(medians)} problems have runs")
         test = friedman(medians.to_numpy())
-        order = np.argsort(test.ranks, kind="stable")
-        return [str(medians.columns[i]) for i in order], RankTest(
-            test.ranks[order], test.p, test.critical_difference, test.n_blocks
-        )
+        return [str(medians.columns[i]) for i in test.order], test
+
+    def finding(self, quality: str = "hypervolume share") -> str:
+        """Return in a sentence how the searches differ from the last one, by the signed-rank test and Holm's method."""
+        tests, reference = self.tests(quality=quality), list(self.algorithms)[-1]
+        most = int(tests["runs"].max()) if len(tests) else 0
+        if len(tests) * 2.0 ** (1 - most) > LEVEL:
+            return f"{most} runs of each search on each problem: too few to tell a difference"
+        signs = np.sign(tests["difference"]).where(tests["holm"] <= LEVEL, 0)
+        counts = f"{(signs > 0).sum()} better, {(signs < 0).sum()} worse, {(signs == 0).sum()} undecided"
+        by = f"{quality} after {self.n_evaluations:,} evaluations, signed-rank test of {most} runs, Holm"
+        return f"Against {reference} ({by}): {counts}"
 
     def sentences(self) -> list[str]:
-        """Return what the targets are, what the ranks tell, and what was known when a search was developed."""
-        targets = self.targets()
-        origins = dict.fromkeys(target.origin for target in targets.values())
-        said = [f"{o}: {', '.join(n for n, target in targets.items() if target.origin == o)}" for o in origins]
+        """Return what the tests and ranks tell, what the targets are, and on which problems a search was developed."""
+        targets, said = self.targets(), [self.finding()]
         try:
             names, test = self.ranks()
             ranked = ", ".join(f"{name} {rank:.1f}" for name, rank in zip(names, test.ranks, strict=True))
-            few = f"; {test.n_blocks} problems are too few for a test" * (test.n_blocks < FEWEST_PROBLEMS)
-            said.append(f"mean ranks of the hypervolume: {ranked}{few}")
+            few = f"; {test.n_blocks} problems are too few for a test of ranks" * (test.n_blocks < FEWEST_BLOCKS)
+            said.append(f"Mean ranks: {ranked}{few}")
         except NoResultsError:
             pass
-        if "staircase" in self.algorithms and (seen := [n for n in targets if n in SUITES["moerank-6"]]):
-            said.append(f"staircase was developed on {', '.join(seen)}, the others were not")
-        return [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
+        by_origin: dict[str, list[str]] = {}
+        for name, target in targets.items():
+            by_origin.setdefault(target.origin, []).append(name)
+        said += [f"{origin}: {', '.join(problems)}" for origin, problems in by_origin.items()]
+        if "staircase" in self.algorithms and (seen := [name for name in targets if name in SUITES["moerank-6"]]):
+            said.append(f"Staircase was developed on {', '.join(seen)}")
+        return [f"{sentence}." for sentence in said]
 
     def plot(self, name: str = "hypervolume", **options: Any) -> Any:
-        """Draw the figure "hypervolume", "runtimes", "attainment" or "ranks"; see `moerank.figures.draw_searches`."""
+        """Return the figure "hypervolume", "runtimes", "attainment" or "ranks"; see `moerank.figures.draw_searches`."""
         return resolve_name("moerank.figures:draw_searches")(self, name, **options)
 
     def report(self, path: str | Path | None = None) -> Path:
