@@ -62,11 +62,11 @@ def frequency_figure(view: View) -> Figure:
     labels = [label if len(label) <= NAME_LENGTH else f"{label[: NAME_LENGTH - 1]}…" for label in labels]
     axes.set_yticks(range(len(order)), labels, fontsize=6)
     axes.tick_params(length=0)
-    axes.set_title("Per cent of the runs that select the feature", loc="left")
     solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else selecting[0] if often else "no solver"
     finding = f"Most frequent: {labels[0]}, which {solvers} chose in more than half of the runs"
     left_out = named("Not drawn, because they offer a single size", [s for s in by_solver if s not in selecting])
-    note = f"Below the solvers: mean Jaccard index of two runs (corrected for chance). {left_out}".strip()
+    meaning = "Cells: per cent of the runs. Below the solvers: mean Jaccard index of two runs (corrected for chance)."
+    note = f"{meaning} {left_out}".strip()
     return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, note)
 
 

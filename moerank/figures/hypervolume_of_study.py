@@ -60,7 +60,7 @@ def hypervolume_figure(view: View) -> Figure:
         evaluations, low, mean, high = curves[look.label].get(stages[look.column], np.empty((4, 0)))
         look.fill(evaluations, low, high)
         if len(mean) or not look.faint:  # a solver with a colour needs a line for the legend
-            look.plot(evaluations, mean, marker=None)
+            look.plot(evaluations, mean)
 
     return panels_figure(
         draw,
@@ -97,7 +97,7 @@ def shares_figure(study: SearchStudy, problem: str | None, count: str) -> Figure
         if look.label in runs:
             low, median, high = np.quantile(runs[look.label], (0.25, 0.5, 0.75), axis=1)
             look.fill(runs.index, low, high)
-            look.plot(runs.index, median, marker=None)
+            look.plot(runs.index, median)
 
     return panels_figure(
         draw,
@@ -122,7 +122,7 @@ def runtimes_figure(study: SearchStudy, problem: str | None, count: str) -> Figu
         if len(reached):
             ends = np.append(reached, times[count].max())
             shares = np.append(np.arange(1, len(reached) + 1), len(reached)) / len(mine)
-            look.plot(ends, shares, drawstyle="steps-post", marker=None)
+            look.plot(ends, shares, drawstyle="steps-post")
 
     def prepare(axes: Axes, _: str) -> None:
         put_log_scale(axes, times[count].tolist())

@@ -40,7 +40,7 @@ def instances_figure(view: View) -> Figure:
     for row, mine in zip(y, selected.values(), strict=True):
         some = mine[mine < 1.0]
         n_all += len(mine) - len(some)
-        hidden = "_" * (row != y[0])
+        hidden = "" if row == y[0] else "_"
         axes.plot(some, np.full(len(some), row), "|", color="0.6", markersize=4, zorder=0, label=f"{hidden}member")
         if len(some):
             low, median, high = np.quantile(some, (0.25, 0.5, 0.75))

@@ -36,7 +36,7 @@ def objectives_figure(view: View) -> Figure:
     pairs = list(combinations(objectives, 2))
     words = {name: title_of(name, view.metric) for name in objectives}
     xlabel, ylabel = "", f"Objectives in training, fold {fold} "
-    titles = {fill(f"{words[y]} against {words[x][0].lower()}{words[x][1:]}", 44): (x, y) for x, y in pairs}
+    titles = {fill(f"{words[y]} against {_within(words[x])}", 44): (x, y) for x, y in pairs}
     if len(pairs) == 1:
         titles = {"": pairs[0]}
         xlabel, ylabel = words[objectives[0]], f"{words[objectives[1]]}, training, fold {fold}"
@@ -76,6 +76,11 @@ def objectives_figure(view: View) -> Figure:
         notes=without_front,
         prepare=prepare,
     )
+
+
+def _within(title: str) -> str:
+    """Return a title as it stands within a sentence: the names of metrics keep their capitals."""
+    return title if title[1:2].isupper() else title[0].lower() + title[1:]
 
 
 def upwards(points: Matrix, objectives: Sequence[str]) -> Matrix:

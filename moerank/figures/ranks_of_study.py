@@ -18,6 +18,10 @@ from moerank.studies.results import solver_ranks
 from moerank.studies.searches import SearchStudy
 
 
+MOST_RANKED = 16
+"""Largest number of solvers in the diagram, those with the best ranks; more names leave no room for the axis."""
+
+
 def ranks_figure(view: View) -> Figure:
     """Draw the mean ranks of at least three solvers over the problems of a study."""
     solvers, test = solver_ranks(view.results, view.metric)
@@ -32,28 +36,30 @@ def ranks_of_searches(study: SearchStudy) -> Figure:
 
 def rank_diagram(names: Sequence[str], test: RankTest, quality: str, note: str = "") -> Figure:
     """Draw Demšar's diagram: an axis of ranks, a line to each name, and bars that join groups without differences."""
-    n, groups = len(names), _groups(test.ranks.tolist(), test.critical_difference)
+    n, ranks = min(len(names), MOST_RANKED), test.ranks[:MOST_RANKED]
+    groups = _groups(ranks.tolist(), test.critical_difference)
     figure = Figure(figsize=(WIDTH, 2.0), layout="constrained")
     axes = figure.subplots()
     half = (n + 1) // 2
     height = ROW * (half + 1) + 0.05 * (len(groups) + 1)
     for number, (first, last) in enumerate(groups, 1):
-        ends = test.ranks[first] - 0.05, test.ranks[last] + 0.05
+        ends = ranks[first] - 0.05, ranks[last] + 0.05
         axes.plot(ends, [0.05 * number] * 2, color=GREY, linewidth=2.0, solid_capstyle="butt", label=f"_bar {number}")
-    for number, (name, rank) in enumerate(zip(names, test.ranks, strict=True)):
+    for number, (name, rank) in enumerate(zip(names[:n], ranks, strict=True)):
         left = number < half
-        y, end = height - ROW * (half - number if left else number - half + n % 2), 1.0 if left else float(n)
+        y, end = height - ROW * (half - number if left else number - half + n % 2), 1.0 if left else float(ranks[-1])
         axes.plot([rank, rank, end], [0.0, y, y], color="black", linewidth=0.6, label=name)
         where = {"ha": "right" if left else "left", "va": "center", "fontsize": LABEL_SIZE}
         axes.text(end, y, f" {renamed(name)} ({rank:.2f}) ", where)
-    axes.set(xlim=(1.0, n), ylim=(height, 0.0), yticks=[])
+    axes.set(xlim=(1.0, ranks[-1]), ylim=(height, 0.0), yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.spines["top"].set_visible(True)
     axes.xaxis.tick_top()
-    put_ticks(axes, "x", 6)
+    put_ticks(axes, "x", 3)
     finding = f"Mean ranks by {quality} on {test.n_blocks} problems: {_differences(test)}"
     numbers = f"Friedman p = {test.p:.2g}; critical difference {test.critical_difference:.2f} (Nemenyi, 5 %)."
-    return finished(figure, axes, height, finding, f"1 is best. {numbers} {note}".strip())
+    behind = f"{len(names) - n} more solvers rank behind." if len(names) > n else ""
+    return finished(figure, axes, height, finding, " ".join(filter(None, ["1 is best.", numbers, behind, note])))
 
 
 def _differences(test: RankTest) -> str:
