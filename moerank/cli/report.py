@@ -63,7 +63,7 @@ def report_command(
 def plot_command(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     folder: options.Folder,
-    problem: Annotated[str | None, typer.Option(help="Problem; by default the first; for ranks all.")] = None,
+    problem: Annotated[str | None, typer.Option(help="Problem; by default the first.")] = None,
     solvers: Annotated[str, typer.Option(help="Solvers separated by commas; by default all.")] = "",
     fold: Annotated[int | None, typer.Option(help="Fold, for figures of one fold; by default the first.")] = None,
     metric: Annotated[str | None, typer.Option(help="Metric; by default the one that was optimised.")] = None,
@@ -71,9 +71,7 @@ def plot_command(
         bool, typer.Option("--exact", help="For accuracy: exactly k features instead of at most.")
     ] = False,
     title: Annotated[bool, typer.Option(help="Write the finding above the figure.")] = True,
-    width: Annotated[
-        float | None, typer.Option(min=40, help="Width in millimetres, such as 84; by default 86.")
-    ] = None,
+    width: Annotated[float, typer.Option(min=40, help="Width in millimetres, such as 84.")] = 86.36,
     names: Annotated[str, typer.Option(metavar="OLD=NEW,…", help="Other names for solvers.")] = "",
     out: Annotated[Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")] = None,
     allow_code: options.AllowCode = False,
@@ -87,15 +85,17 @@ def plot_command(
     --------
     moerank plot accuracy results/study
     moerank plot fronts results/study --problem mq2008 --fold 2 --out fronts.pdf
-    moerank plot ranks results/study --metric MAP --problem ohsumed
+    moerank plot cost results/study --metric MAP --problem ohsumed
     moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
     moerank plot accuracy results/study --exact --no-title --width 84 --names mofsrank=MOFSRank
     """
+    from moerank.checks import check_choice
     from moerank.figures import style
     from moerank.solvers import split
     from moerank.studies.solver import Solver
     from moerank.studies.study import Study
 
+    check_choice(FIGURES, figure=name)
     study = Study.load(folder)
     own = {solver.label for solver in study.solvers}
     labels = [text if text in own else Solver.parse(text).label for text in split(solvers)]
@@ -103,8 +103,7 @@ def plot_command(
     paper = {"title": title, "width": width, "names": renamed}
     further = {"exact": True} if exact else {}
     figure = study.plot(name, problem, solvers=labels, fold=fold, metric=metric, paper=paper, **further)
-    chosen = problem or (study.problems[0].name if FIGURES[name].of_problem else None)
-    path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
+    path = out or folder / f"{name}-{problem or study.problems[0].name}.png"
     style.save_figure(figure, path)
     notice(f"wrote {path}")
 

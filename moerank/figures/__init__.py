@@ -40,7 +40,7 @@ class RunFigure:
 
 @dataclass(frozen=True)
 class View:
-    """Selection of results for a figure: one problem or all (None), some solvers or all (empty).
+    """Selection of results of a problem for a figure: some solvers or all (empty).
 
     If no fold is selected, `fold_of` takes the first one with results.
     """
@@ -66,9 +66,8 @@ class StudyFigure:
     """A figure of a study."""
 
     source: str  # "file:function" in this package; the function takes a view and the options that its file describes
-    section: str  # section of the reports with this figure: results, tests, features or ablations
+    section: str  # section of the reports with this figure: results, features or ablations
     takes: tuple[Literal["fold", "metric"], ...] = ()  # the options that apply
-    of_problem: bool = True  # True if it needs one problem; else it shows all problems or a selected one
     of_chosen: bool = False  # True if it shows only chosen members, for which studies store all metrics
     reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of one problem
 
@@ -81,7 +80,7 @@ class StudyFigure:
     def draw(
         self,
         results: Results,
-        problem: Problem | None = None,
+        problem: Problem,
         *,
         solvers: Sequence[str] = (),
         fold: int | None = None,
@@ -92,7 +91,7 @@ class StudyFigure:
         """Draw the figure from results; the figure's file describes further options.
 
         By default it shows all solvers in the order of the study, the first fold with results, and the metric of the
-        error. Only figures of several problems can do without `problem`. `paper` has the arguments of
+        error. `paper` has the arguments of
         `moerank.figures.style.Paper`: title, width and names.
 
         Raises
@@ -102,9 +101,7 @@ class StudyFigure:
         ValueError
             If a solver, fold or metric has no results, or a fold or metric does not apply.
         """
-        if problem is None and self.of_problem:
-            raise ValueError("this figure shows one problem; name it")
-        mine = results if problem is None else results.of(problem.name)
+        mine = results.of(problem.name)
         for name, value in (("fold", fold), ("metric", metric)):
             if value is not None and name not in self.takes:
                 raise ValueError(f"this figure takes no {name}; omit it")
@@ -120,9 +117,9 @@ class StudyFigure:
 
 
 def _draw(source: str, data: object, paper: Mapping[str, Any] | None = None, **options: object) -> Figure:
-    from moerank.figures.style import Paper, for_paper
+    from moerank.figures.style import Paper, in_style
 
-    with for_paper(Paper(**paper or {})):
+    with in_style(Paper(**paper or {})):
         figure: Figure = resolve_name(f"{__name__}.{source}")(data, **options)
     return figure
 
@@ -162,30 +159,26 @@ FIGURES = {
         ("fold",),
         reported=lambda results: any(result.shapes for result in results),
     ),
-    "ranks": StudyFigure("ranks_of_study:ranks_figure", "tests", ("metric",), of_problem=False, of_chosen=True),
 }
 """The figures of a study by name, in the order of reports, for the command line, recipes and tests."""
 
 
 def draw_study(study: Study, name: str, problem: str | None = None, **options: Any) -> Figure:
     """Draw a figure of a study by name, of a problem with this name, by default the first; see `StudyFigure.draw`."""
-    from moerank.studies.results import NoResultsError, Results
+    from moerank.studies.results import Results
 
-    check_choice(FIGURES, figure=name)
-    results, problems = Results(study.results()), {entry.name: entry for entry in study.problems}
-    if not results:
-        raise NoResultsError(f"{study.out} has no finished cell yet; run the study first")
-    if problem is not None:
-        check_choice(problems, problem=problem)
-    of = problems[problem] if problem else next(iter(problems.values())) if FIGURES[name].of_problem else None
-    return FIGURES[name].draw(results, of, **options)
+    check_choice(FIGURES, name=name)
+    problems = {entry.name: entry for entry in study.problems}
+    chosen = next(iter(problems)) if problem is None else problem
+    check_choice(problems, problem=chosen)
+    return FIGURES[name].draw(Results(study.results()), problems[chosen], **options)
 
 
 SEARCH_FIGURES = {
     "hypervolume": "hypervolume_of_study:shares_figure",
     "runtimes": "hypervolume_of_study:runtimes_figure",
     "attainment": "attainment_of_study:surfaces_figure",
-    "ranks": "ranks_of_study:ranks_of_searches",
+    "ranks": "ranks_of_study:ranks_figure",
 }
 """The figures of a `SearchStudy` by name."""
 
@@ -210,11 +203,8 @@ def draw_searches(
         `moerank.figures.style.Paper`.
     """
     check_choice(SEARCH_FIGURES, name=name)
-    taken = {"problem": problem, "count": count}
-    if problem is not None:
-        check_choice(study.problems, problem=problem)
-    taken = dict(list(taken.items())[: {"attainment": 1, "ranks": 0}.get(name, 2)])
-    return _draw(SEARCH_FIGURES[name], study, paper, **taken)
+    check_choice(study.problems, or_none=True, problem=problem)
+    return _draw(SEARCH_FIGURES[name], study, paper, problem=problem, count=count)
 
 
 def draw_run_figures(result: Result, folder: Path) -> list[Path]:

@@ -64,8 +64,8 @@ def attainment_figure(view: View) -> Figure:
     )
 
 
-def surfaces_figure(study: SearchStudy, problem: str | None) -> Figure:
-    """Draw the median attainment surface of each search on a problem, by default the first, over all seeds."""
+def surfaces_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
+    """Draw the median attainment surface of each search on a problem, by default the first, over its seeds."""
     name = problem or next(iter(study.targets()))
     stage = study.problems[name]
     if stage.n_obj != 2:

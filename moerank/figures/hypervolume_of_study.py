@@ -6,7 +6,8 @@ quartiles of the runs after the differences between folds are removed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,8 +21,6 @@ from moerank.figures.style import put_log_scale
 from moerank.studies.result import Convergence, Result
 from moerank.studies.results import NoResultsError
 from moerank.studies.searches import SearchStudy
-
-COUNTED = {"evaluations": "Evaluations", "trained": "Rankers trained"}
 
 
 def hypervolume_figure(view: View) -> Figure:
@@ -76,71 +75,6 @@ def hypervolume_figure(view: View) -> Figure:
     )
 
 
-def zoom(axes: Axes, steps: ArrayLike, ends: Sequence[float]) -> None:
-    """Make evaluations logarithmic, and begin the y axis below the final values: early values are all poor."""
-    put_log_scale(axes, np.ravel(steps).tolist())
-    span = max(ends) - min(ends)
-    axes.set_ylim(min(ends) - max(2.0 * span, 0.02), max(ends) + max(0.1 * span, 0.005))
-
-
-def shares_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
-    """Draw the hypervolume share of searches over their evaluations: median and quartiles of the seeds, by problem."""
-    problems = list(study.targets()) if problem is None else [problem]
-    curves = {name: study.anytime(name, count) for name in problems}
-
-    def prepare(axes: Axes, column: str) -> None:
-        runs = curves[column if problem is None else problem]
-        zoom(axes, runs.index, runs.iloc[-1].groupby(level=0).median().tolist())
-
-    def draw(look: Look) -> None:
-        runs = curves[look.column if problem is None else problem]
-        if look.label in runs:
-            low, median, high = np.quantile(runs[look.label], (0.25, 0.5, 0.75), axis=1)
-            look.fill(runs.index, low, high)
-            look.plot(runs.index, median)
-
-    return panels_figure(
-        draw,
-        list(study.algorithms),
-        list(study.algorithms)[: MOST_LINES + 1],
-        problems if problem is None else ("",),
-        finding=study.finding(),
-        height=1.1 if len(problems) > 1 else 2.2,
-        labels=(COUNTED[count], "Hypervolume share, median and quartiles"),
-        prepare=prepare,
-    )
-
-
-def runtimes_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
-    """Draw the share of all targets and runs that each search has reached after so many evaluations."""
-    times = study.runtimes(count=count)
-    times = times if problem is None else times[times["problem"] == problem]
-
-    def draw(look: Look) -> None:
-        mine = times[times["algorithm"] == look.label]
-        reached = np.sort(mine.loc[mine["reached"], count])
-        if len(reached):
-            ends = np.append(reached, times[count].max())
-            shares = np.append(np.arange(1, len(reached) + 1), len(reached)) / len(mine)
-            look.plot(ends, shares, drawstyle="steps-post")
-
-    def prepare(axes: Axes, _: str) -> None:
-        put_log_scale(axes, times[count].tolist())
-        axes.set_ylim(0.0, 1.0)
-
-    lowest, highest = times["target"].min(), times["target"].max()
-    return panels_figure(
-        draw,
-        list(study.algorithms),
-        list(study.algorithms)[: MOST_LINES + 1],
-        finding=f"Runs that reached targets on {', '.join(times['problem'].unique())}",
-        height=2.2,
-        labels=(COUNTED[count], "Share of targets reached"),
-        notes=[f"{times['target'].nunique()} targets, from {lowest:g} to {highest:g} of the target's hypervolume."],
-        prepare=prepare,
-    )
-
-
 def _last_hypervolume(run: Result) -> float:
     """Return the final hypervolume of the last stage; NaN if there was no search."""
     return list(run.convergence.values())[-1].hypervolume[-1] if run.convergence else np.nan
@@ -156,3 +90,68 @@ def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
     levels = np.array([values[folds == fold].mean(axis=0) for fold in folds])
     low, high = np.quantile(values - levels + mean, (0.25, 0.75), axis=0)
     return np.array([evaluations, low, mean, high])
+
+
+def zoom(axes: Axes, steps: ArrayLike, ends: Sequence[float]) -> None:
+    """Make evaluations logarithmic, and begin the y axis below the final values: early values are all poor."""
+    put_log_scale(axes, np.ravel(steps).tolist())
+    span = max(ends) - min(ends)
+    axes.set_ylim(min(ends) - max(2.0 * span, 0.02), max(ends) + max(0.1 * span, 0.005))
+
+
+def shares_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
+    """Draw the hypervolume share of searches over their evaluations: median and quartiles of the seeds, by problem."""
+    curves = {name: study.anytime(name, count) for name in ([problem] if problem else study.targets())}
+
+    def prepare(axes: Axes, column: str) -> None:
+        runs = curves[column]
+        zoom(axes, runs.index, runs.iloc[-1].groupby(level=0).median().tolist())
+
+    def draw(look: Look) -> None:
+        if look.label in (runs := curves[look.column]):
+            low, median, high = np.quantile(runs[look.label], (0.25, 0.5, 0.75), axis=1)
+            look.fill(runs.index, low, high)
+            look.plot(runs.index, median)
+
+    labels = count.capitalize(), "Hypervolume share, median and quartiles"
+    return _of_searches(
+        study, draw, prepare, list(curves), study.finding(), labels, height=1.1 if len(curves) > 1 else 2
+    )
+
+
+def runtimes_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
+    """Draw the share of all targets and runs that each search has reached after so many evaluations."""
+    times = study.runtimes(count=count)
+    times = times if problem is None else times[times["problem"] == problem]
+
+    def draw(look: Look) -> None:
+        mine = times[times["algorithm"] == look.label]
+        if len(reached := np.sort(mine.loc[mine["reached"], count])):
+            shares = np.arange(1, len(reached) + 1) / len(mine)
+            ends = np.append(reached, times[count].max()), np.append(shares, shares[-1])
+            look.plot(*ends, drawstyle="steps-post")
+
+    def prepare(axes: Axes, _: str) -> None:
+        put_log_scale(axes, times[count].tolist())
+        axes.set_ylim(0.0, 1.0)
+
+    lowest, highest = times["target"].min(), times["target"].max()
+    finding = f"Targets reached on {', '.join(times['problem'].unique())}: {lowest:g} to {highest:g} hypervolume share"
+    return _of_searches(
+        study, draw, prepare, [""], finding, (count.capitalize(), "Share of targets and runs"), height=2
+    )
+
+
+def _of_searches(
+    study: SearchStudy,
+    draw: Callable[[Look], None],
+    prepare: Callable[[Axes, str], None],
+    columns: Sequence[str],
+    finding: str,
+    labels: tuple[str, str],
+    height: float,
+) -> Figure:
+    """Return a figure of all searches of a study, the first seven in colour."""
+    names = list(study.algorithms)
+    shown: dict[str, Any] = {"finding": finding, "labels": labels, "height": height, "prepare": prepare}
+    return panels_figure(draw, names, names[: MOST_LINES + 1], columns, **shown)

@@ -1,41 +1,24 @@
-"""Critical differences: the mean ranks of the solvers, with bars that join those that tests cannot tell apart.
-
-Mean ranks of the solvers over problems. A bar joins solvers that do not differ significantly (Demšar, 2006).
-"""
+"""Demšar's diagram: mean ranks of searches over problems, with bars that join those that tests cannot tell apart."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from moerank.figures import View
-from moerank.figures.panels import LABEL_SIZE, ROW, named
+from moerank.figures.panels import LABEL_SIZE, ROW
 from moerank.figures.style import GREY, WIDTH, finished, put_ticks, renamed
-from moerank.statistics import RankTest
-from moerank.studies.results import solver_ranks
 from moerank.studies.searches import SearchStudy
 
-
 MOST_RANKED = 16
-"""Largest number of solvers in the diagram, those with the best ranks; more names leave no room for the axis."""
+"""Largest number of searches in the diagram, those with the best ranks; more names leave no room for the axis."""
 
 
-def ranks_figure(view: View) -> Figure:
-    """Draw the mean ranks of at least three solvers over the problems of a study."""
-    solvers, test = solver_ranks(view.results, view.metric)
-    unranked = named("Not ranked", [solver for solver in view.results.solvers if solver not in solvers])
-    return rank_diagram(solvers, test, f"test {view.metric}", unranked)
+def ranks_figure(study: SearchStudy, problem: str | None = None, count: str = "evaluations") -> Figure:
+    """Draw the mean ranks of searches over all problems, by the medians of their hypervolume shares.
 
-
-def ranks_of_searches(study: SearchStudy) -> Figure:
-    """Draw the mean ranks of searches over the problems of a study, by the medians of their hypervolume shares."""
-    return rank_diagram(*study.ranks(tested=True), "median hypervolume share")
-
-
-def rank_diagram(names: Sequence[str], test: RankTest, quality: str, note: str = "") -> Figure:
-    """Draw Demšar's diagram: an axis of ranks, a line to each name, and bars that join groups without differences."""
+    An axis of ranks has a line to each name, and bars join groups that do not differ significantly (Demšar, 2006).
+    """
+    names, test = study.ranks(tested=True)
     n, ranks = min(len(names), MOST_RANKED), test.ranks[:MOST_RANKED]
     groups = _groups(ranks.tolist(), test.critical_difference)
     figure = Figure(figsize=(WIDTH, 2.0), layout="constrained")
@@ -56,17 +39,12 @@ def rank_diagram(names: Sequence[str], test: RankTest, quality: str, note: str =
     axes.spines["top"].set_visible(True)
     axes.xaxis.tick_top()
     put_ticks(axes, "x", 3)
-    finding = f"Mean ranks by {quality} on {test.n_blocks} problems: {_differences(test)}"
-    numbers = f"Friedman p = {test.p:.2g}; critical difference {test.critical_difference:.2f} (Nemenyi, 5 %)."
-    behind = f"{len(names) - n} more solvers rank behind." if len(names) > n else ""
-    return finished(figure, axes, height, finding, " ".join(filter(None, ["1 is best.", numbers, behind, note])))
-
-
-def _differences(test: RankTest) -> str:
-    """Return how many pairs of solvers differ by at least the critical difference."""
     apart = np.abs(test.ranks[:, None] - test.ranks) >= test.critical_difference
-    n_pairs = len(apart) * (len(apart) - 1) // 2
-    return f"{apart.sum() // 2} of {n_pairs} differences are detected"
+    counts = f"{apart.sum() // 2} of {len(names) * (len(names) - 1) // 2} differences are detected"
+    numbers = f"Friedman p = {test.p:.2g}; critical difference {test.critical_difference:.2f} (Nemenyi, 5 %)."
+    behind = f"{len(names) - n} more searches rank behind." if len(names) > n else ""
+    finding = f"Mean ranks by median hypervolume share on {test.n_blocks} problems: {counts}"
+    return finished(figure, axes, height, finding, f"1 is best. {numbers} {behind}".strip())
 
 
 def _groups(ranks: list[float], critical: float) -> list[tuple[int, int]]:

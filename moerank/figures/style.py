@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,17 +52,12 @@ FIGURE_FILES: dict[str, dict[str, None]] = {
 """File formats, each with the metadata to omit."""
 
 
-def in_style() -> AbstractContextManager[None]:
-    """Return a context in which matplotlib creates and saves figures in this style."""
-    return matplotlib.rc_context(_SETTINGS)
-
-
 @dataclass(frozen=True)
 class Paper:
     """What a figure in a paper changes: no title, a width in millimetres, and other names of solvers."""
 
     title: bool = True
-    width: float | None = None
+    width: float = 25.4 * WIDTH
     names: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -71,11 +66,11 @@ _paper = ContextVar("paper", default=AS_THEY_ARE)
 
 
 @contextmanager
-def for_paper(paper: Paper) -> Iterator[None]:
-    """Draw the figures within the context for a paper."""
+def in_style(paper: Paper = AS_THEY_ARE) -> Iterator[None]:
+    """Let matplotlib create and save figures in this style, for a paper, within the context."""
     token = _paper.set(paper)
     try:
-        with in_style():
+        with matplotlib.rc_context(_SETTINGS):
             yield
     finally:
         _paper.reset(token)
@@ -84,13 +79,13 @@ def for_paper(paper: Paper) -> Iterator[None]:
 def renamed(text: str) -> str:
     """Return a text with the names that the paper gives to solvers.
 
-    >>> with for_paper(Paper(names={"gas": "GAS", "gas-e": "GAS-E"})):
+    >>> with in_style(Paper(names={"gas": "GAS", "gas-e": "GAS-E"})):
     ...     renamed("gas-e is better than gas")
     'GAS-E is better than GAS'
     """
     names = _paper.get().names
     longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    return re.sub(rf"(?<![\w-])(?:{longest_first})(?![\w-])", lambda match: names[match[0]], text) if names else text
+    return re.sub(rf"(?<![\w-])(?:{longest_first})(?![\w\[-])", lambda match: names[match[0]], text) if names else text
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
@@ -171,8 +166,7 @@ def finished(
     figure: Figure, axes: Axes, height: float, finding: str, note: str = "", lines: Axes | None = None
 ) -> Figure:
     """Add the title, the legend of `lines` and the note, make `axes` as high as `height` inches; return the figure."""
-    if (width := _paper.get().width) is not None:
-        figure.set_figwidth(width / 25.4)
+    figure.set_figwidth(_paper.get().width / 25.4)
     put_title(figure, finding, lines)
     put_note(figure, note)
     fit_height(figure, axes, height)

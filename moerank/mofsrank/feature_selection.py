@@ -233,14 +233,14 @@ class FeatureSelection(Stage):
         Notes
         -----
         For the objectives "features" and "loss", leaps and bounds (`moerank.selectors.best_subset.BestSubset`) prove
-        the front where their limit on nodes suffices. For others with "features", all strings of up to `most` features
-        are measured, if they are at most 500,000.
+        the front where their limit on nodes suffices. For others with "features", give `most`: all strings of up to
+        that size are measured, if they are at most 500,000.
         """
         names = [objective.name for objective in self.objectives]
         if self.strings.by_group or self.pair_masks is not None or "features" not in names:
             return None
         archive = Archive()
-        for X in self._least_losses(most) if names == ["features", "loss"] else self._small_strings(most or self.n_var):
+        for X in self._least_losses(most) if names == ["features", "loss"] else self._small_strings(most or 0):
             if len(X):
                 archive.add(X, self.measure(X))
         return archive.F[np.lexsort(archive.F.T[::-1])] if len(archive) else None

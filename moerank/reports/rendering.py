@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import jinja2
 import matplotlib
@@ -49,31 +50,17 @@ def _page(**content: object) -> str:
 
 def searches_page(study: SearchStudy) -> str:
     """Return the page of a study of searches: what was found, tables of all indicators, and all figures."""
-    tables = [
-        *(
-            ReportTable(
-                f"table-{number}",
-                f"{name}: median, quartile range, sign and A12 against the last search.",
-                study.table(quality=name).rename_axis("problem").reset_index(),
-            )
-            for number, name in enumerate(QUALITIES)
-        ),
-        ReportTable("tests", "Signed-rank tests of the hypervolume share, with Holm's method.", study.tests()),
-        ReportTable(
-            "runtimes",
-            "Expected evaluations until a share of the target's hypervolume is reached.",
-            study.expected_runtimes().reset_index(),
-        ),
-        ReportTable("runs", "All runs.", study.frame()),
-    ]
+    tables = {f"{name}: median (quartile range), sign and A12": study.table(quality=name) for name in QUALITIES}
+    tables["Evaluations until a hypervolume share is reached"] = study.expected_runtimes().reset_index("target")
+    frames = {text: table.rename_axis("problem").reset_index() for text, table in tables.items()}
+    frames |= {"Signed-rank tests of the hypervolume share, with Holm's method": study.tests(), "Runs": study.frame()}
+    listed = [ReportTable(f"table-{number}", text, frame) for number, (text, frame) in enumerate(frames.items())]
     figures = []
     for name in SEARCH_FIGURES:
-        try:
+        with suppress(NoResultsError):  # such as too few problems for ranks
             figures.append((name, _svg(name, study.plot(name)), name.capitalize()))
-        except NoResultsError:  # such as too few problems for ranks
-            continue
     section = ReportSection("Searches", paragraphs=study.sentences())
-    drawn = [(section, [(table, _html(table)) for table in tables], figures)]
+    drawn = [(section, [(table, _html(table)) for table in listed], figures)]
     return _page(title=f"Searches on {', '.join(study.targets())}", sections=drawn, fronts={})
 
 

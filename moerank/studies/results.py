@@ -16,11 +16,8 @@ from moerank.arrays import Vector
 from moerank.checks import unknown
 from moerank.files import Json
 from moerank.statistics import (
-    FEWEST_BLOCKS,
     PairedTest,
-    RankTest,
     compare_paired,
-    friedman,
     holm,
     hypervolume,
     igd_plus,
@@ -490,40 +487,6 @@ def verdicts(results: Results) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float = 0.05) -> tuple[list[str], RankTest]:
-    """Rank the solvers on each problem, by their means over the seeds and folds on which all of them have a result.
-
-    Folds of a problem share their data, so a problem counts once. Results without the metric do not count.
-
-    Returns
-    -------
-    solvers : list of str
-        The solver with the best mean rank comes first.
-    test : RankTest
-        The test, with the mean ranks over the problems in this order.
-
-    Raises
-    ------
-    NoResultsError
-        If there are fewer than three solvers or `FEWEST_BLOCKS` problems.
-    """
-    rows = [
-        (result.problem, result.fold, result.solver, result.best.score(part, metric))
-        for result in results
-        if metric in result.metrics or metric in result.best.further.get(part, ())
-    ]
-    frame = pd.DataFrame(rows, columns=["problem", "fold", "solver", "value"])
-    folds = frame.pivot_table(index=["problem", "fold"], columns="solver", values="value").dropna()
-    table = folds.groupby(level="problem").mean()
-    if len(table) < FEWEST_BLOCKS or len(table.columns) < 3:
-        raise NoResultsError(
-            f"mean ranks need three solvers and {FEWEST_BLOCKS} problems, and {len(table.columns)} solvers have "
-            f"{len(table)} in common"
-        )
-    test = friedman(table.to_numpy(), alpha)
-    return [str(table.columns[i]) for i in test.order], test
 
 
 PAIR_COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "losses", "p", "holm"]

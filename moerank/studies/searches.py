@@ -438,7 +438,8 @@ class SearchStudy:
         frame = self.frame(most)
         if frame.empty:
             raise NoResultsError(f"{self.out} has no finished run yet; run the study first")
-        return frame.pivot(index=["problem", "seed"], columns="algorithm", values=quality)
+        values = frame.pivot(index=["problem", "seed"], columns="algorithm", values=quality)
+        return values.loc[[name for name in self.problems if name in values.index.levels[0]]]
 
     def table(
         self,

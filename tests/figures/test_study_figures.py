@@ -18,7 +18,7 @@ from moerank.studies.problem import Published
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.solver import Solver
 
-OF_SOLVERS = [name for name in FIGURES if name not in ("shapes", "ranks")]  # which these studies are too small for
+OF_SOLVERS = [name for name in FIGURES if name != "shapes"]  # which no solver of these studies has
 
 
 def relabelled(result, parameters):
@@ -26,7 +26,7 @@ def relabelled(result, parameters):
 
 
 def draw(name, results, problem, **options):
-    return FIGURES[name].draw(results, problem if FIGURES[name].of_problem else None, **options)
+    return FIGURES[name].draw(results, problem, **options)
 
 
 def words_of(texts):
@@ -84,8 +84,7 @@ def test_published_results_of_one_method_are_joined_by_their_number_of_features(
 def test_every_figure_says_what_it_is():
     for name, figure in FIGURES.items():
         assert figure.caption.endswith("."), name
-        assert figure.section in ("results", "tests", "features", "ablations"), name
-    assert [name for name, figure in FIGURES.items() if not figure.of_problem] == ["ranks"]
+        assert figure.section in ("results", "features", "ablations"), name
 
 
 def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
@@ -106,7 +105,6 @@ def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
         ("hypervolume", "no solver of the study of tiny is a search"),
         ("frequency", "no solver of the study of tiny selects features"),
         ("shapes", "no solver adds up functions of features on fold 1 of tiny"),
-        ("ranks", "mean ranks need three solvers and 10 problems, and 1 solvers have 1 in common"),
     ],
 )
 def test_what_a_study_does_not_have_is_not_drawn(name, message, results, problem):
@@ -121,7 +119,6 @@ def test_what_was_not_run_or_is_not_taken_is_refused(results, problem):
         ("fronts", dict(problem=problem, fold=3), "fold 3 has no finished cell; choose one of 1, 2"),
         ("fronts", dict(problem=problem, metric="MAP"), "takes no metric"),
         ("cost", dict(problem=problem, fold=1), "takes no fold"),
-        ("cost", dict(), "shows one problem"),
     ]:
         with pytest.raises(ValueError, match=message):
             FIGURES[name].draw(results, **asked)

@@ -1,19 +1,19 @@
 """The numbers that the figures of a study draw, against computations from the results."""
 
 import itertools
-import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers.changes import replace
 from helpers.drawn import assert_legible, lines_of, panels_of, title_of_figure
 from scipy.stats import rankdata
 
 from moerank.figures import FIGURES
 from moerank.figures.panels import best_of_families
-from moerank.figures.style import limits_of
+from moerank.figures.ranks_of_study import ranks_figure
+from moerank.figures.style import in_style, limits_of
 from moerank.solvers import solvers
-from moerank.studies.results import Results
+from moerank.statistics import friedman
 
 PARTS = ("train", "validation", "test")
 
@@ -172,9 +172,14 @@ def test_instances_are_the_shares_of_all_members(results, problem):
         assert sorted(members) == sorted(mine)
         np.testing.assert_allclose(quartiles, np.quantile(mine, (0.25, 0.75)))
         np.testing.assert_allclose(median, np.median(mine))
-    middle, n_all = np.median(sum(some.values(), [])), sum(len(shares[s]) - len(some[s]) for s in rows)
+    middle, n_all = (
+        np.median([share for mine in some.values() for share in mine]),
+        sum(len(shares[s]) - len(some[s]) for s in rows),
+    )
     assert f"use {middle:.0%} of them at the median" in title_of_figure(figure)
-    assert (f"; {n_all} of {sum(len(shares[s]) for s in rows)} members use all" in title_of_figure(figure)) == (n_all > 0)
+    assert (f"; {n_all} of {sum(len(shares[s]) for s in rows)} members use all" in title_of_figure(figure)) == (
+        n_all > 0
+    )
 
 
 def test_cost_is_processor_time_and_the_metric_with_its_error(large, drawn_large, results, problem):
@@ -187,50 +192,36 @@ def test_cost_is_processor_time_and_the_metric_with_its_error(large, drawn_large
         points = sorted((seconds(study, solver), score(study, solver, metric)) for solver in study.solvers)
         drawn = sorted(tuple(np.ravel(line.get_data())) for line in axes.lines if len(line.get_xdata()) == 1)
         np.testing.assert_allclose(drawn, points, rtol=1e-12)
-    folds = [np.mean([run.best.scores["test"]["MAP"] for run in seeds]) for seeds in runs_of(results, "mofsrank").values()]
+    folds = [
+        np.mean([run.best.scores["test"]["MAP"] for run in seeds]) for seeds in runs_of(results, "mofsrank").values()
+    ]
     error = np.std(folds, ddof=1) / np.sqrt(len(folds))
     bars = panels_of(FIGURES["cost"].draw(results, problem, metric="MAP"))[0].collections
     lengths = [np.ptp(bar.get_segments()[0][:, 1]) / 2 for bar in bars]
     assert min(abs(length - error) for length in lengths) < 1e-12
 
 
-@pytest.fixture(scope="module")
-def ranked(large):
-    """Ten problems with the results of 57 solvers, each a little different."""
-    rng = np.random.default_rng(0)
-    problems = {f"p{i}": {solver: rng.normal(0.0, 0.003) for solver in large.solvers} for i in range(10)}
-
-    def moved(run, step):
-        values = {part: {m: v + step for m, v in table.items()} for part, table in run.best.scores.items()}
-        return replace(run, front=[replace(run.best, scores=values)], chosen=0)
-
-    return Results(
-        replace(moved(run, steps[run.solver]), problem=name) for name, steps in problems.items() for run in large
-    )
-
-
-def test_ranks_are_over_problems_and_bars_join_those_closer_than_the_critical_difference(ranked):
-    figure = FIGURES["ranks"].draw(ranked, metric="NDCG@10")
+@pytest.mark.parametrize("n", [5, 30])
+def test_bars_join_ranks_closer_than_the_critical_difference(n):
+    values = np.random.default_rng(n).normal(size=(12, n)) + np.arange(n) / 3
+    test, names = friedman(values), [f"a search with number {i}" for i in range(n)]
+    study = SimpleNamespace(ranks=lambda tested: ([names[i] for i in test.order], test))
+    with in_style():
+        figure = ranks_figure(study)
     assert_legible(figure)
     (axes,) = figure.axes
-    solvers_of = sorted(ranked.solvers)
-    values = [[score(ranked.of(name), s, "NDCG@10") for s in solvers_of] for name in ranked.problems]
-    expected = dict(zip(solvers_of, rankdata(-np.array(values), axis=1).mean(axis=0), strict=True))
-    lines = lines_of(axes)
-    best = sorted(expected, key=expected.get)[:16]
-    for solver in best:
-        assert lines[solver].get_xdata()[0] == pytest.approx(expected[solver])
-    assert {text.get_text().split()[0] for text in axes.texts} == set(best)
-    every = np.sort(list(expected.values()))
-    ranks = every[:16]
-    critical = float(re.search(r"critical difference ([\d.]+) \(", figure._supxlabel.get_text().replace("\n", " "))[1])
+    every = np.sort(rankdata(-values, axis=1).mean(axis=0))
+    ranks, lines = every[:16], lines_of(axes)
+    shown = [names[i] for i in np.argsort(rankdata(-values, axis=1).mean(axis=0), kind="stable")[:16]]
+    assert [lines[name].get_xdata()[0] for name in shown] == pytest.approx(ranks)
+    assert {text.get_text().rpartition(" (")[0].strip() for text in axes.texts} == set(shown)
     joined = np.zeros((len(ranks), len(ranks)), bool)
     for bar in (line.get_xdata() for name, line in lines.items() if name.startswith("_bar")):
         inside = (ranks >= bar[0]) & (ranks <= bar[1])
         joined |= inside[:, None] & inside
-    close = np.abs(ranks[:, None] - ranks) < critical
+    close = np.abs(ranks[:, None] - ranks) < test.critical_difference
     np.testing.assert_array_equal(joined | np.eye(len(ranks), dtype=bool), close)
-    apart, n = (np.abs(every[:, None] - every) >= critical).sum() // 2, len(every)
+    apart = (np.abs(every[:, None] - every) >= test.critical_difference).sum() // 2
     assert 0 < apart < n * (n - 1) // 2
     assert f"{apart} of {n * (n - 1) // 2} differences are detected" in title_of_figure(figure)
 

@@ -3,7 +3,7 @@ import pytest
 from helpers.changes import replace
 from scipy import stats
 
-from moerank.studies.results import NoResultsError, Results, against_reference, solver_ranks, verdicts
+from moerank.studies.results import NoResultsError, Results, against_reference, verdicts
 from moerank.studies.run_fold import run_fold
 from moerank.verdict import judge
 
@@ -32,11 +32,6 @@ def test_a_solver_with_a_missing_fold_is_compared_on_what_is_there(results):
     assert row["wins"] + row["ties"] + row["losses"] == len(values(results, "fsmrank", 1))
     with pytest.raises(NoResultsError, match="the reference rankboost has no finished run on tiny"):
         against_reference(results, "rankboost", "MAP")
-
-
-def test_ranks_of_few_problems_are_refused(results):
-    with pytest.raises(NoResultsError, match="need three solvers and 10 problems, and 5 solvers have 1 in common"):
-        solver_ranks(results, "MAP")
 
 
 def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):

@@ -198,12 +198,10 @@ def test_a_study_of_a_stage_has_its_rows_and_finds_its_cells_again(name, tmp_pat
     assert (frame["trained"] > 0).all()
     problem.evaluate(problem.operators()["sampling"].do(problem, 5, random_state=np.random.default_rng(0)).get("X"))
     for same in (problem, stage()):
-        ran = []
-        SearchStudy({name: same}, runs, tmp_path, n_evaluations=60, seeds=2).run(done=lambda cell, _: ran.append(cell))
+        SearchStudy({name: same}, runs, tmp_path, n_evaluations=60, seeds=2).run()
         assert len(list((tmp_path / "cells").iterdir())) == 4
-    other = FeatureSelection(train, RankSVM(C=2.0)) if name == "features" else None
-    if other is not None:
-        assert not SearchStudy({name: other}, runs, tmp_path, n_evaluations=60, seeds=2).runs()
+    other = FeatureSelection(train, RankSVM(C=2.0))
+    assert not SearchStudy({name: other}, runs, tmp_path, n_evaluations=60, seeds=2).runs()
 
 
 def test_a_search_that_hides_evaluations_is_refused(tmp_path):
@@ -272,7 +270,7 @@ def test_figures_show_medians_and_refuse_what_they_cannot(name, study):
 
 def test_the_page_has_every_table_and_figure(study, tmp_path):
     page = study.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    for text in (*QUALITIES, *study.sentences(), "Expected evaluations", 'data-name="attainment"'):
+    for text in (*QUALITIES, *study.sentences(), "Evaluations until a hypervolume share", 'data-name="attainment"'):
         assert text in page
     assert not re.search(r'(src|href)="(?!#)', page)  # it loads nothing
 
