@@ -48,7 +48,7 @@ class SolverEntry:
     needs: tuple[str, ...] = ()  # some of "validation", "binary labels", "seed"
     backend: bool = False  # whether it can train a whole population, and so evaluate a search
     ablates: str = ""  # the part of MOFSRank that it leaves out
-    recommended: bool = False  # whether it finds good fronts soonest, see ``tests/benchmarks/fronts.py``
+    recommended: bool = False  # whether it finds good fronts soonest, see ``moerank searches moerank-6``
     fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments that the name fixes
 
     def settled(self, parameters: Mapping[str, object]) -> Parameters:
