@@ -6,6 +6,8 @@ quartiles of the seeds.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -37,24 +39,17 @@ def attainment_figure(view: View) -> Figure:
         raise NoResultsError(
             f"no solver ran with several seeds and offers several sizes on fold {fold} of {view.where}"
         )
-    surfaces = {solver: attainment_surfaces([front_points(run) for run in seeds]) for solver, seeds in runs.items()}
+    fronts = {solver: [front_points(run) for run in seeds] for solver, seeds in runs.items()}
     largest = max(len(member.features) for seeds in runs.values() for run in seeds for member in run.front)
-    k = np.arange(1, largest + 1)
-    stairs = {solver: [1.0 - staircase(surface, k) for surface in mine] for solver, mine in surfaces.items()}
     ends = {solver: view.results.by_run(solver, lambda run: front_points(run)[:, 1].min()) for solver in runs}
     shown, finding = apart_from_first(ends, largest=False)
-
-    def draw(look: Look) -> None:
-        quarter, median, three_quarters = stairs[look.label]
-        look.fill(k, quarter, three_quarters, step="post")
-        look.plot(k, median, drawstyle="steps-post")
 
     single = named("Not drawn, because they have a single seed", [s for s in by_solver if s not in seeded])
     sizeless = named("Not drawn, because they offer a single size", [s for s in seeded if s not in runs])
     numbers = sorted({len(seeds) for seeds in runs.values()})
     seeds = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
     return panels_figure(
-        draw,
+        surface_drawer(fronts, np.arange(1, largest + 1), upwards=True),
         list(runs),
         shown,
         finding=finding,
@@ -62,6 +57,19 @@ def attainment_figure(view: View) -> Figure:
         labels=("Number of features", f"{view.metric}, training, fold {fold} (higher is better)"),
         notes=[f"Median and quartiles of {seeds} seeds.", single, sizeless],
     )
+
+
+def surface_drawer(fronts: Mapping[str, Sequence[Matrix]], x: Array, *, upwards: bool) -> Callable[[Look], None]:
+    """Return a function that draws the median surface of some fronts at `x` with a band; `upwards` turns 1 − metric."""
+    surfaces = {name: attainment_surfaces(mine) for name, mine in fronts.items()}
+
+    def draw(look: Look) -> None:
+        stairs = [staircase(surface, x) for surface in surfaces[look.label]]
+        quarter, median, three_quarters = (1.0 - y if upwards else y for y in stairs)
+        look.fill(x, quarter, three_quarters, step="post")
+        look.plot(x, median, drawstyle="steps-post")
+
+    return draw
 
 
 def surfaces_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
@@ -75,19 +83,12 @@ def surfaces_figure(study: SearchStudy, problem: str | None, count: str) -> Figu
         if cell.problem_name == name:
             fronts.setdefault(cell.algorithm_name, []).append(run.front(study.n_evaluations))
     x = np.unique(np.concatenate([front[:, 0] for runs in fronts.values() for front in runs]))
-    surfaces = {search: attainment_surfaces(runs) for search, runs in fronts.items()}
     names, metric = ["objective 1", "objective 2"], ""
     if isinstance(stage, Stage):
         names, metric = [objective.name for objective in stage.objectives], stage.metric.name
 
-    def draw(look: Look) -> None:
-        stairs = [staircase(surface, x) for surface in surfaces[look.label]]
-        quarter, median, three_quarters = (1.0 - y if names[1] == "error" else y for y in stairs)
-        look.fill(x, quarter, three_quarters, step="post")
-        look.plot(x, median, drawstyle="steps-post")
-
     return panels_figure(
-        draw,
+        surface_drawer(fronts, x, upwards=names[1] == "error"),
         list(fronts),
         list(fronts)[: MOST_LINES + 1],
         finding=f"{name}: fronts that half of {max(map(len, fronts.values()))} runs reach, with quartiles",

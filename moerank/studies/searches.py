@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from pkgutil import resolve_name
 from time import process_time
@@ -397,17 +399,21 @@ class SearchStudy:
         return expected.unstack("algorithm").reindex(columns=list(self.algorithms))
 
     def tests(
-        self, reference: str | None = None, quality: str = "hypervolume share", most: float | None = None
+        self,
+        reference: str | None = None,
+        quality: str = "hypervolume share",
+        alpha: float = 0.05,
+        most: float | None = None,
     ) -> pd.DataFrame:
-        """Compare each algorithm with a reference on each problem, by default with the last algorithm.
+        """Compare each algorithm with a reference on each problem; the parameters are those of `table`.
 
         Returns
         -------
         DataFrame
             ``problem``, ``algorithm``, number of ``runs`` that both have, the median ``difference`` (positive if the
             algorithm is better), ``p`` of Wilcoxon's signed-rank test over the seeds, ``holm``, adjusted over the
-            table, and ``A12``, the probability that a run of the algorithm is better than one of the reference, with
-            half of the ties.
+            table, the ``sign`` of a difference at the level `alpha` ("=" if none is detected), and ``A12``, the
+            probability that a run of the algorithm is better than one of the reference, with half of the ties.
 
         References
         ----------
@@ -419,17 +425,15 @@ class SearchStudy:
         reference = reference or list(self.algorithms)[-1]
         check_choice(self.algorithms, reference=reference)
         values, rows = self._values(quality, most) * QUALITIES[quality], []
-        for problem in values.index.unique("problem"):
-            for algorithm in [name for name in self.algorithms if name != reference and name in values]:
-                both = values.loc[problem].reindex(columns=[algorithm, reference]).dropna()
-                if len(both):
-                    mine, theirs = both[algorithm], both[reference]
-                    ahead, n = mine - theirs, len(both)
-                    effect = mannwhitneyu(mine, theirs).statistic / n**2
-                    step = ahead.median() or ahead.mean()
-                    rows.append((problem, algorithm, n, step, signed_rank_p(mine, theirs), effect))
+        for (problem, runs), name in product(values.groupby(level=0, sort=False), values.columns.drop(reference)):
+            mine, theirs = runs[[name, reference]].dropna().to_numpy().T
+            if n := len(mine):
+                step = np.median(mine - theirs) or np.mean(mine - theirs)
+                effect = mannwhitneyu(mine, theirs).statistic / n**2
+                rows.append((problem, name, n, step, signed_rank_p(mine, theirs), effect))
         tests = pd.DataFrame(rows, columns=["problem", "algorithm", "runs", "difference", "p", "A12"])
-        tests.insert(5, "holm", holm(tests["p"]) if len(tests) else [])
+        tests.insert(5, "holm", holm(tests["p"]) if rows else [])
+        tests.insert(6, "sign", np.sign(tests["difference"]).where(tests["holm"] <= alpha, 0).map(SYMBOLS))
         return tests
 
     def _values(self, quality: str, most: float | None = None) -> pd.DataFrame:
@@ -439,7 +443,8 @@ class SearchStudy:
         if frame.empty:
             raise NoResultsError(f"{self.out} has no finished run yet; run the study first")
         values = frame.pivot(index=["problem", "seed"], columns="algorithm", values=quality)
-        return values.loc[[name for name in self.problems if name in values.index.levels[0]]]
+        problems = [name for name in self.problems if name in values.index.levels[0]]
+        return values.reindex(columns=list(self.algorithms)).loc[problems]
 
     def table(
         self,
@@ -468,18 +473,16 @@ class SearchStudy:
             "−" if it is worse, "=" if no difference is detected, and the effect size A12; see `tests`. The last row
             counts the signs. ``to_latex()`` makes a table for a paper.
         """
-        tests, names = self.tests(reference, quality, most).set_index(["problem", "algorithm"]), list(self.algorithms)
-        signs = pd.Series(np.where(tests["holm"] <= alpha, np.sign(tests["difference"]), 0), tests.index).map(SYMBOLS)
-        quartiles = self._values(quality, most).groupby(level="problem", sort=False).quantile([0.25, 0.5, 0.75])
-        table = pd.DataFrame(index=quartiles.index.unique("problem"), columns=names, dtype=object)
-        for p in table.index:
-            for a in names:
-                low, middle, high = quartiles.loc[p].get(a, pd.Series([np.nan] * 3))
-                end = f" {signs[p, a]} {tests.loc[(p, a), 'A12']:.2f}" if (p, a) in tests.index else ""
-                table.loc[p, a] = f"{middle:.4f} ({high - low:.4f}){end}"
-        counts = {a: [sign for (_, b), sign in signs.items() if b == a] for a in names}
-        table.loc["+/−/="] = ["/".join(str(counts[a].count(s)) for s in "+−=") if counts[a] else "" for a in names]
-        return table.rename_axis(None)
+        tests = self.tests(reference, quality, alpha, most).set_index(["problem", "algorithm"])
+        problems = self._values(quality, most).groupby(level="problem", sort=False)
+        low, median, high = (problems.quantile(share) for share in (0.25, 0.5, 0.75))
+        ends = (" " + tests["sign"] + tests["A12"].map(" {:.2f}".format)).unstack("algorithm")
+        table = median.map("{:.4f}".format) + (high - low).map(" ({:.4f})".format)
+        table += ends.reindex(index=table.index, columns=table.columns).fillna("")
+        signs = tests["sign"].groupby(level="algorithm")
+        counts = signs.agg(lambda mine: "/".join(str((mine == symbol).sum()) for symbol in "+−="))
+        table.loc["+/−/="] = counts.reindex(table.columns).fillna("")
+        return table.rename_axis(index=None, columns=None)
 
     def ranks(self, quality: str = "hypervolume share", *, tested: bool = False) -> tuple[list[str], RankTest]:
         """Return the algorithms by mean rank of their medians over the problems, and Friedman's and Nemenyi's tests.
@@ -494,27 +497,24 @@ class SearchStudy:
         test = friedman(medians.to_numpy())
         return [str(medians.columns[i]) for i in test.order], test
 
-    def finding(self, quality: str = "hypervolume share") -> str:
-        """Return in a sentence how the searches differ from the last one, by the signed-rank test and Holm's method."""
-        tests, reference = self.tests(quality=quality), list(self.algorithms)[-1]
+    def finding(self) -> str:
+        """Return in a sentence how the searches differ from the last one in the hypervolume share; see `tests`."""
+        tests = self.tests()
         most = int(tests["runs"].max()) if len(tests) else 0
         if len(tests) * 2.0 ** (1 - most) > LEVEL:
             return f"{most} runs of each search on each problem: too few to tell a difference"
-        signs = np.sign(tests["difference"]).where(tests["holm"] <= LEVEL, 0)
-        counts = f"{(signs > 0).sum()} better, {(signs < 0).sum()} worse, {(signs == 0).sum()} undecided"
-        by = f"{quality} after {self.n_evaluations:,} evaluations, signed-rank test of {most} runs, Holm"
-        return f"Against {reference} ({by}): {counts}"
+        better, worse, level = ((tests["sign"] == symbol).sum() for symbol in "+−=")
+        by = f"hypervolume share after {self.n_evaluations:,} evaluations, signed-rank test of {most} runs, Holm"
+        return f"Against {list(self.algorithms)[-1]} ({by}): {better} better, {worse} worse, {level} undecided"
 
     def sentences(self) -> list[str]:
         """Return what the tests and ranks tell, what the targets are, and on which problems a search was developed."""
         targets, said = self.targets(), [self.finding()]
-        try:
+        with suppress(NoResultsError):
             names, test = self.ranks()
             ranked = ", ".join(f"{name} {rank:.1f}" for name, rank in zip(names, test.ranks, strict=True))
             few = f"; {test.n_blocks} problems are too few for a test of ranks" * (test.n_blocks < FEWEST_BLOCKS)
             said.append(f"Mean ranks: {ranked}{few}")
-        except NoResultsError:
-            pass
         by_origin: dict[str, list[str]] = {}
         for name, target in targets.items():
             by_origin.setdefault(target.origin, []).append(name)

@@ -4,9 +4,10 @@
     python tests/benchmarks/fronts.py --searches DIR --evaluations 100000 --algorithms nsga2,staircase [--exhaustive K]
 
 Merges the fronts of the finished runs in DIR, and of all subsets of up to K features, into
-problems/reference_fronts.json, and prints for each problem how many members are new. So far the references hold 11 runs
-of 10,000 evaluations of every sparse search, 11 of 100,000 of nsga2 and of staircase, some hundred runs of prototypes, and
-all subsets of up to 4 features on planted, mq2008 and ohsumed, 3 on digits and mslr, 2 on web. Never fails a build.
+problems/reference_fronts.json, and prints for each problem how many members are new. So far the references hold 11
+runs of 10,000 evaluations of every sparse search, 11 of 100,000 of nsga2 and of staircase, hundreds of runs of
+prototypes, and all subsets of up to 4 features on planted, mq2008 and ohsumed, 3 on digits and mslr, 2 on web. Never
+fails a build.
 """
 
 from __future__ import annotations
