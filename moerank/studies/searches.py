@@ -57,7 +57,7 @@ COUNTS = ("evaluations", "trained")
 QUALITIES = {"hypervolume share": 1.0, "igd+": -1.0, "epsilon": -1.0, "r2": -1.0, "spread": -1.0}
 """Indicators of a front; 1 for those of which a larger value is better."""
 
-TARGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 """Shares of the hypervolume of the target front."""
 
 POPULATION = 100
@@ -74,7 +74,7 @@ Searches: TypeAlias = Mapping[str, Algorithm | Callable[[Problem], Algorithm]]
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetFront:
     """The front that others are compared with, shape (n_members, n_objectives), and what it is."""
 
     front: Matrix
@@ -229,7 +229,8 @@ class SearchStudy:
     -----
     The name of a cell's file is a digest of problem, algorithm, evaluations and seed
     (`moerank.studies.solver.identity_of`), as they are when the study is made, so a study with another problem of the
-    same name runs anew. Each run has a copy of its problem. A problem with a cache of its own must leave it out of its
+    same name runs anew. Each run has a copy of its problem; before it, the first generation runs on another copy, neither
+    timed nor counted, to load kernels and prepare the data. A problem with a cache of its own must leave it out of its
     copies and of ``__getstate__``, as the stages do.
 
     Examples
@@ -300,19 +301,19 @@ class SearchStudy:
         """Return the finished runs."""
         return Store(self.out).results(self.cells())
 
-    def targets(self) -> dict[str, Target]:
+    def targets(self) -> dict[str, TargetFront]:
         """Return the target of each problem that has a finished run."""
         fronts: dict[str, list[list[list[float]]]] = {}
         for cell, run in self.runs().items():
             fronts.setdefault(cell.problem_name, []).append(run.F)
         return {name: self._target(name, mine) for name, mine in fronts.items()}
 
-    def _target(self, name: str, fronts: Sequence[ArrayLike]) -> Target:
+    def _target(self, name: str, fronts: Sequence[ArrayLike]) -> TargetFront:
         if name in self._references:
-            return Target(joint_front([self._references[name]]), "Reference front of long runs")
+            return TargetFront(joint_front([self._references[name]]), "Reference front of long runs")
         if (proved := deepcopy(self.problems[name]).pareto_front()) is not None:
-            return Target(joint_front([proved]), "Proved front")
-        return Target(joint_front(fronts), "Joint front of all runs")
+            return TargetFront(joint_front([proved]), "Proved front")
+        return TargetFront(joint_front(fronts), "Joint front of all runs")
 
     def frame(self, most: float | None = None, count: str = "evaluations") -> pd.DataFrame:
         """Return a row for each finished run, with the quality of its front after `most` evaluations.
@@ -360,7 +361,7 @@ class SearchStudy:
         }
         return pd.DataFrame(curves, index=pd.Index(steps, name=count))
 
-    def runtimes(self, targets: Sequence[float] = TARGETS, count: str = "evaluations") -> pd.DataFrame:
+    def runtimes(self, targets: Sequence[float] = SHARES, count: str = "evaluations") -> pd.DataFrame:
         """Return after how many evaluations each run reached each target, a share of the target's hypervolume.
 
         Returns
@@ -383,7 +384,7 @@ class SearchStudy:
                 rows.append((cell.problem_name, cell.algorithm_name, cell.seed, target, reached, n))
         return pd.DataFrame(rows, columns=["problem", "algorithm", "seed", "target", "reached", count])
 
-    def expected_runtimes(self, targets: Sequence[float] = TARGETS, count: str = "evaluations") -> pd.DataFrame:
+    def expected_runtimes(self, targets: Sequence[float] = SHARES, count: str = "evaluations") -> pd.DataFrame:
         """Return the expected running time to each target: a row for problem and target, a column for each algorithm.
 
         The evaluations of all runs until they reached the target or ended, divided by the number of runs that reached

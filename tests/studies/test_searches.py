@@ -21,7 +21,7 @@ from moerank.metrics import NDCG
 from moerank.mofsrank import Ensemble, FeatureSelection, InstanceSelection
 from moerank.rankers import RankRLS, RankSVM
 from moerank.studies.results import NoResultsError
-from moerank.studies.searches import QUALITIES, SearchStudy, Target, load_suite
+from moerank.studies.searches import QUALITIES, SearchStudy, TargetFront, load_suite
 
 
 class Knapsack(Problem):
@@ -154,7 +154,7 @@ def test_runtimes_are_the_first_evaluations_that_reach_a_share(study):
 
 
 def test_better_is_smaller_for_all_but_the_hypervolume():
-    target = Target(np.array([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]), "Proved front")
+    target = TargetFront(np.array([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]), "Proved front")
     exact, shifted = (target.qualities(target.front + step) for step in (0.0, 0.05))
     assert exact["hypervolume share"] == 1 and exact["igd+"] == exact["epsilon"] == 0
     assert all(QUALITIES[name] * (exact[name] - shifted[name]) > 0 for name in QUALITIES if name != "spread")
