@@ -229,9 +229,9 @@ class SearchStudy:
     -----
     The name of a cell's file is a digest of problem, algorithm, evaluations and seed
     (`moerank.studies.solver.identity_of`), as they are when the study is made, so a study with another problem of the
-    same name runs anew. Each run has a copy of its problem; before it, the first generation runs on another copy, neither
-    timed nor counted, to load kernels and prepare the data. A problem with a cache of its own must leave it out of its
-    copies and of ``__getstate__``, as the stages do.
+    same name runs anew. Each run has a copy of its problem. Before it the first generation runs on another copy, not
+    timed and not counted, to load kernels and prepare the data. A problem with a cache of its own must leave it out of
+    its copies and of ``__getstate__``, as the stages do.
 
     Examples
     --------
