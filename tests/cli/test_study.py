@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from moerank.cli.report import _written
 from moerank.figures import FIGURES
