@@ -70,7 +70,7 @@ def plot_command(
     exact: Annotated[
         bool, typer.Option("--exact", help="For accuracy: exactly k features instead of at most.")
     ] = False,
-    title: Annotated[bool, typer.Option(help="Write the finding above the figure.")] = True,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Leave out the title, as for a caption.")] = False,
     width: Annotated[float, typer.Option(min=40, help="Width in millimetres, such as 84.")] = 86.36,
     names: Annotated[str, typer.Option(metavar="OLD=NEW,…", help="Other names for solvers.")] = "",
     out: Annotated[Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")] = None,
@@ -100,7 +100,7 @@ def plot_command(
     own = {solver.label for solver in study.solvers}
     labels = [text if text in own else Solver.parse(text).label for text in split(solvers)]
     renamed = dict(text.rpartition("=")[::2] for text in split(names))
-    paper = {"title": title, "width": width, "names": renamed}
+    paper = {"title": not no_title, "width": width, "names": renamed}
     further = {"exact": True} if exact else {}
     figure = study.plot(name, problem, solvers=labels, fold=fold, metric=metric, paper=paper, **further)
     path = out or folder / f"{name}-{problem or study.problems[0].name}.png"

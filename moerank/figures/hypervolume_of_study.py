@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from moerank.arrays import Matrix
 from moerank.figures import View
@@ -27,8 +26,8 @@ def hypervolume_figure(view: View) -> Figure:
     """Draw the hypervolume of each stage's front: the mean over folds and seeds, with a band of their quartiles.
 
     For the band, the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
-    A line ends where the shortest run ends. The axis begins near the poorest final value of the coloured searches, and
-    evaluations are logarithmic. A note names the solvers without a search. If there are many searches, only
+    A line ends where the shortest run ends. Evaluations are logarithmic, and the axis begins at the poorest value of the
+    coloured searches after a tenth of them. A note names the solvers without a search. If there are many searches, only
     the first and those whose final front differs significantly from its own have colours.
     """
     by_solver = view.results.by_solver()
@@ -50,10 +49,8 @@ def hypervolume_figure(view: View) -> Figure:
     shown, finding = apart_from_first(ends, largest=True)
 
     def prepare(axes: Axes, column: str) -> None:
-        steps, _, means, _ = zip(
-            *(curves[s][stages[column]] for s in shown if stages[column] in curves[s]), strict=True
-        )
-        zoom(axes, np.concatenate(steps), [mean[-1] for mean in means])
+        if coloured := [curves[s][stages[column]][[0, 2]] for s in shown if stages[column] in curves[s]]:
+            zoom(axes, coloured)
 
     def draw(look: Look) -> None:
         evaluations, low, mean, high = curves[look.label].get(stages[look.column], np.empty((4, 0)))
@@ -92,11 +89,15 @@ def _curve(histories: Sequence[tuple[int, Convergence]]) -> Matrix:
     return np.array([evaluations, low, mean, high])
 
 
-def zoom(axes: Axes, steps: ArrayLike, ends: Sequence[float]) -> None:
-    """Make evaluations logarithmic, and begin the y axis below the final values: early values are all poor."""
-    put_log_scale(axes, np.ravel(steps).tolist())
-    span = max(ends) - min(ends)
-    axes.set_ylim(min(ends) - max(2.0 * span, 0.02), max(ends) + max(0.1 * span, 0.005))
+def zoom(axes: Axes, curves: Sequence[Matrix]) -> None:
+    """Make evaluations logarithmic, and begin the y axis at the poorest value after a tenth of them.
+
+    Each curve has evaluations and values, shape (2, n_steps); early values are all poor.
+    """
+    put_log_scale(axes, np.concatenate([steps for steps, _ in curves]).tolist())
+    low = min(np.interp(steps[-1] / 10.0, steps, values) for steps, values in curves)
+    high = max(values[-1] for _, values in curves)
+    axes.set_ylim(low - 0.02, high + max(0.05 * (high - low), 0.005))
 
 
 def shares_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
@@ -104,8 +105,8 @@ def shares_figure(study: SearchStudy, problem: str | None, count: str) -> Figure
     curves = {name: study.anytime(name, count) for name in ([problem] if problem else study.targets())}
 
     def prepare(axes: Axes, column: str) -> None:
-        runs = curves[column]
-        zoom(axes, runs.index, runs.iloc[-1].groupby(level=0).median().tolist())
+        medians = curves[column].T.groupby(level=0).median()
+        zoom(axes, [np.array([medians.columns, values]) for values in medians.to_numpy()])
 
     def draw(look: Look) -> None:
         if look.label in (runs := curves[look.column]):
