@@ -27,8 +27,8 @@ def hypervolume_figure(view: View) -> Figure:
 
     For the band, the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
     A line ends where the shortest run ends. Evaluations are logarithmic, and the axis begins at the poorest value of
-    the coloured searches after a tenth of them. A note names the solvers without a search. If there are many searches, only
-    the first and those whose final front differs significantly from its own have colours.
+    the coloured searches after a tenth of them. A note names the solvers without a search. If there are many searches,
+    only the first and those whose final front differs significantly from its own have colours.
     """
     by_solver = view.results.by_solver()
     runs = {
