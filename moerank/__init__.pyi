@@ -76,6 +76,8 @@ from .studies.problem import load_problem as load_problem
 from .studies.problem import make_problem as make_problem
 from .studies.run_folder import load_model as load_model
 from .studies.searches import SearchStudy as SearchStudy
+from .studies.searches import load_suite as load_suite
+from .studies.searches import named_searches as named_searches
 from .studies.study import Study as Study
 from .studies.study import read_results as read_results
 

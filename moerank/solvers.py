@@ -47,7 +47,7 @@ class SolverEntry:
     selects: bool = True  # whether it leaves features out
     needs: tuple[str, ...] = ()  # some of "validation", "binary labels", "seed"
     backend: bool = False  # whether it can train a whole population, and so evaluate a search
-    recommended: bool = False  # whether it finds good fronts soonest, see ``tests/benchmarks/fronts.py``
+    recommended: bool = False  # whether it finds good fronts soonest, see ``moerank searches moerank-6``
     fixed: Mapping[str, Any] = field(default_factory=dict)  # arguments that the name fixes
 
     def settled(self, parameters: Mapping[str, object]) -> Parameters:

@@ -9,7 +9,7 @@ import moocore
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.arrays import Matrix, Vector
+from moerank.arrays import Integers, Matrix, Vector
 
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float]:
@@ -536,12 +536,14 @@ def holm(p: ArrayLike) -> Vector:
 
 @dataclass(frozen=True)
 class RankTest:
-    """Solvers ranked on every block, such as a fold of a problem.
+    """Solvers ranked on every block, such as a problem, the best first.
 
     Attributes
     ----------
+    order : ndarray of int, shape (n_solvers,)
+        The columns of the solvers.
     ranks : ndarray, shape (n_solvers,)
-        Mean ranks; 1 is best, and ties share a mean rank.
+        Their mean ranks; 1 is best, and ties share a mean rank.
     p : float
         The p value of the Friedman test: the chance of ranks that differ this much if all solvers were alike.
     critical_difference : float
@@ -549,10 +551,15 @@ class RankTest:
     n_blocks : int
     """
 
+    order: Integers
     ranks: Vector
     p: float
     critical_difference: float
     n_blocks: int
+
+
+FEWEST_BLOCKS = 10
+"""Number of data sets from which we test mean ranks; Demšar asks for more than 10 or so, independent of each other."""
 
 
 def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
@@ -582,4 +589,7 @@ def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
     ranks = stats.rankdata(-table, axis=1).mean(axis=0)
     p = float(stats.friedmanchisquare(*table.T).pvalue) if np.ptp(table, axis=1).any() else 1.0
     q = stats.studentized_range.ppf(1.0 - alpha, n_solvers, np.inf) / np.sqrt(2.0)
-    return RankTest(ranks, p, float(q * np.sqrt(n_solvers * (n_solvers + 1) / (6.0 * n_blocks))), n_blocks)
+    order = np.argsort(ranks, kind="stable")
+    return RankTest(
+        order, ranks[order], p, float(q * np.sqrt(n_solvers * (n_solvers + 1) / (6.0 * n_blocks))), n_blocks
+    )

@@ -1,6 +1,6 @@
 """Accuracy of RankNystrom and RankFourier against the number of components (Chen et al., 2017, Figure 2).
 
-    python plots/kernel_accuracy.py [PROBLEM] [--data DIR] [--out FOLDER]
+    python plots/kernel_accuracy.py [PROBLEM] [--data DIR] [--sizes 10,20,50,100,200,500] [--out FOLDER]
 
 Draws `kernel-accuracy-PROBLEM.png` from the test queries of the first fold, by default of mq2008: means and ranges of
 five draws of the map, and the linear RankSVM as a dotted line. C and gamma have their defaults.
@@ -18,7 +18,6 @@ from moerank.metrics import MAP, NDCG, MeanNDCG
 from moerank.rankers import RankFourier, RankNystrom, RankSVM
 from moerank.studies.problem import load_problem
 
-SIZES = (10, 20, 50, 100, 200, 500)
 SEEDS = 5
 RANKERS = {"RankNystrom": RankNystrom, "RankFourier": RankFourier}
 
@@ -43,7 +42,9 @@ def main():
     parser.add_argument("problem", nargs="?", default="mq2008", help="problem file, or the name of a shipped one")
     parser.add_argument("--data", type=Path, help="folder of the data")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder of the figure")
+    parser.add_argument("--sizes", default="10,20,50,100,200,500", help="numbers of components")
     arguments = parser.parse_args()
+    sizes = [int(size) for size in arguments.sizes.split(",")]
     problem = load_problem(arguments.problem)
     train, _, test = problem.load_fold(1, arguments.data)
     varying = train.X.max(axis=0) > train.X.min(axis=0)
@@ -56,7 +57,7 @@ def main():
         "MAP": MAP(),
     }
     scores = {
-        name: [[maker(size, random_state=seed).fit(train).predict(test) for seed in range(SEEDS)] for size in SIZES]
+        name: [[maker(size, random_state=seed).fit(train).predict(test) for seed in range(SEEDS)] for size in sizes]
         for name, maker in RANKERS.items()
     }
     linear = RankSVM().fit(train).predict(test)
@@ -72,16 +73,16 @@ def main():
                 comparisons[name][name_of_metric] = (values[-1], of_linear)
                 look = solver_style(number)
                 axes.fill_between(
-                    SIZES, values.min(axis=1), values.max(axis=1), color=look["color"], alpha=0.15, linewidth=0
+                    sizes, values.min(axis=1), values.max(axis=1), color=look["color"], alpha=0.15, linewidth=0
                 )
-                axes.plot(SIZES, values.mean(axis=1), label=name, **look)
+                axes.plot(sizes, values.mean(axis=1), label=name, **look)
             axes.axhline(of_linear, color="0.3", linestyle=":", label="linear RankSVM")
             axes.set_xscale("log")
             axes.set_xticks([10, 50, 100, 500], ["10", "50", "100", "500"])
             axes.minorticks_off()
             axes.set_title(name_of_metric, loc="left", fontsize=8)
         figure.supxlabel("Components, on a logarithmic axis", fontsize=8)
-        put_title(figure, title(SIZES[-1], comparisons), figure.axes[0])
+        put_title(figure, title(sizes[-1], comparisons), figure.axes[0])
     save_figure(figure, arguments.out / f"kernel-accuracy-{problem.name}.png")
 
 

@@ -79,7 +79,12 @@ def small_searches(monkeypatch):
         return boosted(train, min(n_trees, 5), *others)
 
     searched = searches.search
-    monkeypatch.setattr(searches, "search", lambda *given, seed: searched(*given[:2], ("n_eval", 100), seed=seed % 3))
+
+    def few_evaluations(problem, algorithm, termination, **others):
+        kind, most = termination
+        return searched(problem, algorithm, (kind, min(most, 100)), **others)
+
+    monkeypatch.setattr(searches, "search", few_evaluations)
     monkeypatch.setattr(sources, "load_digits_fold", few_digits)
     monkeypatch.setattr(lambda_mart, "boosted_trees", few_trees)
     monkeypatch.setattr(estimator, "search_arguments", few)

@@ -18,7 +18,7 @@ from moerank.cli.data import convert_command, describe_command, ingest_command, 
 from moerank.cli.messages import INTERRUPTED, TERMINATED, end, escape_what_cannot_be_written, notice, sentences
 from moerank.cli.report import export_command, plot_command, report_command
 from moerank.cli.run import run_command
-from moerank.cli.study_commands import study_command
+from moerank.cli.study_commands import searches_command, study_command
 from moerank.version import VERSION
 
 
@@ -26,7 +26,7 @@ def solvers_command(as_json: options.AsJson = False) -> None:
     """List the solvers with their families, requirements and papers; --json has the titles.
 
     The asterisk marks the recommended solver: it needs the fewest evaluations
-    for a good front, as measured by tests/benchmarks/fronts.py.
+    for a good front, as moerank searches moerank-6 measures.
     """
     from moerank.solvers import solvers as table
 
@@ -77,7 +77,7 @@ def _add(group: typer.Typer, *commands: Callable[..., None]) -> None:
         )(sentences()(command))
 
 
-_add(app, init_command, run_command, study_command, report_command, plot_command, export_command)
+_add(app, init_command, run_command, study_command, searches_command, report_command, plot_command, export_command)
 _add(app, judge_command, certify_command, stability_command, solvers_command, compile_command)
 _add(data_app, describe_command, ingest_command, convert_command)
 app.add_typer(data_app, name="data")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from time import monotonic
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -21,7 +21,6 @@ from rich.progress import (
 )
 
 from moerank.cli.messages import is_quiet, printable, remark
-from moerank.studies.study import Cell
 
 
 def _text(name: str) -> TextColumn:
@@ -54,7 +53,7 @@ class CellProgress(_Bars):
     cells at the start: "finished", "failed" or "open".
     """
 
-    def __init__(self, states: Mapping[Cell, str]) -> None:
+    def __init__(self, states: Mapping[Any, str]) -> None:
         columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), _text("description")
         super().__init__(*columns)
         self._open = {cell for cell, state in states.items() if state == "open"}
@@ -62,7 +61,7 @@ class CellProgress(_Bars):
         self._begin = monotonic()
         self._task = self._bars.add_task("", total=self._n_cells, completed=self._n_cells - len(self._open))
 
-    def __call__(self, cell: Cell, succeeded: bool) -> None:
+    def __call__(self, cell: Any, succeeded: bool) -> None:
         """Count a cell that was open at the start."""
         if cell not in self._open:
             return

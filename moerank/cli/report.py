@@ -63,11 +63,17 @@ def report_command(
 def plot_command(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(FIGURES)}.")],
     folder: options.Folder,
-    problem: Annotated[str | None, typer.Option(help="Problem; by default the first; for ranks all.")] = None,
+    problem: Annotated[str | None, typer.Option(help="Problem; by default the first.")] = None,
     solvers: Annotated[str, typer.Option(help="Solvers separated by commas; by default all.")] = "",
     fold: Annotated[int | None, typer.Option(help="Fold, for figures of one fold; by default the first.")] = None,
     metric: Annotated[str | None, typer.Option(help="Metric; by default the one that was optimised.")] = None,
     x: Annotated[str | None, typer.Option("--x", help="Count for hypervolume: evaluations or trained.")] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="For accuracy: exactly k features instead of at most.")
+    ] = False,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Leave out the title, as for a caption.")] = False,
+    width: Annotated[float, typer.Option(min=40, help="Width in millimetres, such as 84.")] = 86.36,
+    names: Annotated[str, typer.Option(metavar="OLD=NEW,…", help="Other names for solvers.")] = "",
     out: Annotated[Path | None, typer.Option(help="File; its ending sets the format: png, pdf or svg.")] = None,
     allow_code: options.AllowCode = False,
 ) -> None:
@@ -80,32 +86,25 @@ def plot_command(
     --------
     moerank plot accuracy results/study
     moerank plot fronts results/study --problem mq2008 --fold 2 --out fronts.pdf
-    moerank plot ranks results/study --metric MAP --problem ohsumed
+    moerank plot cost results/study --metric MAP --problem ohsumed
     moerank plot accuracy results/study --solvers mofsrank,fsmrank,gas-e
+    moerank plot accuracy results/study --exact --no-title --width 84 --names mofsrank=MOFSRank
     """
-    from moerank.checks import unknown
+    from moerank.checks import check_choice
     from moerank.figures import style
     from moerank.solvers import split
-    from moerank.studies.results import Results
     from moerank.studies.solver import Solver
     from moerank.studies.study import Study
 
-    if name not in FIGURES:
-        raise ValueError(unknown("figure", name, FIGURES))
-    kind = FIGURES[name]
+    check_choice(FIGURES, figure=name)
     study = Study.load(folder)
-    results = Results(study.results())
-    if not results:
-        raise ValueError(f"{folder} has no finished cell yet; run the study first")
-    named = {entry.name: entry for entry in study.problems}
-    if problem is not None and problem not in named:
-        raise ValueError(unknown("problem", problem, named))
-    chosen = problem or (next(iter(named)) if kind.of_problem else None)
     own = {solver.label for solver in study.solvers}
     labels = [text if text in own else Solver.parse(text).label for text in split(solvers)]
-    given = {} if x is None else {"count": x}
-    figure = kind.draw(results, named[chosen] if chosen else None, solvers=labels, fold=fold, metric=metric, **given)
-    path = out or folder / f"{'-'.join(filter(None, (name, chosen)))}.png"
+    renamed = dict(text.rpartition("=")[::2] for text in split(names))
+    paper = {"title": not no_title, "width": width, "names": renamed}
+    further = {**({"exact": True} if exact else {}), **({} if x is None else {"count": x})}
+    figure = study.plot(name, problem, solvers=labels, fold=fold, metric=metric, paper=paper, **further)
+    path = out or folder / f"{name}-{problem or study.problems[0].name}.png"
     style.save_figure(figure, path)
     notice(f"wrote {path}")
 

@@ -127,3 +127,48 @@ def _show_results(study: Study, *, as_json: bool) -> None:
     if results and not is_quiet():
         report = shlex.join(["moerank", "report", str(study.out)])
         say(f"{report} writes a page with tests, figures and chosen features")
+
+
+def searches_command(
+    problems: Annotated[list[str], typer.Argument(help="moerank-6, moerank-held-out, problem files or problems.")],
+    algorithms: Annotated[
+        str, typer.Option(help="Names of searches, or package.module:name of a function of yours; see below.")
+    ] = "nsga2,staircase",
+    objective: Annotated[str, typer.Option(help="error, or loss, whose best fronts can be proved.")] = "error",
+    evaluations: Annotated[int, typer.Option(min=1, help="Evaluations of each run.")] = 10_000,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each search on each problem.")] = 11,
+    workers: options.Workers = 1,
+    dask: options.Dask = None,
+    data: options.Data = None,
+    out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("results/searches"),
+    allow_code: options.AllowCode = False,
+) -> None:
+    """Compare searches for the features of the first fold of problems.
+
+    All searches get the same problems, start from the same seeds and have the
+    same evaluations. What a run evaluates beyond them does not count, and a
+    run that trains rankers without an evaluation fails. The last search is
+    the reference of the tests. A function of yours gets the problem and
+    returns a pymoo algorithm. The command prints the table of medians and
+    writes searches.html, with all indicators, tests and figures. Finished
+    runs are not repeated.
+
+    Examples
+    --------
+    moerank searches moerank-6 --data ~/letor --algorithms nsga2,sparseea,daea,prdh,mffs,staircase --workers 2
+    moerank searches digits planted --objective loss --algorithms nsga2,staircase
+    moerank searches moerank-6 --algorithms my_search:make,nsga2 --allow-code
+    """
+    from moerank.cli.progress import CellProgress
+    from moerank.solvers import split
+    from moerank.studies.searches import SearchStudy, load_suite
+
+    stages, references = load_suite(problems, data, objective=objective)
+    study = SearchStudy(stages, split(algorithms), out, n_evaluations=evaluations, seeds=seeds, targets=references)
+    with CellProgress(dict.fromkeys(study.cells(), "open")) as progress:
+        study.run(workers=workers, dask=dask, done=progress)
+    if study.runs():
+        say(f"hypervolume share, median (interquartile range), sign and A12\n\n{study.table().to_string()}\n")
+        for sentence in study.sentences():
+            say(sentence)
+        say(f"wrote {study.report()}")

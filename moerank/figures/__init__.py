@@ -5,12 +5,14 @@ The file of a figure is imported only to draw it, so that ``moerank plot --help`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from moerank.checks import check_choice, unknown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
     from moerank.studies.problem import Problem
     from moerank.studies.result import Result
     from moerank.studies.results import Results
+    from moerank.studies.searches import SearchStudy
+    from moerank.studies.study import Study
 
-__all__ = ["FIGURES", "RUN_FIGURES", "draw_run_figures"]
+__all__ = ["FIGURES", "RUN_FIGURES", "draw_run_figures", "draw_searches", "draw_study"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class RunFigure:
 
 @dataclass(frozen=True)
 class View:
-    """Selection of results for a figure: one problem or all (None), some solvers or all (empty).
+    """Selection of results of a problem for a figure: some solvers or all (empty).
 
     If no fold is selected, `fold_of` takes the first one with results.
     """
@@ -62,9 +66,8 @@ class StudyFigure:
     """A figure of a study."""
 
     source: str  # "file:function" in this package; the function takes a view and the options that its file describes
-    section: str  # section of the reports with this figure: results, tests, features or ablations
+    section: str  # section of the reports with this figure: results, features or ablations
     takes: tuple[Literal["fold", "metric", "count"], ...] = ()  # the options that apply
-    of_problem: bool = True  # True if it needs one problem; else it shows all problems or a selected one
     of_chosen: bool = False  # True if it shows only chosen members, for which studies store all metrics
     reported: Callable[[Results], bool] = bool  # whether reports show the figure for these results of one problem
 
@@ -77,17 +80,19 @@ class StudyFigure:
     def draw(
         self,
         results: Results,
-        problem: Problem | None = None,
+        problem: Problem,
         *,
         solvers: Sequence[str] = (),
         fold: int | None = None,
         metric: str | None = None,
+        paper: Mapping[str, Any] | None = None,
         **options: object,
     ) -> Figure:
         """Draw the figure from results; the figure's file describes further options.
 
         By default it shows all solvers in the order of the study, the first fold with results, and the metric of the
-        error. Only figures of several problems can do without `problem`.
+        error. `paper` has the arguments of
+        `moerank.figures.style.Paper`: title, width and names.
 
         Raises
         ------
@@ -96,9 +101,7 @@ class StudyFigure:
         ValueError
             If a solver, fold or metric has no results, or a fold or metric does not apply.
         """
-        if problem is None and self.of_problem:
-            raise ValueError("this figure shows one problem; name it")
-        mine = results if problem is None else results.of(problem.name)
+        mine = results.of(problem.name)
         for name, value in (("fold", fold), ("metric", metric), ("count", options.get("count"))):
             if value is not None and name not in self.takes:
                 raise ValueError(f"this figure takes no {name}; omit it")
@@ -107,13 +110,16 @@ class StudyFigure:
         if fold is not None and fold not in mine.folds:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)
-        return _draw(self.source, View(shown, problem, solvers, fold, metric or shown.metric), **options)
+        for name in (paper or {}).get("names", ()):
+            if name not in shown.solvers:
+                raise ValueError(unknown("solver", name, shown.solvers))
+        return _draw(self.source, View(shown, problem, solvers, fold, metric or shown.metric), paper, **options)
 
 
-def _draw(source: str, data: object, **options: object) -> Figure:
-    from moerank.figures.style import in_style
+def _draw(source: str, data: object, paper: Mapping[str, Any] | None = None, **options: object) -> Figure:
+    from moerank.figures.style import Paper, in_style
 
-    with in_style():
+    with in_style(Paper(**paper or {})):
         figure: Figure = resolve_name(f"{__name__}.{source}")(data, **options)
     return figure
 
@@ -153,9 +159,52 @@ FIGURES = {
         ("fold",),
         reported=lambda results: any(result.shapes for result in results),
     ),
-    "ranks": StudyFigure("ranks_of_study:ranks_figure", "tests", ("metric",), of_problem=False, of_chosen=True),
 }
 """The figures of a study by name, in the order of reports, for the command line, recipes and tests."""
+
+
+def draw_study(study: Study, name: str, problem: str | None = None, **options: Any) -> Figure:
+    """Draw a figure of a study by name, of a problem with this name, by default the first; see `StudyFigure.draw`."""
+    from moerank.studies.results import Results
+
+    check_choice(FIGURES, name=name)
+    problems = {entry.name: entry for entry in study.problems}
+    chosen = next(iter(problems)) if problem is None else problem
+    check_choice(problems, problem=chosen)
+    return FIGURES[name].draw(Results(study.results()), problems[chosen], **options)
+
+
+SEARCH_FIGURES = {
+    "hypervolume": "hypervolume_of_study:shares_figure",
+    "runtimes": "hypervolume_of_study:runtimes_figure",
+    "attainment": "attainment_of_study:surfaces_figure",
+    "ranks": "ranks_of_study:ranks_figure",
+}
+"""The figures of a `SearchStudy` by name."""
+
+
+def draw_searches(
+    study: SearchStudy, name: str = "hypervolume", problem: str | None = None, count: str = "evaluations", **paper: Any
+) -> Figure:
+    """Draw a figure of a study of searches.
+
+    Parameters
+    ----------
+    study : SearchStudy
+    name : {"hypervolume", "runtimes", "attainment", "ranks"}
+        Hypervolume share over the evaluations; share of targets that runs reached over the evaluations; attainment
+        surfaces of one problem, by default the first; or mean ranks over all problems.
+    problem : str, optional
+        By default all problems have a panel or count together.
+    count : {"evaluations", "trained"}, default "evaluations"
+        What the x axis of the first two counts; see `SearchStudy.frame`.
+    **paper
+        ``title=False``, ``width`` in millimetres and ``names``, a mapping of labels to other ones; see
+        `moerank.figures.style.Paper`.
+    """
+    check_choice(SEARCH_FIGURES, name=name)
+    check_choice(study.problems, or_none=True, problem=problem)
+    return _draw(SEARCH_FIGURES[name], study, paper, problem=problem, count=count)
 
 
 def draw_run_figures(result: Result, folder: Path) -> list[Path]:

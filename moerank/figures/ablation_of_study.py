@@ -1,6 +1,6 @@
 """Ablations: fronts of a solver with all of its parts and without one of them.
 
-The fronts of one run with and without each part of the solver. Below them is the error of the ranker that fits the
+The fronts of one run with and without each part of the solver. Below them is the metric of the ranker that fits the
 training data best with at most that many features, as a mean over folds and seeds.
 """
 
@@ -23,10 +23,10 @@ TEST = "Test, the same members"
 
 
 def ablation_figure(view: View) -> Figure:
-    """Draw the fronts of one run in one panel, and the least error with at most k features over all runs.
+    """Draw the fronts of one run in one panel, and the metric with at most k features over all runs.
 
     The first panel shows all members of the fronts on the selected fold, like Figures 4 to 6 of Cheng et al. (2018).
-    The others show the training and test error of the member with at most k features that has the least training error.
+    The others show the training and test metric of the member with at most k features that fits the training data best.
     The solvers are those of the first ablation of the study; others can be selected, the base first.
     """
     finished = view.results.solvers
@@ -44,13 +44,13 @@ def ablation_figure(view: View) -> Figure:
 
     def draw(look: Look) -> None:
         if part := columns[look.column]:
-            error = 1.0 - mean_by_size(titles[look.label], part, view.metric, chosen_on="train")
-            look.plot(np.arange(1, len(error) + 1), error)
+            values = mean_by_size(titles[look.label], part, view.metric, chosen_on="train")
+            look.plot(np.arange(1, len(values) + 1), values)
             return
         run = next(iter(titles[look.label].get(fold, [])), None)
         front = run.front if run else []
-        errors = [1.0 - member.scores["train"][view.metric] for member in front]
-        look.plot([len(member.features) for member in front], errors, markevery=1, **style)
+        reached = [member.scores["train"][view.metric] for member in front]
+        look.plot([len(member.features) for member in front], reached, markevery=1, **style)
 
     return panels_figure(
         draw,
@@ -59,7 +59,7 @@ def ablation_figure(view: View) -> Figure:
         list(columns),
         finding=_finding(shown, full, names, view.metric),
         height=1.25,
-        labels=("Number of features, at most", f"1 − {view.metric} (lower is better)"),
+        labels=("Number of features, at most", f"{view.metric} (higher is better)"),
         same_x=False,  # fronts have far fewer members than there are features
         notes=[errors_noted(shown, view.metric), two_of(shown), apart],
     )

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from moerank.figures import View
 from moerank.figures.panels import Look, best_of_families, errors_noted, judged, named, panels_figure
-from moerank.figures.style import GREY, Style, beyond, limits_of
+from moerank.figures.style import GREY, RING, Style, beyond, limits_of
 from moerank.studies.results import Results, by_validation, mean_by_size, offers_sizes, verdicts
 
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
@@ -24,8 +24,10 @@ MOST_PUBLISHED = 4
 """Largest number of published methods that the legend names one by one."""
 
 
-def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) -> Figure:
+def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, float] | None = None) -> Figure:
     """Draw the test metric of the ranker that validation chooses among those with at most k features, as a mean.
+
+    With `exact`, it has exactly k features, as the papers draw it, where all runs have such a ranker.
 
     If there are many solvers, the best of each family by validation has a colour, and the others are grey. A ranker
     without selection is a point at its number of features. Published results are grey; a line joins those of one
@@ -34,7 +36,9 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     """
     by_solver, metric = view.results.by_solver(), view.metric
     means = {s: (m.mean("n_features")[0], m.mean(f"test {metric}")[0]) for s, m in view.results.means().items()}
-    curves = {solver: mean_by_size(folds, "test", metric) for solver, folds in by_solver.items() if offers_sizes(folds)}
+    offering = {solver: folds for solver, folds in by_solver.items() if offers_sizes(folds)}
+    curves = {solver: mean_by_size(folds, "test", metric, exact=exact) for solver, folds in offering.items()}
+    first = next(iter(by_validation(view.results)), None)
     points = {solver: point for solver, point in means.items() if solver not in curves}
     published: dict[str, list[tuple[float, float]]] = {}
     entries = () if view.problem is None else view.problem.published
@@ -48,6 +52,8 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
     def draw(look: Look) -> None:
         if look.label in curves:
             look.plot(np.arange(1, len(curves[look.label]) + 1), curves[look.label])
+            if look.label == first:
+                look.axes.plot(*means[first], label="chosen, mean", **RING)
             return
         size, value = points[look.label]
         look.plot([size], [value], linestyle="none")
@@ -69,7 +75,7 @@ def accuracy_figure(view: View, *, limits: tuple[float, float] | None = None) ->
         best_of_families(view.results, list(by_solver)),
         finding=_finding(view.results),
         height=2.2,
-        labels=("Number of features, at most", f"Test {metric}"),
+        labels=("Number of features" + ", at most" * (not exact), f"Test {metric}"),
         notes=[
             errors_noted(view.results, metric),
             "Published values are means over all folds." if has_sizes and len(view.results.folds) == 1 else "",

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from moerank.figures import View
 from moerank.figures.panels import best_of_families, named
-from moerank.figures.style import WIDTH, finished
+from moerank.figures.style import WIDTH, finished, renamed
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
 MOST_FREQUENT = 16
@@ -45,10 +45,10 @@ def frequency_figure(view: View) -> Figure:
     chosen = {s: [run.best.features for runs in by_solver[s].values() for run in runs] for s in selecting}
     rows = np.arange(len(names))
     share = np.transpose([np.mean([np.isin(rows, features) for features in runs], axis=0) for runs in chosen.values()])
-    order = np.argsort(-share.sum(axis=1), kind="stable")[: min(int((share > 0).any(axis=1).sum()), MOST_FREQUENT)]
-    often = int((share[order[0]] > 0.5).sum())
     shown = best_of_families(view.results, selecting)
-    cells = share[order][:, [selecting.index(solver) for solver in shown]]
+    cells = share[:, [selecting.index(solver) for solver in shown]]
+    order = np.argsort(-cells.sum(axis=1), kind="stable")[: min(int((cells > 0).any(axis=1).sum()), MOST_FREQUENT)]
+    often, cells = int((share[order[0]] > 0.5).sum()), cells[order]
     figure = Figure(figsize=(WIDTH, 2.0 + FEATURE_HEIGHT * len(order)), layout="constrained")
     axes = figure.subplots()
     axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto")
@@ -56,17 +56,18 @@ def frequency_figure(view: View) -> Figure:
         colour = "white" if value > 0.5 else "black"
         axes.text(column, row, f"{100 * value:.0f}", ha="center", va="center", fontsize=6, color=colour)
     stable = [_stability(chosen[solver], len(names)) for solver in shown]
-    heads = [f"{fill(solver, HEAD_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
+    heads = [f"{fill(renamed(solver), HEAD_LENGTH)}\n{index}" for solver, index in zip(shown, stable, strict=True)]
     axes.set_xticks(range(len(shown)), heads, fontsize=6, rotation=90 if len(shown) > 4 else 0)
     labels = [f"feature {name}" if name.isdigit() else name for name in (names[i] for i in order)]
     labels = [label if len(label) <= NAME_LENGTH else f"{label[: NAME_LENGTH - 1]}…" for label in labels]
     axes.set_yticks(range(len(order)), labels, fontsize=6)
     axes.tick_params(length=0)
-    axes.set_xlabel("Stability (corrected)")
     solvers = f"{often} of {len(selecting)} solvers" if len(selecting) > 1 else selecting[0] if often else "no solver"
     finding = f"Most frequent: {labels[0]}, which {solvers} chose in more than half of the runs"
     left_out = named("Not drawn, because they offer a single size", [s for s in by_solver if s not in selecting])
-    return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, left_out)
+    meaning = "Cells: per cent of the runs. Below the solvers: mean Jaccard index of two runs (corrected for chance)."
+    note = f"{meaning} {left_out}".strip()
+    return finished(figure, axes, FEATURE_HEIGHT * len(order), finding, note)
 
 
 def _stability(runs: Sequence[Sequence[int]], n_features: int) -> str:

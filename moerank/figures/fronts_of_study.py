@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from moerank.figures import View
 from moerank.figures.panels import Look, best_of_families, fronts_of_fold, named, panels_figure, same_goal, two_of
-from moerank.figures.style import beyond, limits_of
+from moerank.figures.style import RING, beyond, limits_of
 from moerank.studies.result import PARTS
 
 PART_TITLES = {"train": "Training", "validation": "Validation", "test": "Test"}
@@ -36,8 +36,12 @@ def fronts_figure(view: View) -> Figure:
     def draw(look: Look) -> None:
         if look.faint and style:
             return  # points without a line
-        sizes = [len(member.features) for member in runs[look.label].front]
-        look.plot(sizes, values[parts[look.column]][look.label], **style)
+        run, shown = runs[look.label], values[parts[look.column]][look.label]
+        sizes = [len(member.features) for member in run.front]
+        look.plot(sizes, shown, **style)
+        if not look.faint:
+            ring = "chosen" if look.label == leader else "_chosen"
+            look.axes.plot(sizes[run.chosen], shown[run.chosen], label=ring, **RING)
         look.axes.set_ylim(*limits[parts[look.column]])
 
     outside = dict.fromkeys(solver for part in PARTS for solver in beyond(values[part], limits[part]))

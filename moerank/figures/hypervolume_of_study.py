@@ -6,17 +6,21 @@ quartiles of the runs after the differences between folds are removed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
 from moerank.checks import check_choice
 from moerank.figures import View
-from moerank.figures.panels import Look, apart_from_first, boxed, named, panels_figure
+from moerank.figures.panels import MOST_LINES, Look, apart_from_first, boxed, named, panels_figure
+from moerank.figures.style import put_log_scale
 from moerank.studies.result import Convergence
 from moerank.studies.results import NoResultsError, Results
+from moerank.studies.searches import SearchStudy
 
 COUNTS = {"evaluations": "Evaluations", "trained": "Distinct individuals (rankers trained)"}
 """Labels of the x axis."""
@@ -27,9 +31,10 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
 
     For the band, the mean of each fold is moved to that of all folds, because some folds are easier for every solver.
     A line ends where the shortest run ends. The x axis counts the individuals that a search asked for ("evaluations")
-    or those that it trained ("trained"). Searches with other objectives or another metric have panels of their own, and
-    the first panels have the finding. A note names the solvers without a search. If there are many searches, only the
-    first and those whose final front differs significantly from its own have colours.
+    or those that it trained ("trained"), logarithmically; the y axis begins at the poorest value of the coloured
+    searches after a tenth of them. Searches with other objectives or another metric have panels of their own, and the
+    first panels have the finding. A note names the solvers without a search. If there are many searches, only the first
+    and those whose final front differs significantly from its own have colours.
     """
     check_choice(COUNTS, count=count)
     runs = Results([run for run in view.results if run.convergence])
@@ -48,24 +53,31 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
     first, *_ = goals.values()
     ends = {s: first.by_run(s, lambda run: [*run.convergence.values()][-1].hypervolume[-1]) for s in first.solvers}
     shown, finding = apart_from_first(ends, largest=True)
+    coloured = [*shown, *(solver for solver in curves if solver not in ends)]
+
+    def prepare(axes: Axes, column: str) -> None:
+        mine = [curves[solver][column] for solver in coloured if column in curves[solver]]
+        mine = mine or [curve[column] for curve in curves.values() if column in curve]
+        zoom(axes, [curve[[0, 2]] for curve in mine])
 
     def draw(look: Look) -> None:
         evaluations, low, mean, high = curves[look.label].get(look.column, np.empty((4, 0)))
         look.fill(evaluations, low, high)
         if len(mean) or not look.faint:  # a solver with a colour needs a line for the legend
-            look.plot(evaluations, mean, marker=None)
+            look.plot(evaluations, mean)
 
     without = named("No search", [solver for solver in view.results.solvers if solver not in curves])
     return panels_figure(
         draw,
         list(curves),
-        [*shown, *(solver for solver in curves if solver not in ends)],
+        coloured,
         list(stages),
         finding=finding,
         height=1.1,
         labels=(COUNTS[count], "Hypervolume of the front"),
         same_x=False,
         notes=[*(boxed(alike[0], stages.values()) for alike in goals.values()), without],
+        prepare=prepare,
     )
 
 
@@ -79,3 +91,72 @@ def _curve(histories: Sequence[tuple[int, Convergence]], count: str) -> Matrix:
     levels = np.array([values[folds == fold].mean(axis=0) for fold in folds])
     low, high = np.quantile(values - levels + mean, (0.25, 0.75), axis=0)
     return np.array([steps, low, mean, high])
+
+
+def zoom(axes: Axes, curves: Sequence[Matrix]) -> None:
+    """Make evaluations logarithmic, and begin the y axis at the poorest value after a tenth of them.
+
+    Each curve has evaluations and values, shape (2, n_steps); early values are all poor.
+    """
+    put_log_scale(axes, np.concatenate([steps for steps, _ in curves]).tolist())
+    low = min(np.interp(steps[-1] / 10.0, steps, values) for steps, values in curves)
+    high = max(values[-1] for _, values in curves)
+    axes.set_ylim(low - 0.02, high + max(0.05 * (high - low), 0.005))
+
+
+def shares_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
+    """Draw the hypervolume share of searches over their evaluations: median and quartiles of the seeds, by problem."""
+    curves = {name: study.anytime(name, count) for name in ([problem] if problem else study.targets())}
+
+    def prepare(axes: Axes, column: str) -> None:
+        medians = curves[column].T.groupby(level=0).median()
+        zoom(axes, [np.array([medians.columns, values]) for values in medians.to_numpy()])
+
+    def draw(look: Look) -> None:
+        if look.label in (runs := curves[look.column]):
+            low, median, high = np.quantile(runs[look.label], (0.25, 0.5, 0.75), axis=1)
+            look.fill(runs.index, low, high)
+            look.plot(runs.index, median)
+
+    labels = count.capitalize(), "Hypervolume share, median and quartiles"
+    return _of_searches(
+        study, draw, prepare, list(curves), study.finding(), labels, height=1.1 if len(curves) > 1 else 2
+    )
+
+
+def runtimes_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
+    """Draw the share of all targets and runs that each search has reached after so many evaluations."""
+    times = study.runtimes(count=count)
+    times = times if problem is None else times[times["problem"] == problem]
+
+    def draw(look: Look) -> None:
+        mine = times[times["algorithm"] == look.label]
+        if len(reached := np.sort(mine.loc[mine["reached"], count])):
+            shares = np.arange(1, len(reached) + 1) / len(mine)
+            ends = np.append(reached, times[count].max()), np.append(shares, shares[-1])
+            look.plot(*ends, drawstyle="steps-post")
+
+    def prepare(axes: Axes, _: str) -> None:
+        put_log_scale(axes, times[count].tolist())
+        axes.set_ylim(0.0, 1.0)
+
+    lowest, highest = times["target"].min(), times["target"].max()
+    finding = f"Targets reached on {', '.join(times['problem'].unique())}: {lowest:g} to {highest:g} hypervolume share"
+    return _of_searches(
+        study, draw, prepare, [""], finding, (count.capitalize(), "Share of targets and runs"), height=2
+    )
+
+
+def _of_searches(
+    study: SearchStudy,
+    draw: Callable[[Look], None],
+    prepare: Callable[[Axes, str], None],
+    columns: Sequence[str],
+    finding: str,
+    labels: tuple[str, str],
+    height: float,
+) -> Figure:
+    """Return a figure of all searches of a study, the first seven in colour."""
+    names = list(study.algorithms)
+    shown: dict[str, Any] = {"finding": finding, "labels": labels, "height": height, "prepare": prepare}
+    return panels_figure(draw, names, names[: MOST_LINES + 1], columns, **shown)

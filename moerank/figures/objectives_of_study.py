@@ -7,6 +7,7 @@ staircase joins the rankers that are non-dominated in the pair.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 from textwrap import fill
 
@@ -14,6 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from moerank.arrays import Matrix
 from moerank.figures import View
 from moerank.figures.panels import (
     Look,
@@ -42,25 +44,27 @@ def objectives_figure(view: View) -> Figure:
     runs, without_front = fronts_of_fold(view)
     pairs = list(combinations(objectives, 2))
     words = {name: title_of(name, view.metric) for name in objectives}
-    xlabel, ylabel = "", f"Objectives in training, fold {fold} (lower is better)"
-    titles = {fill(f"{words[y]} against {words[x][0].lower()}{words[x][1:]}", 44): (x, y) for x, y in pairs}
+    xlabel, ylabel = "", f"Objectives in training, fold {fold} "
+    titles = {fill(f"{words[y]} against {_within(words[x])}", 44): (x, y) for x, y in pairs}
     if len(pairs) == 1:
         titles = {"": pairs[0]}
         xlabel, ylabel = words[objectives[0]], f"{words[objectives[1]]}, training, fold {fold}"
 
     def draw(look: Look) -> None:
         points = front_points(runs[look.label])[:, [objectives.index(name) for name in titles[look.column]]]
-        best = points[non_dominated(points)]
+        best, points = (upwards(part, titles[look.column]) for part in (points[non_dominated(points)], points))
         if not look.faint:
             look.plot(*points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
-            look.axes.plot(*points[[runs[look.label].chosen]].T, label="_chosen" if look.number else "chosen", **RING)
+            look.axes.plot(
+                *points[[runs[look.label].chosen]].T, label="chosen" if look.label == first else "_chosen", **RING
+            )
         look.plot(*best.T, drawstyle="steps-post", markevery=1)
 
     def prepare(axes: Axes, column: str) -> None:
         if titles[column][0] == "cost":
             put_log_scale(axes, [member.objectives["cost"] for run in runs.values() for member in run.front])
 
-    points = [front_points(run) for run in runs.values()]
+    first, points = next(iter(runs)), [front_points(run) for run in runs.values()]
     owners = np.repeat(list(runs), [len(mine) for mine in points])
     counts = Counter(owners[non_dominated(np.concatenate(points))].tolist())  # of the joint front
     ((leader, most),) = counts.most_common(1)
@@ -81,6 +85,16 @@ def objectives_figure(view: View) -> Figure:
         notes=[*without_front, apart],
         prepare=prepare,
     )
+
+
+def _within(title: str) -> str:
+    """Return a title as it stands within a sentence: the names of metrics keep their capitals."""
+    return title if title[1:2].isupper() else title[0].lower() + title[1:]
+
+
+def upwards(points: Matrix, objectives: Sequence[str]) -> Matrix:
+    """Return points (n, n_objectives) with the metric in place of the error."""
+    return np.where(np.array(objectives) == "error", 1.0 - points, points)
 
 
 def run_objectives_figure(result: Result) -> Figure:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from textwrap import fill
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -16,8 +18,9 @@ from moocore import is_nondominated
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Matrix, Vector
+from moerank.evolution import ALGORITHMS
 from moerank.figures import View
-from moerank.figures.style import WIDTH, Style, finished, put_ticks, widen
+from moerank.figures.style import WIDTH, Style, finished, put_ticks, renamed, widen
 from moerank.mofsrank.objectives import known_objectives
 from moerank.solvers import FAMILIES
 from moerank.solvers import solvers as solver_table
@@ -39,8 +42,39 @@ DASHES: tuple[LineStyleType, ...] = (
 FAINT = "0.8"
 
 
+PROMINENT = ("mofsrank", "mofsrank-paper", "fsmrank", "rankrls", "ranksvm-primal", "lambdamart", "gas-e")
+SEARCHES = ("staircase", "nsga2", "daea", "sparseea", "prdh", "mffs", "moead")
+"""Solvers, and searches by name, whose colours differ from each other."""
+
+N_LOOKS = len(MARKERS) * len(DASHES)
+"""Looks that differ without colour."""
+
+
+@cache
+def fixed_looks() -> dict[str, int]:
+    """Return the number of the look that a solver or search by name has in all figures and reports."""
+    groups = (dict.fromkeys([*SEARCHES, *ALGORITHMS]), dict.fromkeys([*PROMINENT, *solver_table()]))
+    return {name: number for group in groups for number, name in enumerate(group)}
+
+
+def looks_of(solvers: Sequence[str]) -> dict[str, int]:
+    """Return the number of the look of each solver of a figure.
+
+    A name in `fixed_looks` has its own. Others begin with a digest of the name, and take the next one with a colour
+    that the figure does not use, while there is one.
+    """
+    fixed = fixed_looks()
+    looks = {solver: fixed[solver] for solver in solvers if solver in fixed}
+    for solver in [solver for solver in solvers if solver not in fixed]:
+        numbers = (crc32(solver.encode()) + np.arange(N_LOOKS)) % N_LOOKS
+        colours = {number % len(COLOURS) for number in looks.values()}
+        free = [n for n in numbers.tolist() if n not in looks.values()]
+        looks[solver] = next((n for n in free if n % len(COLOURS) not in colours), free[0])
+    return looks
+
+
 def solver_style(number: int) -> Style:
-    """Return the colour, marker and dashes of a solver by its number in a figure; there are 616 combinations."""
+    """Return the colour, marker and dashes of a look; there are 616 combinations."""
     return {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],
@@ -68,7 +102,7 @@ def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Look:
-    """Look of a solver in the panel of a column; `number` counts the coloured solvers, and is None for a grey one."""
+    """Look of a solver in the panel of a column, by its number (`looks_of`), which is None for a grey solver."""
 
     axes: Axes
     column: str
@@ -125,15 +159,16 @@ def panels_figure(
     """
     figure = Figure(figsize=(WIDTH, height * len(columns) + 1.0), layout="constrained")
     panels = figure.subplots(len(columns), 1, sharex=same_x, squeeze=False)[:, 0]
-    others = [solver for solver in solvers if solver not in named]
-    for column, axes in zip(columns, panels, strict=True):
-        axes.set_title(column, loc="left")
+    others, looks = [solver for solver in solvers if solver not in named], looks_of(named)
+    for axes in panels:  # before any of them is prepared, because they may share the x axis
         put_ticks(axes, "x", 9)
         put_ticks(axes, "y", 4, integer=False)
+    for column, axes in zip(columns, panels, strict=True):
+        axes.set_title(column, loc="left")
         if prepare is not None:
             prepare(axes, column)
-        for number, solver in enumerate([*named, *others]):
-            draw(Look(axes, column, solver, number if number < len(named) else None))
+        for solver in [*named, *others]:
+            draw(Look(axes, column, solver, looks.get(solver)))
         if n := len(others):
             axes.plot([], [], color=FAINT, label=f"{n} other{'s'[: n != 1]}")
         if of_metric:
@@ -159,7 +194,7 @@ def rows_figure(labels: Sequence[str], share: float) -> tuple[Figure, Axes, Axes
 
     `share` is the width of the narrow axes as a share of the first; the centres are in inches from the top.
     """
-    lines = [fill(label, LABEL_LENGTH) for label in labels]
+    lines = [fill(renamed(label), LABEL_LENGTH) for label in labels]
     heights = np.array([ROW + LINE * text.count("\n") for text in lines])
     figure = Figure(figsize=(WIDTH, heights.sum() + 1.0), layout="constrained")
     axes, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, share))
@@ -281,10 +316,10 @@ def title_of(objective: str, metric: str) -> str:
     Examples
     --------
     >>> title_of("error", "MAP"), title_of("lead_time", "MAP")
-    ('1 − MAP', 'Lead time')
+    ('MAP', 'Lead time')
     """
     if objective == "error":
-        return f"1 − {metric}"
+        return metric  # figures show it upwards
     if objective in (objectives := known_objectives()):
         return objectives[objective].title
     return objective.replace("_", " ").capitalize()

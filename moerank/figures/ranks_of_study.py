@@ -1,50 +1,50 @@
-"""Critical differences: the mean ranks of the solvers, with bars that join those that tests cannot tell apart.
-
-Mean ranks of the solvers over folds. A bar joins solvers that do not differ significantly.
-"""
+"""Demšar's diagram: mean ranks of searches over problems, with bars that join those that tests cannot tell apart."""
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from moerank.figures import View
-from moerank.figures.panels import named, rows_figure
-from moerank.figures.style import GREY, finished
-from moerank.studies.results import solver_ranks
+from moerank.figures.panels import LABEL_SIZE, ROW
+from moerank.figures.style import GREY, WIDTH, finished, put_ticks, renamed
+from moerank.studies.searches import SearchStudy
 
-BAR = 0.055
-"""Width of a bar as a share of the axes."""
+MOST_RANKED = 16
+"""Largest number of searches in the diagram, those with the best ranks; more names leave no room for the axis."""
 
 
-def ranks_figure(view: View) -> Figure:
-    """Draw the mean ranks of at least three solvers over the folds of one or all problems, the best first.
+def ranks_figure(study: SearchStudy, problem: str | None = None, count: str = "evaluations") -> Figure:
+    """Draw the mean ranks of searches over all problems, by the medians of their hypervolume shares.
 
-    Bars on the right join solvers whose mean ranks differ by less than the critical difference.
+    An axis of ranks has a line to each name, and bars join groups that do not differ significantly (Demšar, 2006).
     """
-    solvers, test = solver_ranks(view.results, view.metric)
-    n = len(solvers)
-    values = test.ranks
-    groups = _groups(values.tolist(), test.critical_difference)
-    names = [f"{solver} ({rank:.2f})" for solver, rank in zip(solvers, values, strict=True)]
-    figure, axes, bars, y = rows_figure(names, 0.05 + BAR * len(groups))
-    axes.hlines(y, 0.4, values, color="0.85", linewidth=0.5, zorder=0)
-    axes.plot(values, y, "o", color="black", markersize=3, label="mean rank", clip_on=False)
-    for number, (first, last) in enumerate(groups):
-        ends = y[first] - 0.03, y[last] + 0.03
-        bars.plot([number, number], ends, color=GREY, linewidth=2.0, solid_capstyle="butt")
-    bars.set_xlim(-0.7, max(len(groups), 1) - 0.3)
-    axes.set(xlim=(0.4, 1.02 * max(values) + 0.4), xlabel="Mean rank (1 is best)")
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
-    folds = f"{test.n_blocks} folds of {view.problem.name}" if view.problem else f"{test.n_blocks} folds"
-    less = "" if groups == [(0, n - 1)] else f"smaller than {test.critical_difference:.2f} mean ranks "
-    unranked = named("Not ranked", [solver for solver in view.results.solvers if solver not in solvers])
-    note = (
-        f"Ranks by {view.metric}; they span {values[-1] - values[0]:.2f}, the critical difference is "
-        f"{test.critical_difference:.2f} (Nemenyi, 5 %); Friedman p = {test.p:.2g}. {unranked}"
-    )
-    finding = f"No difference {less}between {n} solvers is detected on {folds}"
-    return finished(figure, axes, axes.get_ylim()[0], finding, note.strip())
+    names, test = study.ranks(tested=True)
+    n, ranks = min(len(names), MOST_RANKED), test.ranks[:MOST_RANKED]
+    groups = _groups(ranks.tolist(), test.critical_difference)
+    figure = Figure(figsize=(WIDTH, 2.0), layout="constrained")
+    axes = figure.subplots()
+    half = (n + 1) // 2
+    height = ROW * (half + 1) + 0.05 * (len(groups) + 1)
+    for number, (first, last) in enumerate(groups, 1):
+        ends = ranks[first] - 0.05, ranks[last] + 0.05
+        axes.plot(ends, [0.05 * number] * 2, color=GREY, linewidth=2.0, solid_capstyle="butt", label=f"_bar {number}")
+    for number, (name, rank) in enumerate(zip(names[:n], ranks, strict=True)):
+        left = number < half
+        y, end = height - ROW * (half - number if left else number - half + n % 2), 1.0 if left else float(ranks[-1])
+        axes.plot([rank, rank, end], [0.0, y, y], color="black", linewidth=0.6, label=name)
+        where = {"ha": "right" if left else "left", "va": "center", "fontsize": LABEL_SIZE}
+        axes.text(end, y, f" {renamed(name)} ({rank:.2f}) ", where)
+    axes.set(xlim=(1.0, ranks[-1]), ylim=(height, 0.0), yticks=[])
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.spines["top"].set_visible(True)
+    axes.xaxis.tick_top()
+    put_ticks(axes, "x", 3)
+    apart = np.abs(test.ranks[:, None] - test.ranks) >= test.critical_difference
+    counts = f"{apart.sum() // 2} of {len(names) * (len(names) - 1) // 2} differences are detected"
+    numbers = f"Friedman p = {test.p:.2g}; critical difference {test.critical_difference:.2f} (Nemenyi, 5 %)."
+    behind = f"{len(names) - n} more searches rank behind." if len(names) > n else ""
+    finding = f"Mean ranks by median hypervolume share on {test.n_blocks} problems: {counts}"
+    return finished(figure, axes, height, finding, f"1 is best. {numbers} {behind}".strip())
 
 
 def _groups(ranks: list[float], critical: float) -> list[tuple[int, int]]:

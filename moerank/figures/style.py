@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal, TypeAlias
@@ -50,9 +52,40 @@ FIGURE_FILES: dict[str, dict[str, None]] = {
 """File formats, each with the metadata to omit."""
 
 
-def in_style() -> AbstractContextManager[None]:
-    """Return a context in which matplotlib creates and saves figures in this style."""
-    return matplotlib.rc_context(_SETTINGS)
+@dataclass(frozen=True)
+class Paper:
+    """What a figure in a paper changes: no title, a width in millimetres, and other names of solvers."""
+
+    title: bool = True
+    width: float = 25.4 * WIDTH
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+AS_THEY_ARE = Paper()
+_paper = ContextVar("paper", default=AS_THEY_ARE)
+
+
+@contextmanager
+def in_style(paper: Paper = AS_THEY_ARE) -> Iterator[None]:
+    """Let matplotlib create and save figures in this style, for a paper, within the context."""
+    token = _paper.set(paper)
+    try:
+        with matplotlib.rc_context(_SETTINGS):
+            yield
+    finally:
+        _paper.reset(token)
+
+
+def renamed(text: str) -> str:
+    """Return a text with the names that the paper gives to solvers.
+
+    >>> with in_style(Paper(names={"gas": "GAS", "gas-e": "GAS-E"})):
+    ...     renamed("gas-e is better than gas")
+    'GAS-E is better than GAS'
+    """
+    names = _paper.get().names
+    longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.sub(rf"(?<![\w-])(?:{longest_first})(?![\w\[-])", lambda match: names[match[0]], text) if names else text
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
@@ -92,12 +125,13 @@ LEGEND_SIZE = NOTE_SIZE = 6
 MOST_COLUMNS = 3
 _LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": LEGEND_SIZE}
 _LEGEND |= {"title_fontproperties": {"size": 8, "weight": "bold"}}
-TEXT_WIDTH = WIDTH - 0.1
-"""Largest width of titles, legends and notes, in inches."""
+MARGINS = 0.1
+"""Width that titles, legends and notes leave free, in inches."""
 
 
 def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
     """Write the finding as the title, and below it the legend of the axes `lines` in as many columns as fit."""
+    finding = finding * _paper.get().title
     if lines is None:
         title = figure.suptitle("", x=0.02, ha="left", fontsize=8, fontweight="bold")
         _fit(title, finding)
@@ -105,10 +139,11 @@ def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
     handles, labels = lines.get_legend_handles_labels()
     for columns in range(MOST_COLUMNS, 0, -1):
         figure.legends.clear()
-        legend = figure.legend(handles, [fill(label, 52) for label in labels], ncols=columns, **_LEGEND)
-        if legend.get_window_extent().width <= TEXT_WIDTH * figure.dpi:
+        legend = figure.legend(handles, [fill(renamed(label), 52) for label in labels], ncols=columns, **_LEGEND)
+        if legend.get_window_extent().width <= (figure.get_figwidth() - MARGINS) * figure.dpi:
             break
     _fit(legend.get_title(), finding)
+    legend.get_title().set_visible(bool(finding))
 
 
 def put_note(figure: Figure, text: str) -> None:
@@ -122,8 +157,8 @@ def _fit(label: Text, text: str) -> None:
     figure = label.get_figure(root=True)
     assert figure is not None
     for n_characters in range(100, 30, -2):
-        label.set_text(fill(text, n_characters, break_on_hyphens=False))
-        if label.get_window_extent().width <= TEXT_WIDTH * figure.dpi:
+        label.set_text(fill(renamed(text), n_characters, break_on_hyphens=False))
+        if label.get_window_extent().width <= (figure.get_figwidth() - MARGINS) * figure.dpi:
             break
 
 
@@ -131,6 +166,7 @@ def finished(
     figure: Figure, axes: Axes, height: float, finding: str, note: str = "", lines: Axes | None = None
 ) -> Figure:
     """Add the title, the legend of `lines` and the note, make `axes` as high as `height` inches; return the figure."""
+    figure.set_figwidth(_paper.get().width / 25.4)
     put_title(figure, finding, lines)
     put_note(figure, note)
     fit_height(figure, axes, height)

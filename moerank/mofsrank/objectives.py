@@ -31,6 +31,7 @@ from moerank.metrics import Metric
 from moerank.rankers import (
     FitnessBackend,
     Population,
+    RankRLS,
     TablePopulation,
     on_all_columns,
     scores_on,
@@ -38,6 +39,7 @@ from moerank.rankers import (
 )
 from moerank.solvers import is_code, load_code, plugins
 from moerank.statistics import largest_loss, mean_and_error, shown_above, smallest_within_error
+from moerank.training.pair_moments import PairMoments
 
 FRONT = ("features", "error")
 """The default objectives."""
@@ -247,8 +249,30 @@ class Risk(Objective):
         return f"Risk(a={self.a:g}{given})"
 
 
+class Loss(Objective):
+    """Training loss of RankRLS on all preference pairs, alpha ‖w‖² included.
+
+    Its least value for each number of features can be proved; see `FeatureSelection.pareto_front`.
+    """
+
+    name = "loss"
+    title = "Training loss"
+
+    def values(self, candidates: Candidates) -> NDArray[np.number]:
+        """See `Objective`."""
+        backend, W = candidates.backend, candidates.population.coefs
+        if W is None or not isinstance(backend, RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
+            raise ValueError('the objective "loss" needs the backend RankRLS with loss="pair" and target="unit"')
+        moments = PairMoments.of(candidates.data)
+        return np.asarray(1.0 - 2.0 * W @ moments.unit + ((W @ moments.gram + backend.alpha * W) * W).sum(axis=1))
+
+    def bounds(self, data: RankingData, n_var: int) -> tuple[float, float]:
+        """Return 0 and the loss of weights that are all 0."""
+        return 0.0, 1.0
+
+
 OBJECTIVES: dict[str, Objective] = {
-    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk())
+    objective.name: objective for objective in (Features(), Pairs(), Error(), Cost(), Risk(), Loss())
 }
 """The objectives of this package by name."""
 

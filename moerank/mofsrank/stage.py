@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from pymoo.core.problem import Problem
@@ -63,6 +64,11 @@ class Stage(Problem):  # type: ignore[misc]
 
     exact = True
     """Whether objective values do not depend on the batch, to the bit."""
+
+    @property
+    def n_trained(self) -> int:
+        """The distinct strings that were measured since the stage was made or copied."""
+        return len(self._cached)
 
     @abstractmethod
     def operators(self) -> Operators:
@@ -141,9 +147,16 @@ class Stage(Problem):  # type: ignore[misc]
         )
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out what other processes must not get: the cached values and the cluster."""
-        return self.__dict__ | {"_cached": {}, "slices": None}
+        """Return the arguments: other processes must not get cached values, pymoo's ``cache`` or the cluster."""
+        state = self.__dict__ | {"_cached": {}, "slices": None}
+        return {name: value for name, value in state.items() if name != "cache"}
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Stage:
-        """Return the stage itself: pymoo copies problems with their histories, and data need no copy."""
-        return self
+    def __copy__(self) -> Self:
+        """Return a stage with the same data, settings and cluster, and without cached values."""
+        stage = object.__new__(type(self))
+        stage.__dict__ |= self.__getstate__() | {"slices": self.slices}
+        return stage
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """Return a copy that shares the data: pymoo copies problems with their histories, and data need no copy."""
+        return copy(self)

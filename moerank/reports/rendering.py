@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import jinja2
 import matplotlib
@@ -10,14 +11,16 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from moerank.figures import SEARCH_FIGURES
 from moerank.figures.panels import best_of_families
 from moerank.figures.style import encode
 from moerank.reports.sections import sections
-from moerank.reports.study_report import Report, ReportTable, illustrations
+from moerank.reports.study_report import Report, ReportSection, ReportTable, illustrations
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS
-from moerank.studies.results import by_validation
+from moerank.studies.results import NoResultsError, by_validation
 from moerank.studies.run_fold import Progress
+from moerank.studies.searches import QUALITIES, SearchStudy
 
 LONG = 40
 """A cell with more characters gets a minimum width."""
@@ -34,14 +37,31 @@ def html_report(report: Report, progress: Progress | None = None) -> str:
         drawn.append((section, [(table, _html(table)) for table in section.tables], figures))
         if progress is not None:
             progress("page", done / len(shown), section.title)
+    fronts = {problem.name: explorer_data(report, problem) for problem in report.problems}
+    return _page(title=report.title, sections=drawn, fronts=fronts)
+
+
+def _page(**content: object) -> str:
     files = jinja2.PackageLoader("moerank.reports", "")
     environment = jinja2.Environment(autoescape=True, loader=files, trim_blocks=True, keep_trailing_newline=True)
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    return environment.get_template("page.html").render(
-        title=report.title,
-        sections=drawn,
-        fronts={problem.name: explorer_data(report, problem) for problem in report.problems},
-    )
+    return environment.get_template("page.html").render(**content)
+
+
+def searches_page(study: SearchStudy) -> str:
+    """Return the page of a study of searches: what was found, tables of all indicators, and all figures."""
+    tables = {f"{name}: median (quartile range), sign and A12": study.table(quality=name) for name in QUALITIES}
+    tables["Evaluations until a hypervolume share is reached"] = study.expected_runtimes().reset_index("target")
+    frames = {text: table.rename_axis("problem").reset_index() for text, table in tables.items()}
+    frames |= {"Signed-rank tests of the hypervolume share, with Holm's method": study.tests(), "Runs": study.frame()}
+    listed = [ReportTable(f"table-{number}", text, frame) for number, (text, frame) in enumerate(frames.items())]
+    figures = []
+    for name in SEARCH_FIGURES:
+        with suppress(NoResultsError):  # such as too few problems for ranks
+            figures.append((name, _svg(name, study.plot(name)), name.capitalize()))
+    section = ReportSection("Searches", paragraphs=study.sentences())
+    drawn = [(section, [(table, _html(table)) for table in listed], figures)]
+    return _page(title=f"Searches on {', '.join(study.targets())}", sections=drawn, fronts={})
 
 
 def explorer_data(report: Report, problem: Problem) -> dict[str, object]:

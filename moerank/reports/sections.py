@@ -100,8 +100,8 @@ def results_section(report: Report, problem: Problem) -> ReportSection:
 
 
 def tests_section(report: Report) -> ReportSection:
-    """Return the differences from the reference and from all features, and the figure of ranks."""
-    section = ReportSection("Tests", figures=[("tests", None)])
+    """Return the differences from the reference and from all features."""
+    section = ReportSection("Tests")
     for mine in (report.results.of(problem.name) for problem in report.problems):
         (problem,) = mine.problems
         if report.reference in mine.solvers:

@@ -194,12 +194,12 @@ def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
 
 @dataclass
 class ReportSection:
-    """A section of a report. `figures` names sections of figures with a problem or None; `explored` is a problem."""
+    """A section of a report. `figures` names sections of figures with a problem; `explored` is a problem."""
 
     title: str
     tables: list[ReportTable] = field(default_factory=list)
     paragraphs: list[str] = field(default_factory=list)
-    figures: list[tuple[str, Problem | None]] = field(default_factory=list)
+    figures: list[tuple[str, Problem]] = field(default_factory=list)
     explored: str = ""
 
 
@@ -207,12 +207,12 @@ def illustrations(report: Report, section: ReportSection) -> dict[str, tuple[Fig
     """Draw the figures of a section in order; return them with their captions, under names for links."""
     drawn = {}
     for part, problem in section.figures:
-        results = report.results if problem is None else report.results.of(problem.name)
+        results = report.results.of(problem.name)
         for name, figure in FIGURES.items():
-            if figure.section == part and figure.of_problem == (problem is not None) and figure.reported(results):
+            if figure.section == part and figure.reported(results):
                 try:
                     image = figure.draw(results, problem)
                 except NoResultsError:  # the study has no data for this figure
                     continue
-                drawn[name if problem is None else f"{name}-{problem.name}"] = image, figure.caption
+                drawn[f"{name}-{problem.name}"] = image, figure.caption
     return drawn

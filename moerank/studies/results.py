@@ -17,9 +17,7 @@ from moerank.checks import unknown
 from moerank.files import Json
 from moerank.statistics import (
     PairedTest,
-    RankTest,
     compare_paired,
-    friedman,
     holm,
     hypervolume,
     igd_plus,
@@ -279,23 +277,27 @@ def offers_sizes(folds: Runs) -> bool:
     return any(len(run.front) > 1 for runs in folds.values() for run in runs)
 
 
-def best_by_size(result: Result, part: str, metric: str, chosen_on: str = "validation") -> Vector:
-    """Return the metric of the best member with at most 1, 2, … features, shape (n_features,).
+def best_by_size(
+    result: Result, part: str, metric: str, chosen_on: str = "validation", *, exact: bool = False
+) -> Vector:
+    """Return the metric of the best member with at most (if `exact`, exactly) 1, 2, … features, shape (n_features,).
 
     The best member has the highest metric of the error on the part `chosen_on`; ties go to fewer features. NaN means
-    that no member is so small.
+    that no member has such a size.
     """
     sizes = np.array([len(member.features) for member in result.front])
     quality = np.array([member.scores[chosen_on][result.metrics[0]] for member in result.front])
     values = np.array([member.scores[part][metric] for member in result.front])
     order = np.lexsort((sizes, -quality))  # the best one first
-    small = sizes[order] <= np.arange(1, len(result.feature_names) + 1)[:, None]
+    counts = np.arange(1, len(result.feature_names) + 1)[:, None]
+    small = sizes[order] == counts if exact else sizes[order] <= counts
     return np.where(small.any(axis=1), values[order][small.argmax(axis=1)], np.nan)
 
 
-def mean_by_size(folds: Runs, part: str, metric: str, chosen_on: str = "validation") -> Vector:
-    """Return `best_by_size` averaged over seeds, then folds; NaN if some run has no member so small."""
-    means = [np.mean([best_by_size(run, part, metric, chosen_on) for run in runs], axis=0) for runs in folds.values()]
+def mean_by_size(folds: Runs, part: str, metric: str, chosen_on: str = "validation", *, exact: bool = False) -> Vector:
+    """Return `best_by_size` averaged over seeds, then folds; NaN if some run has no member of such a size."""
+    values = [[best_by_size(run, part, metric, chosen_on, exact=exact) for run in runs] for runs in folds.values()]
+    means = [np.mean(seeds, axis=0) for seeds in values]
     return np.asarray(np.mean(means, axis=0))
 
 
@@ -472,38 +474,6 @@ def verdicts(results: Results) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def solver_ranks(results: Results, metric: str, part: str = "test", alpha: float = 0.05) -> tuple[list[str], RankTest]:
-    """Rank the solvers on each fold of each problem on which all of them have a result.
-
-    A solver's value on a fold is its mean over the seeds. Results without the metric do not count.
-
-    Returns
-    -------
-    solvers : list of str
-        The solver with the best mean rank comes first.
-    test : RankTest
-        The test, with the mean ranks over the folds in this order.
-
-    Raises
-    ------
-    NoResultsError
-        If there are fewer than three solvers or two folds.
-    """
-    rows = [
-        (result.problem, result.fold, result.solver, result.best.score(part, metric))
-        for result in results
-        if metric in result.metrics or metric in result.best.further.get(part, ())
-    ]
-    frame = pd.DataFrame(rows, columns=["problem", "fold", "solver", "value"])
-    table = frame.pivot_table(index=["problem", "fold"], columns="solver", values="value").dropna()
-    if len(table) < 2 or len(table.columns) < 3:
-        raise NoResultsError("ranks need at least three solvers that have at least two folds in common")
-    test = friedman(table.to_numpy(), alpha)
-    order = np.argsort(test.ranks, kind="stable")
-    ranked = RankTest(test.ranks[order], test.p, test.critical_difference, test.n_blocks)
-    return [str(table.columns[i]) for i in order], ranked
 
 
 PAIR_COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "losses", "p", "holm"]

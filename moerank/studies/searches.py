@@ -1,37 +1,155 @@
-"""Studies of searches: pymoo problems × algorithms × seeds, with a table of medians as in papers."""
+"""Studies of searches: pymoo problems × algorithms × seeds, with anytime fronts, indicators and tests as in papers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from copy import deepcopy
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy, deepcopy
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
-from time import perf_counter
-from typing import Self
+from pkgutil import resolve_name
+from time import process_time
+from typing import Any, Self, TypeAlias
 
+import moocore
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.problem import Problem
+from pymoo.indicators.spacing import SpacingIndicator
 
-from moerank.checks import check_at_least, check_choice
-from moerank.evolution import search
-from moerank.statistics import holm, hypervolume, igd_plus, joint_front, signed_rank_p
+from moerank.arrays import Array, Matrix
+from moerank.checks import Parameters, check_at_least, check_choice
+from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Archive, make_algorithm, search
+from moerank.files import replace_file
+from moerank.mofsrank import FeatureSelection
+from moerank.rankers import RankRLS
+from moerank.rankers.arguments import varying_in_queries
+from moerank.solvers import is_code, load_code
+from moerank.statistics import (
+    FEWEST_BLOCKS,
+    LEVEL,
+    RankTest,
+    friedman,
+    holm,
+    hypervolume,
+    igd_plus,
+    joint_front,
+    signed_rank_p,
+)
 from moerank.studies.cells import Store, Work, run_cells
+from moerank.studies.problem import load_problem
 from moerank.studies.result import Stored
+from moerank.studies.results import NoResultsError
 from moerank.studies.solver import identity_of
+from moerank.studies.sources import shipped_folder
 from moerank.studies.study import MOST_CELLS, warn_of_failures
 
 SYMBOLS = {1: "+", -1: "−", 0: "="}
 
+COUNTS = ("evaluations", "trained")
+"""What a search is charged for: individuals that it asked for, or distinct ones, for which a ranker was trained."""
+
+QUALITIES = {"hypervolume share": 1.0, "igd+": -1.0, "epsilon": -1.0, "r2": -1.0, "spread": -1.0}
+"""Indicators of a front; 1 for those of which a larger value is better."""
+
+SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+"""Shares of the hypervolume of the target front."""
+
+POPULATION = 100
+"""Population of the algorithms that are given by name."""
+
+SUITES = {
+    "moerank-6": ("digits", "planted", "mq2008", "ohsumed", "mslr", "web"),
+    "moerank-held-out": ("mq2007", "td2004", "np2004", "hp2004", "yahoo1", "yahoo2"),
+}
+"""Problems by suite. Staircase was developed on the first suite; nobody has looked at the second one."""
+
+Searches: TypeAlias = Mapping[str, Algorithm | Callable[[Problem], Algorithm]]
+"""Algorithms, or functions that make one for a problem, by name."""
+
+
+@dataclass(frozen=True)
+class TargetFront:
+    """The front that others are compared with, shape (n_members, n_objectives), and what it is."""
+
+    front: Matrix
+    origin: str  # "Proved front", "Reference front of long runs" or "Joint front of all runs"
+
+    def scaled(self, F: ArrayLike) -> Matrix:
+        """Return objectives in which the target reaches from 0 to 1."""
+        ideal, span = self.front.min(axis=0), np.ptp(self.front, axis=0)
+        return np.asarray((np.asarray(F, float) - ideal) / np.where(span > 0, span, 1.0))
+
+    def share(self, F: Matrix) -> float:
+        """Return the hypervolume as a share of that of the target; the reference point is 1.1 in each objective."""
+        if not len(F):
+            return 0.0
+        reference = [1.1] * self.front.shape[1]
+        volumes = [hypervolume(self.scaled(front), reference) for front in (F, self.front)]
+        return volumes[0] / volumes[1]
+
+    def qualities(self, F: Matrix) -> dict[str, float]:
+        """Return all `QUALITIES` of a front; R2 for two objectives, the spread from two members on."""
+        points, goal = self.scaled(F), self.scaled(self.front)
+        spread = SpacingIndicator().do(points) if len(points) > 1 else np.nan
+        # The R2 indicator is not defined beyond the ideal point, which runs may reach if the target is not proved.
+        r2 = moocore.r2_exact(points.clip(0.0), ref=np.zeros(2)) if points.shape[1] == 2 else np.nan
+        return {
+            "hypervolume share": self.share(F),
+            "igd+": igd_plus(points, goal, [1.0] * goal.shape[1]),
+            "epsilon": float(moocore.epsilon_additive(points, ref=goal)),
+            "r2": float(r2),
+            "spread": float(spread),
+        }
+
 
 class SearchRun(Stored):
-    """The outcome of one run of a search: the front of all evaluated individuals."""
+    """The outcome of one run of a search: the front of all evaluated individuals, and how it came about."""
 
     F: list[list[float]]  # objectives, shape (n_members, n_objectives)
     X: list[list[float]]  # variables, shape (n_members, n_var); 0 and 1 for bits
+    entered: list[list[float]]  # when an individual joined the front: evaluations, trained rankers, and its objectives
     n_evaluations: int
-    seconds: float  # by the clock
+    n_trained: int
+    seconds: float  # of the processor
+
+    def front(self, most: float = np.inf, count: str = "evaluations") -> Matrix:
+        """Return the front after `most` evaluations or trained rankers, shape (n_members, n_objectives)."""
+        rows = np.array(self.entered)
+        points = rows[rows[:, COUNTS.index(count)] <= most, len(COUNTS) :]
+        return np.asarray(points[moocore.is_nondominated(points)]) if len(points) else points
+
+
+class TimedArchive(Archive):
+    """Archive that records after how many evaluations, and trained rankers, an individual joined it."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__()
+        self.problem, self.n_evaluations = problem, 0
+        self.entered: dict[tuple[float, ...], tuple[int, int]] = {}
+
+    @property
+    def n_trained(self) -> int:
+        """Rankers that were trained; for problems that do not count them, the evaluations."""
+        return int(getattr(self.problem, "n_trained", self.n_evaluations))
+
+    def add(self, X: Sequence[Array] | Array, F: Array) -> None:
+        """Add individuals; see `Archive`."""
+        super().add(X, F)
+        before, self.n_evaluations = self.n_evaluations, self.n_evaluations + len(F)
+        members = set(map(tuple, self.F.tolist()))
+        for number, row in enumerate(map(tuple, np.asarray(F, float).tolist()), before + 1):
+            if row in members:
+                self.entered.setdefault(row, (number, min(number, self.n_trained)))
+
+    def synchronise(self, fraction: float, n_gen: int, n_eval: int) -> None:
+        """Count infeasible individuals, too, which are not added."""
+        self.n_evaluations = n_eval
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +162,7 @@ class SearchCell(Work):
     algorithm: Algorithm | Callable[[Problem], Algorithm]
     n_evaluations: int
     seed: int
+    described: tuple[Any, Any]  # algorithm and problem, as `identity_of` describes them
 
     @property
     def label(self) -> str:
@@ -52,22 +171,39 @@ class SearchCell(Work):
 
     def identity(self) -> object:
         """Return names and descriptions of algorithm and problem, the number of evaluations, and the seed."""
-        algorithm = [self.algorithm_name, identity_of(self.algorithm, f"the algorithm {self.algorithm_name}")]
-        problem = [self.problem_name, identity_of(self.problem, f"the problem {self.problem_name}")]
-        return [algorithm, problem, self.n_evaluations, self.seed]
+        names = [self.algorithm_name, self.problem_name]
+        return ["search 2", names, *self.described, self.n_evaluations, self.seed]
 
     def read(self, text: str) -> SearchRun:
         """Parse the text of the cell's file."""
         return SearchRun.from_json(text)
 
     def run(self, data: object = None) -> SearchRun:
-        """Run the search; the problem holds its data."""
-        began = perf_counter()
-        algorithm = self.algorithm if isinstance(self.algorithm, Algorithm) else self.algorithm(self.problem)
-        result = search(deepcopy(self.problem), algorithm, ("n_eval", self.n_evaluations), seed=self.seed)
-        X, n_evaluations = np.asarray(result.archive.X).astype(float).tolist(), result.history[-1].n_eval
-        seconds = perf_counter() - began
-        return SearchRun(F=result.archive.F.tolist(), X=X, n_evaluations=n_evaluations, seconds=seconds)
+        """Run the search on a copy of the problem, after a generation that loads kernels and prepares the data."""
+        self._search(("n_gen", 1))
+        began = process_time()
+        archive = self._search(("n_eval", self.n_evaluations))
+        seconds = process_time() - began
+        if archive.n_trained > archive.n_evaluations:
+            raise ValueError(
+                f"{self.algorithm_name} trained {archive.n_trained:,} rankers for {archive.n_evaluations:,} "
+                "evaluations; let it evaluate by pymoo's evaluator alone, which counts them"
+            )
+        return SearchRun(
+            F=archive.F.tolist(),
+            X=np.asarray(archive.X).astype(float).tolist(),
+            entered=[[*counts, *row] for row, counts in archive.entered.items()],
+            n_evaluations=archive.n_evaluations,
+            n_trained=archive.n_trained,
+            seconds=seconds,
+        )
+
+    def _search(self, termination: tuple[str, int]) -> TimedArchive:
+        problem = deepcopy(self.problem)  # a stage has a cache, which no other run may use
+        algorithm = self.algorithm if isinstance(self.algorithm, Algorithm) else self.algorithm(problem)
+        archive = TimedArchive(problem)
+        search(problem, algorithm, termination, seed=self.seed, archive=archive, progress=archive.synchronise)
+        return archive
 
 
 class SearchStudy:
@@ -78,17 +214,24 @@ class SearchStudy:
     problems : mapping of str to pymoo Problem
         Problems with two or more objectives, without constraints that pymoo turns into penalties.
     algorithms : mapping of str to pymoo Algorithm, or to a function ``make(problem)`` that returns one
+        A sequence of names takes searches of this package, see `named_searches`.
     out : path
         The folder of the study.
     n_evaluations : int, default 10,000
-        Evaluations of each run; the last generation is always completed.
+        Evaluations of each run. What a last generation evaluates beyond them does not count.
     seeds : int, default 30
         Runs of each algorithm on each problem. All algorithms draw from the same seeds.
+    targets : mapping of str to array-like, optional
+        Reference fronts (n_members, n_objectives) of problems. By default a problem's target is its `pareto_front()`,
+        and where that is None, the joint front of all runs.
 
     Notes
     -----
     The name of a cell's file is a digest of problem, algorithm, evaluations and seed
-    (`moerank.studies.solver.identity_of`), so a study with another problem of the same name runs anew.
+    (`moerank.studies.solver.identity_of`), as they are when the study is made, so a study with another problem of the
+    same name runs anew. Each run has a copy of its problem. Before it the first generation runs on another copy, not
+    timed and not counted, to load kernels and prepare the data. A problem with a cache of its own must leave it out of
+    its copies and of ``__getstate__``, as the stages do.
 
     Examples
     --------
@@ -103,28 +246,39 @@ class SearchStudy:
     def __init__(
         self,
         problems: Mapping[str, Problem],
-        algorithms: Mapping[str, Algorithm | Callable[[Problem], Algorithm]],
+        algorithms: Searches | Sequence[str],
         out: str | Path,
         *,
         n_evaluations: int = 10_000,
         seeds: int = 30,
+        targets: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         check_at_least(1, n_evaluations=n_evaluations)
         check_at_least(1, MOST_CELLS, seeds=seeds)
+        self.algorithms = dict(algorithms if isinstance(algorithms, Mapping) else named_searches(algorithms))
         for name, problem in problems.items():
             if problem.n_obj < 2:
                 raise ValueError(f"the problem {name} has one objective; a front needs two or more")
-        self.problems, self.algorithms = dict(problems), dict(algorithms)
+        for name, algorithm in self.algorithms.items():
+            if getattr(algorithm, "problem", None) is not None:
+                raise ValueError(f"the algorithm {name} has been set up already; give a freshly made one")
+        self.problems = {name: copy(problem) for name, problem in problems.items()}
+        for problem in self.problems.values():
+            vars(problem).pop("cache", None)  # pymoo keeps known fronts there
         self.out, self.n_evaluations, self.seeds = Path(out), n_evaluations, seeds
-
-    def cells(self) -> list[SearchCell]:
-        """Return all cells, by seed first."""
-        return [
-            SearchCell(name, problem, label, algorithm, self.n_evaluations, seed)
-            for seed in range(self.seeds)
+        self._references = {name: np.asarray(front, float) for name, front in (targets or {}).items()}
+        of_problems = {name: identity_of(given, f"the problem {name}") for name, given in self.problems.items()}
+        of_searches = {name: identity_of(given, f"the algorithm {name}") for name, given in self.algorithms.items()}
+        self._cells = [
+            SearchCell(name, problem, label, algorithm, n_evaluations, seed, (of_searches[label], of_problems[name]))
+            for seed in range(seeds)
             for name, problem in self.problems.items()
             for label, algorithm in self.algorithms.items()
         ]
+
+    def cells(self) -> list[SearchCell]:
+        """Return all cells, by seed first."""
+        return self._cells
 
     def run(
         self,
@@ -147,69 +301,306 @@ class SearchStudy:
         """Return the finished runs."""
         return Store(self.out).results(self.cells())
 
-    def frame(self) -> pd.DataFrame:
-        """Return a row for each finished run.
+    def targets(self) -> dict[str, TargetFront]:
+        """Return the target of each problem that has a finished run."""
+        fronts: dict[str, list[list[list[float]]]] = {}
+        for cell, run in self.runs().items():
+            fronts.setdefault(cell.problem_name, []).append(run.F)
+        return {name: self._target(name, mine) for name, mine in fronts.items()}
+
+    def _target(self, name: str, fronts: Sequence[ArrayLike]) -> TargetFront:
+        if name in self._references:
+            return TargetFront(joint_front([self._references[name]]), "Reference front of long runs")
+        if (proved := deepcopy(self.problems[name]).pareto_front()) is not None:
+            return TargetFront(joint_front([proved]), "Proved front")
+        return TargetFront(joint_front(fronts), "Joint front of all runs")
+
+    def frame(self, most: float | None = None, count: str = "evaluations") -> pd.DataFrame:
+        """Return a row for each finished run, with the quality of its front after `most` evaluations.
+
+        Parameters
+        ----------
+        most : float, optional
+            By default the evaluations of the study.
+        count : {"evaluations", "trained"}, default "evaluations"
+            Whether `most` counts the individuals that a search asks for, or the rankers that were trained for them.
 
         Returns
         -------
         DataFrame
-            ``problem``, ``algorithm``, ``seed``, ``members``, ``evaluations``, ``seconds``, and the quality of the
-            front, compared with the joint front of all runs on the problem: ``hypervolume`` as a share of the box from
-            the best values of the joint front to 1.1 times its extent; and ``igd+``, the mean distance by which the
-            front falls short of the joint front, each objective divided by its range there.
+            ``problem``, ``algorithm``, ``seed``, ``members``, ``evaluations``, ``trained``, ``seconds`` of the
+            processor, and the quality of the front compared with the target (`targets`), in objectives in which the
+            target reaches from 0 to 1: ``hypervolume share``, of that of the target, with the reference point 1.1;
+            ``igd+``, the mean distance by which the front falls short of the target; additive ``epsilon``; ``r2``
+            (exact, two objectives); and ``spread``, Schott's spacing. NaN if the front is empty.
         """
-        finished, rows = self.runs(), []
-        for name in self.problems:
-            runs = {cell: run for cell, run in finished.items() if cell.problem_name == name}
-            if not runs:
-                continue
-            target = joint_front([run.F for run in runs.values()])
-            ideal, span = target.min(axis=0), np.ptp(target, axis=0)
-            span[span == 0] = 1.0
-            for cell, run in runs.items():
-                row = {"problem": name, "algorithm": cell.algorithm_name, "seed": cell.seed, "members": len(run.F)}
-                row |= {"evaluations": run.n_evaluations, "seconds": run.seconds}
-                row |= {"hypervolume": hypervolume(run.F, ideal + 1.1 * span, ideal)}
-                rows.append({**row, "igd+": igd_plus(run.F, target, span)})
+        check_choice(COUNTS, count=count)
+        targets, rows = self.targets(), []
+        for cell, run in self.runs().items():
+            front = run.front(self.n_evaluations if most is None else most, count)
+            row: dict[str, Any] = {"problem": cell.problem_name, "algorithm": cell.algorithm_name, "seed": cell.seed}
+            row |= {"members": len(front), "evaluations": run.n_evaluations, "trained": run.n_trained}
+            row |= {"seconds": run.seconds, **dict.fromkeys(QUALITIES, np.nan)}
+            empty = {"hypervolume share": 0.0}
+            rows.append(row | (targets[cell.problem_name].qualities(front) if len(front) else empty))
         return pd.DataFrame(rows)
 
-    def table(self, reference: str | None = None, quality: str = "hypervolume", alpha: float = 0.05) -> pd.DataFrame:
+    def anytime(self, problem: str, count: str = "evaluations", points: int = 60) -> pd.DataFrame:
+        """Return the hypervolume share of each run on a problem, a column for algorithm and seed.
+
+        The evaluations, or trained rankers by `count`, are the index: `points` of them in equal ratios.
+        """
+        check_choice(self.problems, problem=problem)
+        check_choice(COUNTS, count=count)
+        runs = {cell: run for cell, run in self.runs().items() if cell.problem_name == problem}
+        target = self.targets()[problem]
+        steps = np.unique(np.geomspace(min(POPULATION, self.n_evaluations), self.n_evaluations, points).round())
+        curves = {
+            (cell.algorithm_name, cell.seed): [target.share(run.front(step, count)) for step in steps]
+            for cell, run in runs.items()
+        }
+        return pd.DataFrame(curves, index=pd.Index(steps, name=count))
+
+    def runtimes(self, targets: Sequence[float] = SHARES, count: str = "evaluations") -> pd.DataFrame:
+        """Return after how many evaluations each run reached each target, a share of the target's hypervolume.
+
+        Returns
+        -------
+        DataFrame
+            ``problem``, ``algorithm``, ``seed``, ``target``, whether it was ``reached``, and the evaluations (or
+            trained rankers) until then, or all of the run if it was not.
+        """
+        check_choice(COUNTS, count=count)
+        goals, rows = self.targets(), []
+        for cell, run in self.runs().items():
+            all_of_run = min(self.n_evaluations, run.n_evaluations if count == COUNTS[0] else run.n_trained)
+            entered = np.array(run.entered)[:, COUNTS.index(count)]
+            steps = np.unique(entered[entered <= all_of_run])
+            volumes = [goals[cell.problem_name].share(run.front(step, count)) for step in steps]
+            for target in targets:
+                first = int(np.searchsorted(np.maximum.accumulate(volumes), target)) if len(steps) else 0
+                reached = first < len(steps)
+                n = int(steps[first]) if reached else all_of_run
+                rows.append((cell.problem_name, cell.algorithm_name, cell.seed, target, reached, n))
+        return pd.DataFrame(rows, columns=["problem", "algorithm", "seed", "target", "reached", count])
+
+    def expected_runtimes(self, targets: Sequence[float] = SHARES, count: str = "evaluations") -> pd.DataFrame:
+        """Return the expected running time to each target: a row for problem and target, a column for each algorithm.
+
+        The evaluations of all runs until they reached the target or ended, divided by the number of runs that reached
+        it; infinity if none did.
+
+        References
+        ----------
+        N. Hansen et al.: COCO: a platform for comparing continuous optimizers in a black-box setting. Optimization
+        Methods and Software 36, 2021.
+        """
+        runs = self.runtimes(targets, count).groupby(["problem", "target", "algorithm"], sort=False)
+        expected = (runs[count].sum() / runs["reached"].sum().replace(0, np.nan)).fillna(np.inf)
+        return expected.unstack("algorithm").reindex(columns=list(self.algorithms))
+
+    def tests(
+        self,
+        reference: str | None = None,
+        quality: str = "hypervolume share",
+        alpha: float = 0.05,
+        most: float | None = None,
+    ) -> pd.DataFrame:
+        """Compare each algorithm with a reference on each problem; the parameters are those of `table`.
+
+        Returns
+        -------
+        DataFrame
+            ``problem``, ``algorithm``, number of ``runs`` that both have, the median ``difference`` (positive if the
+            algorithm is better), ``p`` of Wilcoxon's signed-rank test over the seeds, ``holm``, adjusted over the
+            table, the ``sign`` of a difference at the level `alpha` ("=" if none is detected), and ``A12``, the
+            probability that a run of the algorithm is better than one of the reference, with half of the ties.
+
+        References
+        ----------
+        A. Vargha, H. D. Delaney: A critique and improvement of the CL common language effect size statistics of McGraw
+        and Wong. Journal of Educational and Behavioral Statistics 25, 2000.
+        """
+        from scipy.stats import mannwhitneyu
+
+        reference = reference or list(self.algorithms)[-1]
+        check_choice(self.algorithms, reference=reference)
+        values, rows = self._values(quality, most) * QUALITIES[quality], []
+        for (problem, runs), name in product(values.groupby(level=0, sort=False), values.columns.drop(reference)):
+            mine, theirs = runs[[name, reference]].dropna().to_numpy().T
+            if n := len(mine):
+                step = np.median(mine - theirs) or np.mean(mine - theirs)
+                effect = mannwhitneyu(mine, theirs).statistic / n**2
+                rows.append((problem, name, n, step, signed_rank_p(mine, theirs), effect))
+        tests = pd.DataFrame(rows, columns=["problem", "algorithm", "runs", "difference", "p", "A12"])
+        tests.insert(5, "holm", holm(tests["p"]) if rows else [])
+        tests.insert(6, "sign", np.sign(tests["difference"]).where(tests["holm"] <= alpha, 0).map(SYMBOLS))
+        return tests
+
+    def _values(self, quality: str, most: float | None = None) -> pd.DataFrame:
+        """Return a quality of each run: a row for problem and seed, a column for each algorithm."""
+        check_choice(QUALITIES, quality=quality)
+        frame = self.frame(most)
+        if frame.empty:
+            raise NoResultsError(f"{self.out} has no finished run yet; run the study first")
+        values = frame.pivot(index=["problem", "seed"], columns="algorithm", values=quality)
+        problems = [name for name in self.problems if name in values.index.levels[0]]
+        return values.reindex(columns=list(self.algorithms)).loc[problems]
+
+    def table(
+        self,
+        reference: str | None = None,
+        quality: str = "hypervolume share",
+        alpha: float = 0.05,
+        most: float | None = None,
+    ) -> pd.DataFrame:
         """Return the table of medians: a row for each problem, a column for each algorithm.
 
         Parameters
         ----------
         reference : str, optional
             The algorithm with which the others are compared; by default the last one.
-        quality : {"hypervolume", "igd+"}, default "hypervolume"
+        quality : str, default "hypervolume share"
+            Or "igd+", "epsilon", "r2" or "spread"; see `frame`.
         alpha : float, default 0.05
             Level of the tests.
+        most : float, optional
+            Evaluations that count; by default those of the study.
 
         Returns
         -------
         DataFrame of str
-            The median of each algorithm, its interquartile range in brackets, and "+" if it is better than the
-            reference, "−" if it is worse, "=" if no difference is detected, by Wilcoxon's signed-rank test over the
-            seeds that both have. Holm's method adjusts the p values over the table. The last row counts the signs.
+            The median of each algorithm, its interquartile range in brackets, "+" if it is better than the reference,
+            "−" if it is worse, "=" if no difference is detected, and the effect size A12; see `tests`. The last row
+            counts the signs. ``to_latex()`` makes a table for a paper.
         """
-        names = list(self.algorithms)
-        reference = names[-1] if reference is None else reference
-        check_choice(names, reference=reference)
-        check_choice(("hypervolume", "igd+"), quality=quality)
-        values = self.frame().pivot(index=["problem", "seed"], columns="algorithm", values=quality)
-        pairs = [(p, a) for p in values.index.unique("problem") for a in names if a != reference and a in values]
-        upwards = 1.0 if quality == "hypervolume" else -1.0
-        both = {(p, a): values.loc[p][[a, reference]].dropna() * upwards for p, a in pairs}
-        adjusted = holm([signed_rank_p(part[a], part[reference]) for (_, a), part in both.items()])
-        signs: dict[tuple[str, str], str] = {}
-        for (pair, part), p in zip(both.items(), adjusted, strict=True):
-            ahead = part[pair[1]] - part[reference]
-            signs[pair] = SYMBOLS[int(np.sign(ahead.median() or ahead.mean())) if p <= alpha else 0]
-        quartiles = values.groupby(level="problem").quantile([0.25, 0.5, 0.75])
-        table = pd.DataFrame(index=list(dict.fromkeys(p for p, _ in values.index)), columns=names, dtype=object)
-        for p in table.index:
-            for a in names:
-                low, middle, high = quartiles.loc[p].get(a, pd.Series([np.nan] * 3))
-                table.loc[p, a] = f"{middle:.4f} ({high - low:.4f}) {signs.get((p, a), '')}".rstrip()
-        counts = {a: [sign for (_, b), sign in signs.items() if b == a] for a in names}
-        table.loc["+/−/="] = ["/".join(str(counts[a].count(s)) for s in "+−=") if counts[a] else "" for a in names]
-        return table
+        tests = self.tests(reference, quality, alpha, most).set_index(["problem", "algorithm"])
+        problems = self._values(quality, most).groupby(level="problem", sort=False)
+        low, median, high = (problems.quantile(share) for share in (0.25, 0.5, 0.75))
+        ends = (" " + tests["sign"] + tests["A12"].map(" {:.2f}".format)).unstack("algorithm")
+        table = median.map("{:.4f}".format) + (high - low).map(" ({:.4f})".format)
+        table += ends.reindex(index=table.index, columns=table.columns).fillna("")
+        signs = tests["sign"].groupby(level="algorithm")
+        counts = signs.agg(lambda mine: "/".join(str((mine == symbol).sum()) for symbol in "+−="))
+        table.loc["+/−/="] = counts.reindex(table.columns).fillna("")
+        return table.rename_axis(index=None, columns=None)
+
+    def ranks(self, quality: str = "hypervolume share", *, tested: bool = False) -> tuple[list[str], RankTest]:
+        """Return the algorithms by mean rank of their medians over the problems, and Friedman's and Nemenyi's tests.
+
+        A NoResultsError is raised if fewer than three algorithms have runs on two problems, or, to be `tested`, on
+        `FEWEST_BLOCKS` problems.
+        """
+        medians = self._values(quality).groupby(level="problem").median().dropna(axis=1) * QUALITIES[quality]
+        fewest = FEWEST_BLOCKS if tested else 2
+        if len(medians) < fewest or medians.shape[1] < 3:
+            raise NoResultsError(f"ranks need three searches on {fewest} problems; {len(medians)} problems have runs")
+        test = friedman(medians.to_numpy())
+        return [str(medians.columns[i]) for i in test.order], test
+
+    def finding(self) -> str:
+        """Return in a sentence how the searches differ from the last one in the hypervolume share; see `tests`."""
+        tests = self.tests()
+        most = int(tests["runs"].max()) if len(tests) else 0
+        if len(tests) * 2.0 ** (1 - most) > LEVEL:
+            return f"{most} runs of each search on each problem: too few to tell a difference"
+        better, worse, level = ((tests["sign"] == symbol).sum() for symbol in "+−=")
+        by = f"hypervolume share after {self.n_evaluations:,} evaluations, signed-rank test of {most} runs, Holm"
+        return f"Against {list(self.algorithms)[-1]} ({by}): {better} better, {worse} worse, {level} undecided"
+
+    def sentences(self) -> list[str]:
+        """Return what the tests and ranks tell, what the targets are, and on which problems a search was developed."""
+        targets, said = self.targets(), [self.finding()]
+        with suppress(NoResultsError):
+            names, test = self.ranks()
+            ranked = ", ".join(f"{name} {rank:.1f}" for name, rank in zip(names, test.ranks, strict=True))
+            few = f"; {test.n_blocks} problems are too few for a test of ranks" * (test.n_blocks < FEWEST_BLOCKS)
+            said.append(f"Mean ranks: {ranked}{few}")
+        by_origin: dict[str, list[str]] = {}
+        for name, target in targets.items():
+            by_origin.setdefault(target.origin, []).append(name)
+        said += [f"{origin}: {', '.join(problems)}" for origin, problems in by_origin.items()]
+        if "staircase" in self.algorithms and (seen := [name for name in targets if name in SUITES["moerank-6"]]):
+            said.append(f"Staircase was developed on {', '.join(seen)}")
+        return [f"{sentence}." for sentence in said]
+
+    def plot(self, name: str = "hypervolume", **options: Any) -> Any:
+        """Return the figure "hypervolume", "runtimes", "attainment" or "ranks"; see `moerank.figures.draw_searches`."""
+        return resolve_name("moerank.figures:draw_searches")(self, name, **options)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write tables, sentences and figures as one web page, by default ``searches.html`` in the folder."""
+        path = Path(path or self.out / "searches.html")
+        replace_file(path, resolve_name("moerank.reports.rendering:searches_page")(self).encode())
+        return path
+
+
+def _named(name: str, problem: Problem) -> Algorithm:
+    """Return a search of this package for a stage, with the operators of the stage."""
+    operators: Parameters = problem.operators()
+    if name in BIT_SEARCHES:
+        operators.pop("sampling")  # they start as in their papers
+    return make_algorithm(name, POPULATION, operators, problem.n_obj)
+
+
+def named_searches(names: Iterable[str]) -> Searches:
+    """Return searches with a population of 100 by name, for problems with ``operators()``, such as the stages.
+
+    The names are those of `moerank.evolution.ALGORITHMS`, or ``package.module:name`` for a function of yours that makes
+    an algorithm for a problem; `moerank.solvers.allow_code` must allow it.
+
+    >>> list(named_searches(["nsga2", "staircase"]))
+    ['nsga2', 'staircase']
+    """
+    searches: dict[str, Callable[[Problem], Algorithm]] = {}
+    for name in names:
+        if not is_code(name):
+            check_choice(ALGORITHMS, algorithm=name)
+        searches[name] = load_code(name) if is_code(name) else partial(_named, name)
+    return searches
+
+
+def load_suite(
+    names: Iterable[str], data: str | Path | None = None, *, objective: str = "error"
+) -> tuple[dict[str, FeatureSelection], dict[str, Matrix]]:
+    """Return the feature selection on the first fold of problems, and reference fronts.
+
+    Each stage has the features that vary within a query, RankRLS tuned on the validation queries, the metric of the
+    problem, and mutation that does not adapt.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Suites from `SUITES`, and shipped problems or problem files.
+    data : path, optional
+        The folder with the data files.
+    objective : {"error", "loss"}, default "error"
+        The objective besides the number of features. The fronts of "loss", the training loss of RankRLS, can be
+        proved (`FeatureSelection.pareto_front`).
+
+    Returns
+    -------
+    problems : dict of str to FeatureSelection
+    references : dict of str to ndarray
+        For the error, the best fronts of long runs, as they are measured on these data. They are not proved.
+
+    Examples
+    --------
+    >>> problems, references = load_suite(["planted"])
+    >>> problems["planted"].n_var, references["planted"].shape
+    (30, (11, 2))
+    """
+    check_choice(("error", "loss"), objective=objective)
+    stored = json.loads((shipped_folder() / "reference_fronts.json").read_text(encoding="utf-8"))
+    stages, references = {}, {}
+    for name in dict.fromkeys(problem for given in names for problem in SUITES.get(given, (given,))):
+        problem = load_problem(name)
+        train, validation, _ = problem.load_fold(1, data)
+        backend, varying = RankRLS().tune(train, validation), varying_in_queries(train)
+        train, metric = train.with_features(varying), problem.metric.make()
+        stage = FeatureSelection(train, backend, metric, objectives=("features", objective), adaptive=False)
+        stages[problem.name] = stage
+        if objective == "error" and problem.name in stored:
+            packed = np.array([list(bytes.fromhex(string)) for string in stored[problem.name]], np.uint8)
+            references[problem.name] = stage.measure(np.unpackbits(packed, axis=1, count=stage.n_var).view(bool))
+    return stages, references

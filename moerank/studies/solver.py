@@ -327,7 +327,8 @@ def identity_of(value: object, where: str, *, without: tuple[str, ...] = ()) -> 
     Notes
     -----
     An estimator is described by its class and parameters, an array by a digest of its bytes, another object by its
-    class and attributes. A function or class is described by its name, its source text, its defaults, the values that
+    class and its state, as ``__getstate__`` returns it. A function or class is described by its name, its source text,
+    its defaults, the values that
     it closes over, and its attribute ``version``; in moerank, or in a language other than Python, by its name only. The
     description does not cover other functions and modules that the source text names, or files that it reads: set
     ``version``, a text of your choice, and change it when they change. The source text comes from the file, so import a
@@ -371,7 +372,9 @@ def _object(value: Any, where: str, without: tuple[str, ...]) -> Any:
         computed = {
             n for c in type(value).__mro__ for n, entry in vars(c).items() if isinstance(entry, cached_property)
         }
-        state = {name: entry for name, entry in vars(value).items() if name not in computed}
+        pickled = value.__getstate__()  # without caches, if the object leaves them out there
+        state = pickled if isinstance(pickled, dict) else vars(value)
+        state = {name: entry for name, entry in state.items() if name not in computed}
     else:
         try:
             return {**kind, "hash": joblib.hash(value)}

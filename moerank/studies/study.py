@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 import pandas as pd
@@ -425,6 +426,20 @@ class Study:
     def frame(self, *, members: bool = False) -> pd.DataFrame:
         """Return one row per finished cell, or per member of its front, with every metric; see `results_frame`."""
         return results_frame(self.results(), members=members)
+
+    def plot(self, name: str, problem: str | None = None, **options: Any) -> Any:
+        """Return a matplotlib figure of the finished cells.
+
+        Parameters
+        ----------
+        name : str
+            A figure of ``moerank plot``, such as "hypervolume".
+        problem : str, optional
+            By default the first problem.
+        **options
+            ``solvers``, ``fold``, ``metric`` and ``paper``; see `moerank.figures.StudyFigure.draw`.
+        """
+        return resolve_name("moerank.figures:draw_study")(self, name, problem, **options)
 
 
 def warn_of_failures(failed: Mapping[Any, Json], n_cells: int, remedy: str) -> None:

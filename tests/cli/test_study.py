@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from moerank.cli.report import _written
 from moerank.figures import FIGURES
@@ -82,15 +83,18 @@ def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
     figure, path = drawn.pop()
     assert path.name == "cost-tiny.png"
     assert {text for axes in figure.axes for text in axes.get_legend_handles_labels()[1]} == set(labels[1:])
-    for words, n_folds, name in (((), 4, "ranks.png"), (("--problem", "other"), 2, "ranks-other.png")):
-        assert command("plot", "ranks", "s", *words).exit_code == 0
-        figure, path = drawn.pop()
-        assert path.name == name
-        assert f"on {n_folds} folds" in figure.get_suptitle().replace("\n", " ")
+    paper = ("--no-title", "--width", "84", "--names", "rankrls=RLS,fsmrank[lambda1=0.5,lambda2=0.1]=F")
+    assert command("plot", "accuracy", "s", "--problem", "other", "--exact", *paper).exit_code == 0
+    figure, path = drawn.pop()
+    assert path.name == "accuracy-other.png"
+    assert figure.get_figwidth() * 25.4 == pytest.approx(84)
+    assert not figure.legends[0].get_title().get_visible()
+    assert {text.get_text() for text in figure.legends[0].get_texts()} >= {"RLS", "F", "fsmrank"}
+    assert figure.axes[0].get_xlabel() == "Number of features"
     for words, message in [
         (("cost", "s", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
         (("cost", "s", "--solvers", "gas"), "unknown solver 'gas'"),
-        (("ranks", "s", "--solvers", "fsmrank,rankrls"), "at least three solvers"),
+        (("cost", "s", "--names", "rankrsl=RLS"), "did you mean 'rankrls'"),
         (("cost", "s", "--fold", "2"), "this figure takes no fold"),
         (("cost", "s", "--problem", "tiney"), "did you mean 'tiny'"),
     ]:

@@ -66,4 +66,4 @@ def published_problem(problem):
 @pytest.fixture(scope="session")
 def drawn_large(large, published_problem):
     """Draw a figure of the large study once, for all tests that only look at it."""
-    return cache(lambda name: FIGURES[name].draw(large, published_problem if FIGURES[name].of_problem else None))
+    return cache(lambda name: FIGURES[name].draw(large, published_problem))

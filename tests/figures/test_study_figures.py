@@ -26,7 +26,7 @@ def relabelled(result, parameters):
 
 
 def draw(name, results, problem, **options):
-    return FIGURES[name].draw(results, problem if FIGURES[name].of_problem else None, **options)
+    return FIGURES[name].draw(results, problem, **options)
 
 
 def words_of(texts):
@@ -85,8 +85,7 @@ def test_published_results_of_one_method_are_joined_by_their_number_of_features(
 def test_every_figure_says_what_it_is():
     for name, figure in FIGURES.items():
         assert figure.caption.endswith("."), name
-        assert figure.section in ("results", "tests", "features", "ablations"), name
-    assert [name for name, figure in FIGURES.items() if not figure.of_problem] == ["ranks"]
+        assert figure.section in ("results", "features", "ablations"), name
 
 
 def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
@@ -107,7 +106,6 @@ def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
         ("hypervolume", "no solver of the study of tiny is a search"),
         ("frequency", "no solver of the study of tiny selects features"),
         ("shapes", "no solver adds up functions of features on fold 1 of tiny"),
-        ("ranks", "ranks need at least three solvers that have at least two folds in common"),
     ],
 )
 def test_what_a_study_does_not_have_is_not_drawn(name, message, results, problem):
@@ -122,7 +120,6 @@ def test_what_was_not_run_or_is_not_taken_is_refused(results, problem):
         ("fronts", dict(problem=problem, fold=3), "fold 3 has no finished cell; choose one of 1, 2"),
         ("fronts", dict(problem=problem, metric="MAP"), "takes no metric"),
         ("cost", dict(problem=problem, fold=1), "takes no fold"),
-        ("cost", dict(), "shows one problem"),
     ]:
         with pytest.raises(ValueError, match=message):
             FIGURES[name].draw(results, **asked)
@@ -175,7 +172,7 @@ def test_a_large_study_fits_a_glance(name, drawn_large):
 def test_no_panel_has_more_lines_than_can_be_told_apart_without_colour(name, drawn_large):
     for axes in panels_of(drawn_large(name)):
         lines = [line for line in axes.lines if not line.get_label().startswith("_")]
-        of_solvers = [line for line in lines if not re.search(r", published| others$", line.get_label())]  # grey
+        of_solvers = [line for line in lines if not re.search(r", published| others$|^chosen", line.get_label())]
         assert 0 < len(of_solvers) <= MOST_LINES + 1
         looks = {str(line._unscaled_dash_pattern) + str(line.get_marker()) for line in of_solvers}
         assert len(looks) == len(of_solvers)
@@ -266,7 +263,8 @@ def test_what_is_asked_for_and_cannot_be_drawn_is_named(results, problem):
         "attainment": "Median and quartiles of 3 seeds. Not drawn, because they have a single seed: ranksvm-primal.",
         "hypervolume": "Hypervolume: share of the box from features 0, error 0 to the reference point features 20, "
         "error 1 (instance selection: all pairs, error 1). No search: ranksvm-primal.",
-        "frequency": "Not drawn, because they offer a single size: ranksvm-primal.",
+        "frequency": "Cells: per cent of the runs. Below the solvers: mean Jaccard index of two runs (corrected for "
+        "chance). Not drawn, because they offer a single size: ranksvm-primal.",
     }
     for name, note in notes.items():
         texts = [text.replace("\n", " ") for text, _ in texts_on_the_page(draw(name, results, problem, solvers=asked))]

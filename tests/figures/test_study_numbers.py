@@ -1,19 +1,19 @@
 """The numbers that the figures of a study draw, against computations from the results."""
 
 import itertools
-import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers.changes import replace
-from helpers.drawn import lines_of, panels_of, title_of_figure
+from helpers.drawn import assert_legible, lines_of, panels_of, title_of_figure
 from scipy.stats import rankdata
 
 from moerank.figures import FIGURES
 from moerank.figures.panels import best_of_families
-from moerank.figures.style import limits_of
+from moerank.figures.ranks_of_study import ranks_figure
+from moerank.figures.style import in_style, limits_of
 from moerank.solvers import solvers
-from moerank.studies.results import Results
+from moerank.statistics import friedman
 
 PARTS = ("train", "validation", "test")
 
@@ -110,8 +110,8 @@ def test_attainment_is_that_of_half_and_of_the_quartiles_of_the_seeds(results, p
         )
         for need, values in expected.items():
             values.append(least[need - 1])
-    np.testing.assert_allclose(np.nan_to_num(median, nan=np.inf), expected[2], rtol=1e-12)
-    corners = axes.collections[0].get_paths()[0].vertices[:, 1]
+    np.testing.assert_allclose(np.nan_to_num(1.0 - median, nan=np.inf), expected[2], rtol=1e-12)
+    corners = 1.0 - axes.collections[0].get_paths()[0].vertices[:, 1]
     drawn = [pair for pair in zip(expected[1], expected[3], strict=True) if np.isfinite(pair).all()]
     finite = [value for pair in drawn for value in pair]
     assert all(np.abs(corners - value).min() < 1e-12 for value in finite)
@@ -163,92 +163,79 @@ def test_instances_are_the_shares_of_all_members(results, problem):
     for run in results:
         mine = [member.instances / run.n_instances for member in run.front if run.n_instances and member.instances]
         shares.setdefault(run.solver, []).extend(mine)
-    for solver, mine in shares.items():
-        if mine:
-            lines = figure.axes[0].lines
-            at = [line.get_label() for line in lines].index(solver)
-            assert sorted(lines[at].get_xdata()) == sorted(mine)
-            np.testing.assert_allclose(lines[at + 1].get_xdata(), np.quantile(mine, (0.25, 0.75)))
-            np.testing.assert_allclose(lines[at + 2].get_xdata(), np.median(mine))
-    middle = np.median([share for mine in shares.values() for share in mine])
-    assert f"at most {middle:.0%} of the pairs" in title_of_figure(figure)
+    rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert rows == [solver for solver, mine in shares.items() if mine]
+    some = {solver: [share for share in shares[solver] if share < 1] for solver in rows}
+    lines = iter(figure.axes[0].lines)
+    for mine in filter(None, some.values()):
+        members, quartiles, median = (next(lines).get_xdata() for _ in range(3))
+        assert sorted(members) == sorted(mine)
+        np.testing.assert_allclose(quartiles, np.quantile(mine, (0.25, 0.75)))
+        np.testing.assert_allclose(median, np.median(mine))
+    middle, n_all = (
+        np.median([share for mine in some.values() for share in mine]),
+        sum(len(shares[s]) - len(some[s]) for s in rows),
+    )
+    assert f"use {middle:.0%} of them at the median" in title_of_figure(figure)
+    assert (f"; {n_all} of {sum(len(shares[s]) for s in rows)} members use all" in title_of_figure(figure)) == (
+        n_all > 0
+    )
 
 
-def test_cost_is_processor_time_and_the_staircase_what_is_not_beaten(large, drawn_large, problem, results):
-    small = panel_of(FIGURES["cost"].draw(results, problem, metric="MAP"), "_best").lines
-    points = {solver: (seconds(results, solver), score(results, solver, "MAP")) for solver in results.solvers}
-    drawn = [tuple(np.ravel(line.get_data())) for line in small if len(line.get_xdata()) == 1]
-    for point in points.values():
-        assert any(point == pytest.approx(other, rel=1e-12) for other in drawn)
-
-    axes = panel_of(drawn_large("cost"), "_best")
-    points = {s: (seconds(large, s), score(large, s, "NDCG@10")) for s in large.solvers}
-    unbeaten = {
-        p for p in points.values() if not any(q != p and q[0] <= p[0] and q[1] >= p[1] for q in points.values())
-    }
-    stairs = list(zip(*lines_of(axes)["_best"].get_data(), strict=True))
-    np.testing.assert_allclose(stairs, sorted(unbeaten), rtol=1e-12)
-    named = {text.get_text(): tuple(text.xy) for text in axes.texts}
-    assert named == {s: pytest.approx(point, rel=1e-12) for s, point in points.items() if point in unbeaten}
-    assert axes.get_xscale() == "log"
-    drawn = sorted(tuple(np.ravel(line.get_data())) for line in axes.lines if len(line.get_xdata()) == 1)
-    np.testing.assert_allclose(drawn, sorted(points.values()), rtol=1e-12)
+def test_cost_is_processor_time_and_the_metric_with_its_error(large, drawn_large, results, problem):
+    for study, figure, metric in (
+        (results, FIGURES["cost"].draw(results, problem, metric="MAP"), "MAP"),
+        (large, drawn_large("cost"), "NDCG@10"),
+    ):
+        (axes,) = figure.axes
+        assert axes.get_xscale() == "log"
+        points = sorted((seconds(study, solver), score(study, solver, metric)) for solver in study.solvers)
+        drawn = sorted(tuple(np.ravel(line.get_data())) for line in axes.lines if len(line.get_xdata()) == 1)
+        np.testing.assert_allclose(drawn, points, rtol=1e-12)
+    folds = [
+        np.mean([run.best.scores["test"]["MAP"] for run in seeds]) for seeds in runs_of(results, "mofsrank").values()
+    ]
+    error = np.std(folds, ddof=1) / np.sqrt(len(folds))
+    bars = panels_of(FIGURES["cost"].draw(results, problem, metric="MAP"))[0].collections
+    lengths = [np.ptp(bar.get_segments()[0][:, 1]) / 2 for bar in bars]
+    assert min(abs(length - error) for length in lengths) < 1e-12
 
 
-def test_ranks_are_over_folds_of_all_problems_or_of_one(results, problem):
-    other = problem.model_copy(update={"name": "other"})
-    moved = []
-    for result in results:  # there, the best solver is the worst
-        values = {part: {m: 1.0 - v for m, v in table.items()} for part, table in result.best.scores.items()}
-        front = [replace(result.best, scores=values)]
-        moved.append(replace(result, problem="other", front=front, chosen=0))
-    both = Results([*results, *moved])
-    labels = sorted(both.solvers)
-    for asked, studies in ((None, (results, moved)), (problem, (results,)), (other, (moved,))):
-        folds = [(study, fold) for study in studies for fold in (1, 2)]
-        values = [
-            [np.mean([r.best.scores["test"]["MAP"] for r in runs_of(study, s)[fold]]) for s in labels]
-            for study, fold in folds
-        ]
-        expected = dict(zip(labels, rankdata(-np.array(values), axis=1).mean(axis=0), strict=True))
-        figure = FIGURES["ranks"].draw(both, asked, metric="MAP")
-        axes = panel_of(figure, "mean rank")
-        drawn = lines_of(axes)["mean rank"].get_xdata()
-        rows = [label.get_text().rsplit(" ", 1)[0] for label in axes.get_yticklabels()]
-        assert sorted(rows) == labels
-        assert list(drawn) == sorted(drawn)
-        np.testing.assert_allclose(drawn, [expected[row] for row in rows])
-        said = f"on {len(folds)} folds of {asked.name}" if asked else f"on {len(folds)} folds"
-        assert said in title_of_figure(figure)
-
-
-def test_bars_join_ranks_closer_than_the_critical_difference(large):
-    # Six folds: more than chance is possible.
-    figure = FIGURES["ranks"].draw(Results(replace(r, problem=name) for name in "abc" for r in large))
-    axes, bars = figure.axes
-    ranks = lines_of(axes)["mean rank"].get_xdata()
-    rows = np.asarray(axes.get_yticks())
-    critical = float(re.search(r"difference is ([\d.]+) \(", figure._supxlabel.get_text().replace("\n", " "))[1])
+@pytest.mark.parametrize("n", [5, 30])
+def test_bars_join_ranks_closer_than_the_critical_difference(n):
+    values = np.random.default_rng(n).normal(size=(12, n)) + np.arange(n) / 3
+    test, names = friedman(values), [f"a search with number {i}" for i in range(n)]
+    study = SimpleNamespace(ranks=lambda tested: ([names[i] for i in test.order], test))
+    with in_style():
+        figure = ranks_figure(study)
+    assert_legible(figure)
+    (axes,) = figure.axes
+    every = np.sort(rankdata(-values, axis=1).mean(axis=0))
+    ranks, lines = every[:16], lines_of(axes)
+    shown = [names[i] for i in np.argsort(rankdata(-values, axis=1).mean(axis=0), kind="stable")[:16]]
+    assert [lines[name].get_xdata()[0] for name in shown] == pytest.approx(ranks)
+    assert {text.get_text().rpartition(" (")[0].strip() for text in axes.texts} == set(shown)
     joined = np.zeros((len(ranks), len(ranks)), bool)
-    for bar in bars.lines:
-        inside = (rows >= min(bar.get_ydata())) & (rows <= max(bar.get_ydata()))
+    for bar in (line.get_xdata() for name, line in lines.items() if name.startswith("_bar")):
+        inside = (ranks >= bar[0]) & (ranks <= bar[1])
         joined |= inside[:, None] & inside
-    close = np.abs(ranks[:, None] - ranks) < critical
+    close = np.abs(ranks[:, None] - ranks) < test.critical_difference
     np.testing.assert_array_equal(joined | np.eye(len(ranks), dtype=bool), close)
-    assert not close.all()
-    assert f"No difference smaller than {critical:.2f} mean ranks between" in title_of_figure(figure)
+    apart = (np.abs(every[:, None] - every) >= test.critical_difference).sum() // 2
+    assert 0 < apart < n * (n - 1) // 2
+    assert f"{apart} of {n * (n - 1) // 2} differences are detected" in title_of_figure(figure)
 
 
 def test_ablations_show_the_fronts_of_a_run_and_the_means_of_all(results, problem):
     figure = FIGURES["ablation"].draw(results, problem, fold=2)
     for title, solver in (("complete", "mofsrank"), ("without ensemble", "mofsrank[ensemble=false]")):
-        sizes, errors = lines_of(panel_of(figure, title))[title].get_data()
+        sizes, values = lines_of(panel_of(figure, title))[title].get_data()
         front = runs_of(results, solver)[2][0].front
         assert list(sizes) == [len(member.features) for member in front]
-        assert list(errors) == [1.0 - member.scores["train"]["NDCG@10"] for member in front]
+        assert list(values) == [member.scores["train"]["NDCG@10"] for member in front]
         for column, part in ((1, "train"), (2, "test")):
             drawn = lines_of(panel_of(figure, title, column))[title].get_ydata()
-            np.testing.assert_allclose(drawn, 1.0 - curve(results, solver, part, "NDCG@10", "train"), rtol=1e-12)
+            np.testing.assert_allclose(drawn, curve(results, solver, part, "NDCG@10", "train"), rtol=1e-12)
 
 
 def test_a_few_poor_values_take_at_most_half_of_the_axis():

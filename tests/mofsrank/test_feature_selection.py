@@ -5,11 +5,12 @@ from helpers.plain import all_subsets, front, ndcg, ordered_scores, ridge
 from pymoo.algorithms.moo.nsga2 import NSGA2
 from sklearn.tree import DecisionTreeRegressor
 
-from moerank.data import make_planted
+from moerank.data import load_planted_fold, make_planted
 from moerank.evolution import AdaptiveBitFlip, SparseBitFlip, SubsetSizeSampling, search
 from moerank.metrics import NDCG
 from moerank.mofsrank import FeatureSelection
-from moerank.rankers import RankRLS
+from moerank.mofsrank.settings import Limits
+from moerank.rankers import RankRLS, RankSVM
 
 ALPHA = 1e-3
 
@@ -112,3 +113,33 @@ def test_a_backend_may_return_any_object_that_scores(small_data, n_subsets):
     assert population.coefs is None
     expected = scores[errors.argmin(axis=0), :, np.arange(len(X))].T
     np.testing.assert_array_equal(population.scores(small_data.X), expected)
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(max_features=3, include=[2], exclude=[0])])
+@pytest.mark.parametrize("second", ["loss", "error"])
+def test_a_proved_front_is_that_of_all_strings(small_data, second, limits):
+    stage = FeatureSelection(small_data, RankRLS(0.05), objectives=("features", second), limits=limits)
+    X = all_subsets(small_data.n_features)
+    X = X[stage.strings.keeps_limits(X)]
+    F = stage.evaluate(X)
+    if second == "loss":  # of each subset, by least squares on explicit pairs
+        better, worse = small_data.pairs.better, small_data.pairs.worse
+        D = small_data.X[better] - small_data.X[worse]
+        for mask, value in zip(X, F[:, 1], strict=True):
+            A, b = D[:, mask].T @ D[:, mask] / len(D) + 0.05 * np.eye(mask.sum()), D[:, mask].mean(axis=0)
+            w = np.linalg.solve(A, b)
+            assert value == pytest.approx(np.mean((1 - D[:, mask] @ w) ** 2) + 0.05 * w @ w)
+    for most in (None if second == "loss" else 5, 2):
+        rows = F if most is None else F[F[:, 0] <= most]
+        best = [p for p in rows.tolist() if not any((q <= p).all() and (q < p).any() for q in rows)]
+        np.testing.assert_array_equal(stage.pareto_front(most), np.unique(best, axis=0))
+
+
+def test_a_front_without_a_proof_is_none(small_data):
+    masks = np.ones((1, len(small_data.pairs)), bool)
+    assert FeatureSelection(small_data, RankRLS(), pair_masks=masks).pareto_front() is None
+    many = load_planted_fold(1)[0]  # of 30 features
+    assert FeatureSelection(many, RankRLS()).pareto_front() is None
+    assert len(FeatureSelection(many, RankRLS()).pareto_front(2)) == 2
+    with pytest.raises(ValueError, match='"loss" needs the backend RankRLS with loss="pair"'):
+        FeatureSelection(small_data, RankSVM(), objectives=("features", "loss")).pareto_front()

@@ -1,17 +1,20 @@
 """What all three stages promise: the same bits under pymoo and under our loop, and for any number of workers."""
 
+import copy
 from threading import Barrier
 
 import numpy as np
 import pytest
 from pymoo.algorithms.moo.moead import MOEAD
 from pymoo.algorithms.moo.nsga2 import NSGA2
+from pymoo.constraints.as_penalty import ConstraintsAsPenalty
 from pymoo.optimize import minimize
 
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Memo, make_algorithm, row_digests, search
 from moerank.metrics import NDCG
 from moerank.mofsrank import Ensemble, FeatureSelection, InstanceSelection
 from moerank.rankers import FSMRank, RankRLS, RankSVM
+from moerank.studies.solver import digest_of, identity_of
 
 
 def make_stage(name, data, workers=1, backend=None):
@@ -151,3 +154,22 @@ def test_workers_train_side_by_side(small_data):
 
     stage = make_stage("instances", small_data, workers=2, backend=Patient(0.01))
     stage.evaluate(stage.operators()["sampling"]._do(stage, 32, random_state=np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("name", STAGES)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_shares_the_data_and_nothing_that_changes(small_data, name, copied):
+    stage = make_stage(name, small_data)
+    X = stage.operators()["sampling"]._do(stage, 12, random_state=np.random.default_rng(0))
+    F = stage.evaluate(X)
+    variant = copied(stage)
+    assert variant.train is stage.train and (stage.n_trained, variant.n_trained) == (len(np.unique(X, axis=0)), 0)
+    before, key = vars(stage).copy(), digest_of(identity_of(stage, "the stage"))
+    variant.metric, variant.adaptive = NDCG(1), False
+    assert not np.array_equal(variant.evaluate(X)[:, 1], F[:, 1])
+    wrapped = ConstraintsAsPenalty(stage)
+    assert wrapped.n_trained == 0 and vars(stage) == before
+    np.testing.assert_array_equal(stage.evaluate(X), F)
+    stage.pareto_front()
+    assert digest_of(identity_of(stage, "the stage")) == key == digest_of(identity_of(make_stage(name, small_data), ""))
+    assert digest_of(identity_of(variant, "the stage")) != key

@@ -113,7 +113,7 @@ def test_names_in_the_page_are_its_only_ones(page):
 
 
 def test_the_same_study_gives_the_same_page_with_a_caption_for_each_figure(tiny_study, monkeypatch):
-    monkeypatch.setattr("moerank.reports.study_report.FIGURES", {name: FIGURES[name] for name in ("cost", "ranks")})
+    monkeypatch.setattr("moerank.reports.study_report.FIGURES", {name: FIGURES[name] for name in ("cost", "frequency")})
     first, second = (html_report(Report(tiny_study)) for _ in range(2))
     assert first == second
     assert first.count("<figcaption>") == first.count("<figure ") == 2

@@ -3,7 +3,7 @@ import pytest
 from helpers.changes import replace
 from scipy import stats
 
-from moerank.studies.results import NoResultsError, Results, against_reference, solver_ranks, verdicts
+from moerank.studies.results import NoResultsError, Results, against_reference, verdicts
 from moerank.studies.run_fold import run_fold
 from moerank.verdict import judge
 
@@ -32,17 +32,6 @@ def test_a_solver_with_a_missing_fold_is_compared_on_what_is_there(results):
     assert row["wins"] + row["ties"] + row["losses"] == len(values(results, "fsmrank", 1))
     with pytest.raises(NoResultsError, match="the reference rankboost has no finished run on tiny"):
         against_reference(results, "rankboost", "MAP")
-
-
-def test_ranks_are_those_of_the_mean_over_the_seeds(results):
-    solvers, test = solver_ranks(results, "MAP")
-    names = ["fsmrank", "ranksvm-primal", "mofsrank", "mofsrank[ensemble=false]", "greedy-rankrls"]
-    table = np.array([[values(results, name, fold).mean() for name in names] for fold in (1, 2)])
-    expected = dict(zip(names, stats.rankdata(-table, axis=1).mean(axis=0), strict=True))
-    np.testing.assert_allclose(test.ranks, [expected[name] for name in solvers])
-    assert (np.diff(test.ranks) >= 0).all()
-    with pytest.raises(NoResultsError, match="at least three solvers that have at least two folds in common"):
-        solver_ranks(Results([results[0]]), "MAP")
 
 
 def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
