@@ -40,6 +40,7 @@ from moerank.rankers.population import batch_of
 from moerank.rankers.shapes import shapes_of
 from moerank.solvers import (
     code_is_allowed,
+    is_code,
     load_code,
     make_backend,
     make_solver,
@@ -484,8 +485,9 @@ def _as_run(problem: Problem, solver: Solver) -> Json:
     if isinstance(backend := settled.get("backend"), str):
         name, parameters = read_solver(backend)
         settings["backend"] = {"name": name, "parameters": parameters, "tune": settled.get("tune", False)}
-    if "instance_selection" not in settled:
-        backend = solver_entry(settings["backend"]["name"])
+    name = settings["backend"]["name"]
+    if "instance_selection" not in settled and (code_is_allowed() or not is_code(name)):
+        backend = solver_entry(name)
         if backend is not None and hasattr(backend.kind, "judge_of_instances"):  # MOFSRank leaves the stage out
             del settings["instance_selection"]
     return settings
