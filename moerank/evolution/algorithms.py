@@ -18,7 +18,7 @@ from pymoo.util.misc import random_permutations
 
 from moerank.arrays import Array, Integers, Matrix, Vector
 from moerank.checks import Parameters, check_at_least, unknown
-from moerank.evolution.bit_search import BitSearch, front_numbers, refuse_constraints
+from moerank.evolution.bit_search import BitSearch, crowding_distances, front_numbers, refuse_constraints
 from moerank.evolution.daea import DAEA
 from moerank.evolution.memo import ArrayEvaluator
 from moerank.evolution.mffs import MFFS
@@ -58,11 +58,6 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
 
     _memory: Array
     """Memory of the batch, which is used again: new memory for long strings takes longer than the work in it."""
-
-    def __init__(self, pop_size: int = 100, **settings: object) -> None:
-        super().__init__(pop_size, **settings)
-        if not _mates_rows(self.mating.crossover, self.mating.mutation, self.eliminate_duplicates):
-            raise TypeError("NSGA2 needs operators on rows, such as those of stages; for others use pymoo's NSGA2")
 
     def _setup(self, problem: Problem, **settings: object) -> None:
         refuse_constraints(self, problem)
@@ -202,12 +197,6 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
         self._individuals = None
 
 
-def _mates_rows(crossover: object, mutation: object, eliminate_duplicates: object) -> bool:
-    """Whether these operators work on rows."""
-    rows = isinstance(crossover, RowCrossover) and isinstance(mutation, RowMutation)
-    return rows and isinstance(eliminate_duplicates, DigestDuplicates)
-
-
 def _individuals(X: Array, F: Matrix) -> Population:
     population = Population.new("X", X, "F", F)
     population.apply(lambda individual: individual.evaluated.update("FGH"))
@@ -232,7 +221,7 @@ def select_rows(F: Matrix, n: int, random_state: np.random.Generator) -> tuple[I
     The last front is cut by crowding distance.
     """
     rank = front_numbers(F)
-    crowding = _crowding_of_pymoo(F, rank)
+    crowding = crowding_distances(F, rank) / F.shape[1]  # as pymoo has it
     rows = np.argsort(rank, kind="stable")
     rows = rows[: np.searchsorted(rank[rows], rank[rows[n - 1]], side="right")]  # all of the last front
     if len(rows) > n:
@@ -243,33 +232,10 @@ def select_rows(F: Matrix, n: int, random_state: np.random.Generator) -> tuple[I
     return rows, rank[rows], crowding[rows]
 
 
-def _crowding_of_pymoo(F: Matrix, front: Integers) -> Vector:
-    """Return the crowding distance of each point within its own front, all at once and with the bits of pymoo's.
-
-    It is the mean over the objectives of `crowding_distances`, except that an objective whose values in a front are all
-    equal adds 0 for the ends, too.
-    """
-    size = np.bincount(front)
-    bounds = np.append(0, np.cumsum(size))
-    total, gap = np.zeros(len(F)), np.empty(len(F) + 1)
-    with np.errstate(invalid="ignore"):
-        for values in F.T:
-            order = np.lexsort((values, front))
-            value = values[order]
-            gap[1:-1] = value[1:] - value[:-1]
-            gap[bounds] = np.inf
-            span = value[bounds[1:] - 1] - value[bounds[:-1]]
-            span[span == 0] = np.nan
-            shares = np.stack((gap[:-1], gap[1:])) / np.repeat(span, size)
-            shares[np.isnan(shares)] = 0.0
-            total[order] += shares[0] + shares[1]
-    total[size[front] <= 2] = np.inf
-    return total / F.shape[1]
-
-
 def _nsga2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
-    given = (operators.get(name) for name in ("crossover", "mutation", "eliminate_duplicates"))
-    return (NSGA2 if _mates_rows(*given) else nsga2.NSGA2)(population, **operators)
+    rows = isinstance(operators.get("crossover"), RowCrossover) and isinstance(operators.get("mutation"), RowMutation)
+    rows &= isinstance(operators.get("eliminate_duplicates"), DigestDuplicates)
+    return (NSGA2 if rows else nsga2.NSGA2)(population, **operators)
 
 
 def _with_directions(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:

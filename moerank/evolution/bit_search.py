@@ -259,23 +259,26 @@ def front_numbers(F: Matrix) -> Integers:
 def crowding_distances(F: Matrix, front: Integers) -> Vector:
     """Return the crowding distance of each point within its own front, shape (n,).
 
-    The sum over the objectives of the gap between the two neighbours of a point, as a share of the span of its front,
-    0 for a span of 0; the ends are infinitely far. O(n_objectives n log n), all fronts in one sort. K. Deb et al., IEEE
-    Trans. Evol. Comput. 6(2), 2002, III-B.
+    The sum over the objectives of the gaps to the two neighbours of a point, as shares of the span of its front; the
+    ends are infinitely far. An objective whose values in a front are all equal adds 0. The bits are those of pymoo.
+    O(n_objectives n log n), all fronts in one sort. K. Deb et al., IEEE Trans. Evol. Comput. 6(2), 2002, III-B.
     """
-    distance = np.zeros(len(F))
-    for values in F.T:
-        order = np.lexsort((values, front))
-        value, number = values[order], front[order]
-        first = np.append(True, number[1:] != number[:-1])[: len(F)]
-        last = np.append(first[1:], True)[: len(F)]
-        span = (value[last] - value[first])[np.cumsum(first) - 1]
-        gap = np.full(len(F), np.inf)
-        inner = np.flatnonzero(~(first | last))
-        gap[inner] = value[inner + 1] - value[inner - 1]
-        gap[inner] /= np.where(span[inner] > 0, span[inner], 1.0)
-        distance[order] += gap
-    return distance
+    size = np.bincount(front)
+    bounds = np.append(0, np.cumsum(size))
+    total, gap = np.zeros(len(F)), np.empty(len(F) + 1)
+    with np.errstate(invalid="ignore"):
+        for values in F.T:
+            order = np.lexsort((values, front))
+            value = values[order]
+            gap[1:-1] = value[1:] - value[:-1]
+            gap[bounds] = np.inf
+            span = value[bounds[1:] - 1] - value[bounds[:-1]]
+            span[span == 0] = np.nan
+            shares = np.stack((gap[:-1], gap[1:])) / np.repeat(span, size)
+            shares[np.isnan(shares)] = 0.0
+            total[order] += shares[0] + shares[1]
+    total[size[front] <= 2] = np.inf
+    return total
 
 
 def standings(front: Integers, crowding: Vector) -> Integers:
