@@ -103,17 +103,7 @@ class Ensemble(Stage):
         n_counted = max(n_var, train.n_features) if by_group or limits.given else n_var
         check_choice(get_args(Counted), count=count)
         super().__init__(
-            train,
-            backend,
-            metric,
-            n_var,
-            objectives,
-            crossover=crossover,
-            mutation=mutation,
-            workers=workers,
-            n_counted=n_counted,
-            xl=0.0,
-            xu=1.0,
+            train, backend, metric, n_var, objectives, crossover, mutation, workers, n_counted=n_counted, xl=0.0, xu=1.0
         )
         self.rankers = rankers
         self.inject = inject
@@ -158,9 +148,7 @@ class Ensemble(Stage):
 
     def _feature_strings(self, X: Matrix) -> Mask:
         """Return the bits of the strings, with zeros for features that no member uses."""
-        strings = np.zeros((len(X), self.strings.n_bits), np.bool_)
-        strings[:, self.used] = X[:, : self.n_bits] > 0.5
-        return strings
+        return self.strings.of_mixed(X, self.used)
 
     def _counted(self, X: Matrix, used: Mask) -> Mask:
         bits = self.strings.bits(used) if self.count == "weights" else self._feature_strings(X)

@@ -709,15 +709,9 @@ def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataF
     """Return a row for each generation, as in `MOFSRank.history_`."""
     # The box of all features, whatever the strings are, so that stages and solvers can be compared.
     least, largest = np.array([entry.bounds(table, table.n_features) for entry in stage.objectives], np.float64).T
-    return pd.DataFrame(
-        {
-            "generation": [generation.n_gen for generation in result.history],
-            "n_eval": [generation.n_eval for generation in result.history],
-            "n_trained": [generation.n_trained for generation in result.history],
-            "hypervolume": result.hypervolume(largest) / np.prod(largest - least),
-            "seconds": [generation.elapsed for generation in result.history],
-        }
-    )
+    history = pd.DataFrame([vars(generation) for generation in result.history]).drop(columns="front")
+    history.insert(3, "hypervolume", result.hypervolume(largest) / np.prod(largest - least))
+    return history.rename(columns={"n_gen": "generation", "elapsed": "seconds"})
 
 
 def digest_of_data(train: RankingData) -> str:

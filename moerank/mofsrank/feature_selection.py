@@ -133,21 +133,13 @@ class FeatureSelection(Stage):
     ) -> None:
         train.require_pairs()
         self.strings: FeatureStrings = FeatureStrings(train, limits, by_group=by_group)
-        train = self.strings.data
+        train, n_bits, n_features = self.strings.data, self.strings.n_bits, train.n_features
+        backend = as_backend(backend)
         # A backend with many columns per feature limits the strings at the start.
-        self.most_at_first: int = getattr(as_backend(backend), "most_features_at_first", train.n_features)
+        self.most_at_first: int = getattr(backend, "most_features_at_first", n_features)
         self.most_ones = min(self.strings.most_ones, self.most_at_first)  # of a random one
         super().__init__(
-            train,
-            as_backend(backend),
-            metric,
-            self.strings.n_bits,
-            objectives,
-            crossover=crossover,
-            mutation=mutation,
-            workers=workers,
-            n_counted=train.n_features,
-            vtype=bool,
+            train, backend, metric, n_bits, objectives, crossover, mutation, workers, n_counted=n_features, vtype=bool
         )
         self.pair_masks = pair_masks
         self._subsets = [None] if pair_masks is None else list(pair_masks)

@@ -97,15 +97,7 @@ class InstanceSelection(Stage):
         check_choice(get_args(Unit), unit=unit)
         n_units = {"pair": train.n_pairs, "document": train.n_documents, "query": train.n_queries}
         super().__init__(
-            train,
-            as_backend(backend),
-            metric,
-            n_units[unit],
-            objectives,
-            crossover=crossover,
-            mutation=mutation,
-            workers=workers,
-            vtype=bool,
+            train, as_backend(backend), metric, n_units[unit], objectives, crossover, mutation, workers, vtype=bool
         )
         self.unit = unit
         self.density = density

@@ -70,6 +70,12 @@ class FeatureStrings:
         """Return strings (n, n_bits) with the bits of all features of each row."""
         return feature_mask @ np.eye(self.n_bits, dtype=np.bool_)[self.bit_of] if self.by_group else feature_mask
 
+    def of_mixed(self, X: Matrix, used: Integers) -> Mask:
+        """Return strings (n, n_bits) with the bits `used` at the beginning of mixed strings, and zeros elsewhere."""
+        strings = np.zeros((len(X), self.n_bits), np.bool_)
+        strings[:, used] = X[:, : len(used)] > 0.5
+        return strings
+
     def keeps_limits(self, X: Mask) -> Mask:
         """Return whether each string keeps all limits, shape (n,)."""
         keep: Mask = np.all((X | ~self.included_bits) & (self.allowed_bits | ~X), axis=1)
@@ -180,8 +186,7 @@ class KeepLimits(Repair):
     def _do(self, problem: Problem, X: Array, *args: object, random_state: Generator, **kwargs: object) -> Array:
         if self.used is None:
             return self.strings.repaired(X, random_state)
-        strings = np.zeros((len(X), self.strings.n_bits), np.bool_)
-        strings[:, self.used] = X[:, : len(self.used)] > 0.5
+        strings = self.strings.of_mixed(X, self.used)
         repaired = self.strings.repaired(strings, random_state)
         # An included feature may have no weight in a sum of rankers, so that its bit is free.
         free = self.strings.included_bits & ~strings

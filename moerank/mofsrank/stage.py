@@ -38,10 +38,10 @@ class Stage(Problem):  # type: ignore[misc]
         metric: Metric | None,
         n_var: int,
         objectives: Sequence[ObjectiveLike],
-        *,
         crossover: float = CROSSOVER,
         mutation: float | None = None,
         workers: int = 1,
+        *,
         n_counted: int | None = None,
         **settings: object,
     ) -> None:
