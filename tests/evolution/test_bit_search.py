@@ -14,9 +14,7 @@ from scipy import stats
 
 from moerank.evolution import DensitySampling, SubsetSizeSampling, search
 from moerank.evolution.bit_search import (
-    crowding_distances,
     first_of_equals,
-    front_numbers,
     group_numbers,
     select_by_crowding,
     uniform_children,
@@ -126,23 +124,6 @@ def test_individuals_that_are_evaluated_are_not_again(made):
     assert result.algorithm.evaluator.n_eval == sum(map(len, problem.batches))
 
 
-@pytest.mark.parametrize(
-    ("name", "n_objectives"), [(name, n) for name in ("staircase", "sparseea", "daea") for n in (1, 3)] + [("prdh", 3)]
-)
-def test_other_numbers_of_objectives(name, n_objectives):
-    class Several(Problem):
-        def _evaluate(self, X, out, *args, **kwargs):
-            values = ~X @ np.arange(1, 9), X.sum(axis=1), X @ np.array([5, 3, 8, 1, 9, 2, 7, 4])
-            out["F"] = np.column_stack(values[: self.n_obj]).astype(float)
-
-    problem = Several(n_var=8, n_obj=n_objectives)
-    found = search(problem, SPARSE[name](pop_size=40), 40, seed=1)
-    np.testing.assert_array_equal(sorted_rows(found.archive.F), front(problem.evaluate(all_subsets(8))))
-    result = minimize(problem, SPARSE[name](pop_size=40), ("n_gen", 40), seed=1)
-    assert result.F.shape == ((len(result.opt), 3) if n_objectives == 3 else (1,))
-    assert n_objectives == 3 or result.F.tolist() == [0.0]
-
-
 @EVERY
 def test_what_cannot_be_searched_is_refused(made):
     name = made.func.__name__
@@ -155,46 +136,31 @@ def test_what_cannot_be_searched_is_refused(made):
             search(WeighedBits(40), made(sampling=given), 3, seed=1)
 
 
+class NothingAfter(Repair):
+    """Leaves no bit after some generations."""
+
+    def __init__(self, n_gen):
+        super().__init__()
+        self.n_gen = n_gen
+
+    def _do(self, problem, X, *, algorithm, **kwargs):
+        return X if algorithm.n_iter <= self.n_gen else np.zeros_like(X)
+
+
 @EVERY
-def test_a_search_with_nothing_left_to_evaluate_ends(made):
-    class Nothing(Repair):
-        """Leaves no bit once the search has begun."""
-
-        def _do(self, problem, X, *, algorithm, **kwargs):
-            return X if algorithm.n_iter <= 3 else np.zeros_like(X)
-
-    found = search(WeighedBits(), made(repair=Nothing()), 20, seed=1)
+def test_a_search_with_nothing_left_to_evaluate_ends_and_one_with_nothing_to_begin_with_is_refused(made):
+    found = search(WeighedBits(), made(repair=NothingAfter(3)), 20, seed=1)
     assert len(found.history) < 20
     assert found.history[-1].n_eval == found.history[2].n_eval
-
-
-@EVERY
-def test_a_start_of_empty_strings_is_refused(made):
-    class Nothing(Repair):
-        """Leaves no bit."""
-
-        def _do(self, problem, X, **kwargs):
-            return np.zeros_like(X)
-
-    for settings in (dict(repair=Nothing()), dict(sampling=np.zeros((POP_SIZE, 60), bool), repair=Nothing())):
+    for settings in ({}, dict(sampling=np.zeros((POP_SIZE, 60), bool))):
         with pytest.raises(ValueError, match="every string of the initial population is empty"):
-            search(WeighedBits(), made(**settings), 5, seed=1)
+            search(WeighedBits(), made(**settings, repair=NothingAfter(0)), 5, seed=1)
 
 
 @pytest.fixture(params=[1, 2, 3])
 def points(request):
     """Points on a coarse grid, so that many share a coordinate, and some are equal."""
     return np.random.default_rng(request.param).integers(0, 9, (80, request.param)) / 8
-
-
-def test_fronts_are_what_is_left_when_the_better_ones_are_taken_away(points):
-    np.testing.assert_array_equal(front_numbers(points), peeled(points))
-
-
-def test_crowding_is_that_of_each_front_by_itself(points):
-    distinct = np.unique(points, axis=0)  # of equal points any may be called the first
-    front = peeled(distinct)
-    np.testing.assert_allclose(crowding_distances(distinct, front), crowded(distinct, front), rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 7, 33, 80, 200])

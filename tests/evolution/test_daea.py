@@ -30,14 +30,11 @@ def grouped(F):
     return [rows for rows in groups.values() if len(rows) > 1]
 
 
-def test_long_strings_start_with_few_ones():
+def test_long_strings_start_with_few_ones_and_short_ones_at_random():
     sizes = drawing(pop_size=3, d=40)._start(20_000).sum(axis=1)
     assert plausible(np.bincount(sizes, minlength=10)[1:], np.ones(9))
-
-
-def test_short_strings_start_at_random():
-    X = drawing(pop_size=3, d=9)._start(20_000)
-    assert plausible(np.bincount(X.sum(axis=1), minlength=10), stats.binom.pmf(range(10), 9, 0.5))
+    sizes = drawing(pop_size=3, d=9)._start(20_000).sum(axis=1)
+    assert plausible(np.bincount(sizes, minlength=10), stats.binom.pmf(range(10), 9, 0.5))
 
 
 @pytest.mark.parametrize(("n", "n_near"), [(6, 4), (31, 7)])

@@ -42,10 +42,7 @@ def test_advice_names_the_smallest_member_that_does_no_harm():
     assert said.endswith("; the smallest member that did not has 6 features")
     said = advice_against(1, SIZES[:2], per_query[:, :2], reference, all_allowed=True)
     assert said.startswith("Keep all features: on validation every member of the front ranked worse, this one by 0.")
-
-
-def test_without_spread_any_loss_counts_and_none_does_not():
-    reference = np.full(10, 0.5)
+    reference = np.full(10, 0.5)  # without spread any loss counts
     assert advice_against(0, SIZES[:1], reference[:, None], reference, all_allowed=True) == ""
     assert advice_against(0, SIZES[:1], reference[:, None] - 0.25, reference, all_allowed=True) != ""
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from helpers.plain import all_subsets
 
-from moerank.data import FeatureCosts, load_planted_fold
+from moerank.data import FeatureCosts
 from moerank.metrics import NDCG
-from moerank.mofsrank import Ensemble, FeatureSelection, MOFSRank
+from moerank.mofsrank import Ensemble, FeatureSelection
 from moerank.mofsrank.objectives import Risk
 from moerank.rankers import RankRLS
 
@@ -66,17 +66,3 @@ def test_what_cannot_be_measured_is_refused_by_name(small_data):
     stage = Ensemble(small_data, np.eye(5)[:2], NDCG(5), objectives=("risk", "error"))
     with pytest.raises(ValueError, match=r"needs a backend to compare with, or Risk\(baseline=scores\)"):
         stage.evaluate(np.ones((1, stage.n_var)))
-
-
-def test_mofsrank_minimises_cost_and_risk_beside_the_error():
-    train, validation, _ = load_planted_fold(1, n_queries=25, n_documents=14, n_relevant=3, n_redundant=2, n_noise=3)
-    costs = np.arange(1.0, train.n_features + 1)
-    budget = {"population": 12, "generations": 4}
-    solver = MOFSRank(
-        objectives=("cost", "error", "risk"), instance_selection=False, feature_selection=budget, ensemble=budget
-    ).set_params(random_state=0)
-    front = solver.fit(train.with_costs(costs), validation=validation).front_
-    assert {"n_features", "error", "cost", "risk"} <= set(front.columns)
-    assert front["cost"].tolist() == [sum(costs[list(features)]) for features in front["features"]]
-    again = solver.fit(train.with_costs(costs), validation=validation).front_
-    assert again.equals(front)

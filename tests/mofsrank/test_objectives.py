@@ -41,11 +41,6 @@ def sorted_rows(F):
     return F[np.lexsort(F.T[::-1])]
 
 
-def test_three_objectives_equal_those_by_hand(small_data, exact):
-    X, F = exact
-    np.testing.assert_allclose(stage_of(small_data, THREE).evaluate(X), F, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("objectives", [THREE, ("error",), (QueriesHurt(), "features")], ids=["three", "one", "two"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm_searches_with_any_number_of_objectives(small_data, exact, objectives, algorithm):
@@ -61,44 +56,47 @@ def test_every_algorithm_searches_with_any_number_of_objectives(small_data, exac
     X, F = exact
     columns = {"features": 0, "error": 1, "hurt": 2}
     reference = F[:, [columns[entry.name] for entry in stage.objectives]]
-    found = search(stage, make_algorithm(algorithm, 10, stage.operators(), stage.n_obj), 30, seed=1)
+    population = 40 if algorithm == "staircase" else 10  # it begins with a quarter
+    found = search(stage, make_algorithm(algorithm, population, stage.operators(), stage.n_obj), 30, seed=1)
     # There are 31 subsets: 30 generations of 10 come across all of them but for chance.
     rows = {row.tobytes(): values for row, values in zip(X, reference, strict=True)}
     expected = np.array([rows[row.tobytes()] for row in found.archive.X])
     np.testing.assert_allclose(found.archive.F, expected, rtol=0, atol=1e-12)
-    if algorithm in ("nsga2", "nsga3", "smsemoa", "sparseea", "daea"):
+    if algorithm in ("nsga2", "nsga3", "smsemoa", "sparseea", "daea", "staircase", "prdh"):
         np.testing.assert_allclose(sorted_rows(found.archive.F), front(reference.round(12)), rtol=0, atol=1e-11)
     assert (np.diff(found.hypervolume(stage.bounds_of_objectives[1])) >= 0).all()
 
 
-def test_an_empty_individual_is_worst_in_every_objective(small_data):
-    stage = stage_of(small_data, THREE)
-    F = stage.evaluate(np.vstack([np.zeros((1, 5), bool), all_subsets(5)]))
+def test_three_objectives_equal_those_by_hand_and_an_empty_individual_is_worst_in_each(small_data, exact):
+    F = stage_of(small_data, THREE).evaluate(np.vstack([np.zeros((1, 5), bool), exact[0]]))
     np.testing.assert_array_equal(F[0], [6.0, 2.0, small_data.n_queries + 1.0])
+    np.testing.assert_allclose(F[1:], exact[1], rtol=0, atol=1e-12)
     assert (F[1:] < F[0]).all()
     coefs = RankRLS(ALPHA).fit_population(small_data)
     ensemble = Ensemble(small_data, coefs, NDCG(5), objectives=THREE, backend=RankRLS(ALPHA))
     np.testing.assert_array_equal(ensemble.evaluate(np.zeros((1, 6))), [[7.0, 2.0, small_data.n_queries + 1.0]])
 
 
-def test_mofsrank_carries_a_third_objective_to_its_front(small_data):
+def test_mofsrank_carries_further_objectives_to_its_front(small_data):
     budget = {"population": 12, "generations": 12}
     settings = dict(instance_selection=budget, feature_selection=budget, ensemble=budget, random_state=0)
-    backend = RankRLS(ALPHA)
+    prices, objectives = np.array([3.0, 0.0, 1.5, 2.0, 8.0]), (*THREE, "cost")
+    priced = small_data.with_costs(prices)
     for algorithm in ("nsga2", "nsga3", "smsemoa"):
-        solver = MOFSRank(backend, NDCG(5), objectives=THREE, algorithm=algorithm, **settings).fit(small_data)
-        columns = ["n_features", "error", "hurt", "validation", "features"]
+        solver = MOFSRank(RankRLS(ALPHA), NDCG(5), objectives=objectives, algorithm=algorithm, **settings).fit(priced)
+        columns = ["n_features", "error", "hurt", "cost", "validation", "features"]
         assert solver.front_.columns.tolist() == columns
         assert {name: F.shape[1] for name, F in solver.fronts_.items()} == {
             "instance_selection": 2,
-            "feature_selection": 3,
-            "ensemble": 3,
+            "feature_selection": 4,
+            "ensemble": 4,
         }
         baseline = per_query(small_data, ridge(small_data, ALPHA), 5)
         for row, w in zip(solver.front_.itertuples(), solver.front_coefs_, strict=True):
             assert row.features == tuple(np.flatnonzero(w))
+            assert row.cost == prices[list(row.features)].sum()
             assert row.hurt == (per_query(small_data, w, 5) < baseline - 1e-12).sum()
-        F = solver.front_[["n_features", "error", "hurt"]].to_numpy(float)
+        F = solver.front_[["n_features", "error", "hurt", "cost"]].to_numpy(float)
         np.testing.assert_array_equal(sorted_rows(F), sorted_rows(front(F)))
         for table in solver.history_.values():
             assert table["hypervolume"].is_monotonic_increasing
