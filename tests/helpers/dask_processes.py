@@ -7,6 +7,8 @@ import sys
 import threading
 from contextlib import contextmanager
 
+import pytest
+
 
 @contextmanager
 def dask_process(kind, *arguments):
@@ -27,5 +29,11 @@ def dask_process(kind, *arguments):
         process.stderr.close()
 
 
-SCHEDULER = ("scheduler", "--host", "127.0.0.1", "--port", "0")
+@pytest.fixture(scope="module")
+def scheduler():
+    """The process of a scheduler without workers, and its address."""
+    with dask_process("scheduler", "--host", "127.0.0.1", "--port", "0") as process_and_address:
+        yield process_and_address
+
+
 WORKER = ("--nthreads", "1", "--no-nanny")

@@ -4,7 +4,8 @@ import os
 import signal
 
 import pytest
-from helpers.dask_processes import SCHEDULER, WORKER, dask_process
+from helpers.dask_processes import WORKER, dask_process
+from helpers.dask_processes import scheduler as scheduler
 
 from moerank.data import make_planted
 from moerank.mofsrank import MOFSRank, dask_slices
@@ -18,12 +19,6 @@ STAGES = {"instance_selection": BUDGET, "feature_selection": BUDGET, "ensemble":
 @pytest.fixture(scope="module")
 def train():
     return make_planted(n_queries=12, n_documents=12, seed=1).data
-
-
-@pytest.fixture(scope="module")
-def scheduler():
-    with dask_process(*SCHEDULER) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -4,20 +4,14 @@ import sys
 import time
 
 import pytest
-from helpers.dask_processes import SCHEDULER, WORKER, dask_process
+from helpers.dask_processes import WORKER, dask_process
+from helpers.dask_processes import scheduler as scheduler
 
 from moerank.studies.study import Study
 
 distributed = pytest.importorskip("distributed")
 
 SOLVERS = ["fsmrank", "ranksvm-primal", "mofsrank"]
-
-
-@pytest.fixture(scope="module")
-def scheduler():
-    """The process of a scheduler without workers, and its address."""
-    with dask_process(*SCHEDULER) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
