@@ -110,14 +110,10 @@ def test_search_ends_where_nothing_new_is_left():
     assert len(np.unique(result.pop.get("X"), axis=0)) == 4
 
 
-class OwnEvaluator(Evaluator):
-    """An evaluator of the user, which is not replaced without a word."""
-
-
 def test_an_algorithm_in_use_or_with_an_evaluator_of_its_own_is_refused():
     used, own = ALGORITHMS["NSGA2"](), ALGORITHMS["NSGA2"]()
     used.setup(WeighedBits(), termination=("n_gen", 2))
-    own.evaluator = OwnEvaluator()
+    own.evaluator = type("OwnEvaluator", (Evaluator,), {})()
     for algorithm, message in ((used, "set up already"), (own, "has an evaluator of its own")):
         with pytest.raises(ValueError, match=message):
             search(WeighedBits(), algorithm, 2, seed=1)

@@ -198,10 +198,12 @@ def test_every_string_that_any_search_evaluates_keeps_the_limits(algorithm, monk
         assert (masks @ prices + 2.0 * masks[:, :6].any(axis=1)).max() <= 14.0
 
 
+MEMBERS = np.array([[1.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 0.0]])
+
+
 def test_an_ensemble_counts_what_is_included_and_drops_what_exceeds():
-    coefs = np.array([[1.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 0.0]])
     limits = Limits(max_features=3, include=["idf"])
-    stage = Ensemble(data(), coefs, NDCG(5), objectives=("features", "cost", "error"), limits=limits)
+    stage = Ensemble(data(), MEMBERS, NDCG(5), objectives=("features", "cost", "error"), limits=limits)
     assert stage.used.tolist() == [0, 2, 3]
     X = np.array([[0, 1, 1, 0.5, 0.5], [1, 0, 0, 1.0, 0.0]])
     assert stage.evaluate(X)[:, :2].tolist() == [[3.0, 1.5 + 2 + 4 + 0 + 1], [2.0, 3 + 4 + 0 + 1]]
@@ -212,9 +214,8 @@ def test_an_ensemble_counts_what_is_included_and_drops_what_exceeds():
 
 
 def test_an_ensemble_leaves_out_what_is_excluded():
-    coefs = np.array([[1.0, 0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 0.0]])
     for by_group in (False, True):
-        stage = Ensemble(data(), coefs, NDCG(5), limits=Limits(exclude="tf"), by_group=by_group)
+        stage = Ensemble(data(), MEMBERS, NDCG(5), limits=Limits(exclude="tf"), by_group=by_group)
         X = np.hstack([np.ones((1, stage.n_bits)), [[0.5, 0.5]]])
         assert stage.weights(X).tolist() == [[0.0, 0.0, 1.5, 0.5, 0.0]]
         assert stage.evaluate(X)[0, 0] == 2.0

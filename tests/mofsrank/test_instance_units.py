@@ -21,10 +21,9 @@ def data():
 
 def pairs_of(data, unit, mask):
     """Which pairs a string keeps, one by one."""
-    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
-    kept = {"pair": None, "document": mask, "query": mask[query] if unit == "query" else None}[unit]
-    if kept is None:
+    if unit == "pair":
         return mask
+    kept = np.repeat(mask, np.diff(data.offsets)) if unit == "query" else mask
     return np.array([kept[i] and kept[j] for i, j in zip(data.pairs.better, data.pairs.worse, strict=True)])
 
 
@@ -101,14 +100,11 @@ def test_single_precision_sums_keep_to_double(data, monkeypatch):
     )
 
 
-def test_pairs_that_do_not_fit_are_refused_by_number(data, monkeypatch):
+def test_pairs_that_do_not_fit_are_refused_with_the_remedy(data, monkeypatch):
     monkeypatch.setenv("MOERANK_MEMORY", "1e-9")
     with pytest.raises(ValueError, match=r"preference pairs, listed for each of 2 individuals.*MOERANK_MEMORY"):
         masks = np.ones((2, data.n_queries), bool)
         train_population(mr.RankerAdapter(mr.ListNet()), data, pair_mask=masks, unit="query")
-
-
-def test_a_list_of_too_many_pairs_is_refused_with_the_remedy(data, monkeypatch):
     monkeypatch.setenv("MOERANK_MEMORY", "1e-7")
     with pytest.raises(
         ValueError, match=r"a list of \d+ preference pairs \(which RankRLS, RankSVM and FSMRank do without\) would take"

@@ -79,10 +79,6 @@ def test_known_individuals_are_not_measured_again(small_data, name, monkeypatch)
     np.testing.assert_array_equal(stage.evaluate(X), F)
 
 
-class KilledError(Exception):
-    """A stage that is killed while it measures."""
-
-
 def counted_search(name, algorithm, data, memo, last=10**9):
     """Search with a memo; return the result and the strings that were trained, and raise at the last batch."""
     sparse = algorithm in BIT_SEARCHES
@@ -95,7 +91,7 @@ def counted_search(name, algorithm, data, memo, last=10**9):
     def counting(X):
         trained.append(row_digests(X))
         if len(trained) == last:
-            raise KilledError
+            raise KeyboardInterrupt
         return measure(X)
 
     stage.measure = counting
@@ -113,7 +109,7 @@ def test_a_search_killed_anywhere_resumes_to_the_same_bits_and_trains_nothing_tw
     whole, trained = counted_search(name, algorithm, small_data, Memo(tmp_path / "whole"))
     last = int(np.random.default_rng([len(algorithm), len(name)]).integers(2, len(trained)))
     path = tmp_path / "memo"
-    with pytest.raises(KilledError):
+    with pytest.raises(KeyboardInterrupt):
         counted_search(name, algorithm, small_data, Memo(path), last)
     with path.open("ab") as file:
         file.write(b'[0.5, {"torn')
