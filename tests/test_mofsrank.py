@@ -270,7 +270,7 @@ def test_a_termination_and_an_initial_population_can_be_given(fold):
             (dict(ensemble={"termination": ("time", value)}), "ensemble: termination must be")
             for value in ("x", 0, -1, float("nan"), float("inf"), True, None)
         ),
-        (dict(ensemble={"initial": "x"}), "ensemble: initial must have shape"),
+        (dict(ensemble={"initial": "x"}), "ensemble: initial must be an array, a pymoo Sampling or, for bits"),
         (dict(algorithm=5), "unknown algorithm '5'; choose one of nsga2"),
     ],
 )
