@@ -19,7 +19,7 @@ DEGREE = np.array([[0.5, 0.6, 0.3, 0.3], [0.1, 0.2, 0.0, 0.0]])
     ("decay", "alpha"), [("inverse", 1 / 3), ("exp", np.e**-3), ("geometric", 0.729), ("linear", 0.6)]
 )
 @pytest.mark.parametrize("base", [None, 0.05])
-def test_probabilities_follow_the_formulas(decay, alpha, base):
+def test_probabilities_follow_the_formulas_and_stop_at_one(decay, alpha, base):
     pm = 0.25 if base is None else base
     expected = {
         "additive": pm + alpha * DEGREE,
@@ -29,9 +29,6 @@ def test_probabilities_follow_the_formulas(decay, alpha, base):
     for form, probability in expected.items():
         mutation = AdaptiveBitFlip(IMPORTANCE, REDUNDANCY, form=form, decay=decay, base=base)
         np.testing.assert_allclose(mutation.probabilities(X, 3, progress=0.4), probability, rtol=1e-14)
-
-
-def test_probabilities_stop_at_one():
     mutation = AdaptiveBitFlip([9.0, 0.1], [0.2, 9.0], base=0.3)
     np.testing.assert_allclose(mutation.probabilities(np.array([[False, True]]), 1), [[1.0, 1.0]])
 

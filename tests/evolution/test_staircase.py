@@ -114,14 +114,11 @@ def children(rows, gap, operator, n=4_000):
     return algorithm, algorithm._children(np.full(n, operator), further=0)
 
 
-def test_a_flip_changes_any_bit_of_the_winner():
+def test_a_flip_changes_any_bit_of_the_winner_and_a_swap_exchanges_any_one_and_any_zero():
     _, made = children(["110100"], [0], FLIP)
     changed = made ^ strings("110100")
     assert (changed.sum(axis=1) == 1).all()
     assert plausible(changed.sum(axis=0), np.ones(6))
-
-
-def test_a_swap_exchanges_any_one_and_any_zero():
     _, made = children(["110100"], [0], SWAP)
     changed = made ^ strings("110100")
     assert (changed.sum(axis=1) == 2).all()
