@@ -38,6 +38,15 @@ def test_interrupted_again_and_again_the_search_ends_with_the_same_bits(made, pa
     assert memo.resumed
     # Nothing is evaluated twice but the front, at the end.
     assert rest.calls == whole.calls - batches + 1
+    # Plain pymoo resumes alike.
+    settings = dict(termination=("n_gen", GENERATIONS), seed=3)
+    with pytest.raises(KeyboardInterrupt):
+        minimize(Counting(6), made(), **settings, evaluator=Memo(plain := path.with_name("plain")))
+    resumed = minimize(rest := Counting(), made(), **settings, evaluator=(memo := Memo(plain)))
+    for name in ("X", "F"):
+        np.testing.assert_array_equal(resumed.pop.get(name), undisturbed.pop.get(name))
+    assert (memo.n_eval, rest.calls) == (undisturbed.history[-1].n_eval, whole.calls - 5)
+    memo.check(WeighedBits(), resumed.X, resumed.F)
 
 
 def test_a_search_that_has_ended_is_not_done_again(path, nsga2):
@@ -79,22 +88,6 @@ def test_progress_is_told_of_new_generations_alone(path, nsga2):
     assert calls == [(n / 8, n, 16 * n) for n in range(5, 9)]
     search(WeighedBits(), nsga2, 8, seed=3, memo=Memo(path), **tell)
     assert len(calls) == 4
-
-
-@pytest.mark.parametrize("made", [*ALGORITHMS.values(), *SPARSE.values()], ids=[*ALGORITHMS, *SPARSE])
-def test_plain_pymoo_resumes_with_the_same_bits(made, path):
-    undisturbed = minimize(WeighedBits(), made(), ("n_gen", GENERATIONS), seed=3)
-    whole_memo = Memo(path.with_name("whole"))
-    minimize(whole := Counting(), made(), ("n_gen", GENERATIONS), seed=3, evaluator=whole_memo)
-    with pytest.raises(KeyboardInterrupt):
-        minimize(Counting(6), made(), ("n_gen", GENERATIONS), seed=3, evaluator=Memo(path))
-    memo = Memo(path)
-    resumed = minimize(rest := Counting(), made(), ("n_gen", GENERATIONS), seed=3, evaluator=memo)
-    np.testing.assert_array_equal(resumed.pop.get("X"), undisturbed.pop.get("X"))
-    np.testing.assert_array_equal(resumed.pop.get("F"), undisturbed.pop.get("F"))
-    assert memo.n_eval == undisturbed.algorithm.evaluator.n_eval
-    assert rest.calls == whole.calls - 5
-    memo.check(WeighedBits(), resumed.X, resumed.F)
 
 
 def test_constraints_are_kept(path):
