@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.served_models import GUIDE, LINEAR, TREES, documents, expected, served, tolerance
+from helpers.served_models import GUIDE, MODELS, documents, expected, served, tolerance
 
 from moerank.exports.deployable import deployable
 from moerank.exports.onnx import onnx_graph
@@ -30,9 +30,7 @@ def scores(content, X):
     return found[:, 0]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("linear", name) for name in LINEAR] + [("trees", name) for name in TREES], ids=str
-)
+@pytest.mark.parametrize(("kind", "name"), MODELS, ids=str)
 def test_onnxruntime_scores_as_the_model_does(kind, name):
     onnx = pytest.importorskip("onnx")
     model = served(name, kind)

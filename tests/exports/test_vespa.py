@@ -1,4 +1,4 @@
-"""Vespa's files, read and scored as Vespa does, against the models; the example of the guide against that reader."""
+"""Vespa's files, read and scored as Vespa does, against the models; tests/engines holds that reader against Vespa."""
 
 import json
 from pathlib import Path
@@ -52,23 +52,6 @@ def test_vespa_scores_as_trees_do(name):
 def test_the_worked_example():
     X = np.array([[3.2, 20, 45], [3.2, np.nan, 45], [3.2, 20, np.nan]])
     np.testing.assert_allclose(scores(exported(GUIDE), X), [2.1, 2.6, -12.9], rtol=1e-14)
-    by_hand = """\
-rank-profile moerank inherits default {
-    function f_price() { expression: if (isNan(attribute(price)), 0.0, attribute(price)) }
-    function f_age()   { expression: if (isNan(attribute(age)), 0.0, attribute(age)) }
-    function moerank_score() { expression: SUM }
-    first-phase  { expression: nativeRank }
-    second-phase { total-rerank-count: 100
-                   expression: moerank_score }
-    match-features: f_price f_age moerank_score
-}
-"""
-    total = "0.5 * bm25(title) + (-1.25) * ((f_price - 0.0) / 50.0) + 2.0 * ((f_age - 42.0) / 6.0)"
-    server = VespaProfile(by_hand.replace("SUM", total))
-    whole = {"bm25(title)": 3.2, "attribute(price)": 20, "attribute(age)": 45}
-    for left_out, right in ((None, 2.1), ("attribute(price)", 2.6), ("attribute(age)", -12.9)):
-        there = {name: x for name, x in whole.items() if name != left_out}
-        assert server.score(there) == pytest.approx(right, rel=1e-14)
 
 
 def test_lightgbms_trees_are_read_as_vespa_imports_them():

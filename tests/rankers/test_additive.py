@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from helpers.pair_problems import weighted_pairs
 from pymoo.optimize import minimize
 from sklearn.base import clone
 
@@ -49,19 +50,11 @@ def steps_of(data, ranker):
     return np.column_stack(columns).astype(float), feature, prior
 
 
-def weighted_pairs(data, keep=slice(None)):
-    """The better and the worse document of some pairs, and the weights of these."""
-    i, j = data.pairs.better[keep], data.pairs.worse[keep]
-    u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
-    v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
-    return i, j, v[np.searchsorted(data.offsets, i, side="right") - 1] * u[i] * u[j]
-
-
 def plain_tables(data, ranker, mask, keep=slice(None)):
     """Tables of the features of a mask by one system on explicit differences of pairs."""
     columns, feature, prior = steps_of(data, ranker)
     chosen = mask[feature]
-    i, j, weights = weighted_pairs(data, keep)
+    i, j, _, weights = weighted_pairs(data, keep)
     t = 1.0 if ranker.target == "unit" else data.y[i] - data.y[j]
     D = (columns[i] - columns[j])[:, chosen]
     G, b = D.T @ (weights[:, None] * D) / weights.sum(), D.T @ (weights * t) / weights.sum()
@@ -99,7 +92,7 @@ def test_subsets_equal_one_system_on_the_explicit_table(noisy_data, prepare, par
 def test_the_forward_path_fits_every_candidate_and_takes_the_least_loss(noisy_data, prepare):
     data = prepare(noisy_data)
     ranker = AdditiveRLS(5, smooth=0.5, alpha=0.05).fit(data)
-    i, j, weights = weighted_pairs(data)
+    i, j, _, weights = weighted_pairs(data)
     columns, feature, prior = steps_of(data, ranker)
 
     def least_loss(features):

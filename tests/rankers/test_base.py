@@ -70,7 +70,14 @@ def test_tuning_trains_the_largest_size_of_each_setting_once(data):
 
 @pytest.mark.parametrize(
     "ranker",
-    [AdaRank(n_rounds=25, reweighting="cumulative"), RankBoost(25), FRank(25, None), ListNet(25), GreedyRankRLS(8)],
+    [
+        AdaRank(n_rounds=25, reweighting="cumulative"),
+        RankBoost(25),
+        FRank(25, None),
+        ListNet(25),
+        GreedyRankRLS(8),
+        LambdaMART(50),
+    ],
     ids=lambda ranker: type(ranker).__name__,
 )
 def test_predictions_are_the_staged_scores_of_every_size(noisy_data, ranker):

@@ -48,15 +48,6 @@ def test_equals_a_direct_call_of_lightgbm(noisy_data, held_out, n_leaves, min_le
     assert len(np.unique(ranker.predict(held_out.X))) > 20
 
 
-def test_staged_scores_are_the_predictions_of_the_first_trees(noisy_data, held_out):
-    ranker = LambdaMART(50).fit(noisy_data)
-    staged = ranker._scores_by_size(noisy_data, held_out.X)
-    assert staged.shape == (90, 50)
-    for size in (1, 2, 17, 50):
-        np.testing.assert_array_equal(staged[:, size - 1], ranker.booster_.predict(held_out.X, num_iteration=size))
-        np.testing.assert_array_equal(staged[:, size - 1], LambdaMART(size).fit(noisy_data).predict(held_out.X))
-
-
 def mean_of_neighbours(values, reach):
     return [np.mean([values[j] for j in range(len(values)) if abs(i - j) <= reach]) for i in range(len(values))]
 
