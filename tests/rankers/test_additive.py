@@ -230,20 +230,6 @@ def test_tuning_takes_the_best_of_the_grid_by_the_mean_of_three_neighbours(noisy
         assert {name: tuned.get_params()[name] for name in grid[0]} == grid[int(np.argmax(values))]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_bins": 0}, "n_bins must be at least 1"),
-        ({"n_bins": 256}, "n_bins must be at most 255"),
-        ({"smooth": -0.1}, "smooth must not be negative"),
-        ({"alpha": 0.0}, "alpha must be positive"),
-    ],
-)
-def test_wrong_parameters_are_refused(noisy_data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        AdditiveRLS(**parameters).fit(noisy_data)
-
-
 def test_one_feature_of_the_shape_of_a_hill_is_learned():
     x = np.random.default_rng(0).random((60, 1))
     y = (3 - 6 * np.abs(x[:, 0] - 0.5)).astype(int)
