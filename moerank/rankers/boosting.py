@@ -78,6 +78,7 @@ class StumpBoosting(Ranker):
 
     _size = "n_rounds"
     _by_thresholds = True
+    _steadied = staticmethod(steadied)
     _fidelity: ClassVar[bool]
 
     def default_grid(self, train: RankingData) -> Grid:
@@ -86,9 +87,6 @@ class StumpBoosting(Ranker):
         `tune` compares means over ten rounds on each side, not single rounds; see `steadied`.
         """
         return [{"n_rounds": size} for size in range(1, self.n_rounds + 1)]
-
-    def _steadied(self, values: Vector) -> Vector:
-        return steadied(values)
 
     def _step(self, right: float, wrong: float, least: float) -> float:
         """Return α of a stump that orders the shares `right` and `wrong` of the weight rightly and wrongly.
@@ -423,9 +421,6 @@ class AdaRank(LinearRanker):
         else:
             P = P * np.exp(-alpha * (combined if self.reweighting == "cumulative" else weak))
         return np.asarray(P / P.sum())
-
-    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
-        return linear_scores(X, self.path_coefs_)
 
     def _measure(self) -> Metric:
         convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
