@@ -83,7 +83,7 @@ class LinearPopulation:
 
     def on_columns(self, column_mask: Mask) -> LinearPopulation:
         """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
-        return LinearPopulation(spread(self.coefs, column_mask))
+        return LinearPopulation(on_wider_table(self.coefs, column_mask))
 
     @property
     def feature_mask(self) -> Mask:
@@ -152,7 +152,7 @@ class FittedPopulation:
 
     def on_columns(self, column_mask: Mask) -> FittedPopulation:
         """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
-        return FittedPopulation(self.rankers, spread(self.feature_mask, column_mask))
+        return FittedPopulation(self.rankers, on_wider_table(self.feature_mask, column_mask))
 
     def forest(self, individual: int) -> Forest:
         """Return the trees of an individual, over all columns of the training table; an AttributeError if none."""
@@ -165,7 +165,7 @@ Population: TypeAlias = LinearPopulation | TablePopulation | FittedPopulation
 """Trained rankers, one for each individual."""
 
 
-def spread(values: Array, column_mask: Mask) -> Array:
+def on_wider_table(values: Array, column_mask: Mask) -> Array:
     """Return a wider table, of which these columns have the values, and others 0."""
     wide = np.zeros((len(values), len(column_mask)), values.dtype)
     wide[:, column_mask] = values
