@@ -108,6 +108,7 @@ class AdditiveRLS(ShapesMixin, Ranker):
     _takes_weights = True
     _by_thresholds = True
     _trained_together = ("alpha",)
+    _steadied = staticmethod(steadied)
     most_features_at_first: ClassVar[int] = 40
     """Largest number of features in the first strings of a search, because systems of many columns are slow."""
 
@@ -175,9 +176,6 @@ class AdditiveRLS(ShapesMixin, Ranker):
         along = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
         scales = {s: float(s * s * np.trace(gram) + along) / len(v) for s in SMOOTH_GRID}  # tr(A) = tr(G P)
         return [{"smooth": smooth, "alpha": scale * 10.0**k} for smooth, scale in scales.items() for k in powers]
-
-    def _steadied(self, values: Vector) -> Vector:
-        return steadied(values)
 
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         masks = read_masks(train)

@@ -453,6 +453,9 @@ class LinearRanker(Ranker):
     def _scores(self, X: Matrix) -> Matrix:
         return linear_scores(X, self.coef_[None])[:, 0]
 
+    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
+        return linear_scores(X, getattr(self, "path_coefs_", self.coef_[None]))
+
 
 class Backend(LinearRanker):
     """Base of the linear rankers that train a whole population at once.

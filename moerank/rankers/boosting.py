@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,7 @@ class StumpBoosting(Ranker):
 
     _size = "n_rounds"
     _by_thresholds = True
+    _steadied = staticmethod(steadied)
     _fidelity: ClassVar[bool]
 
     def default_grid(self, train: RankingData) -> Grid:
@@ -86,9 +87,6 @@ class StumpBoosting(Ranker):
         `tune` compares means over ten rounds on each side, not single rounds; see `steadied`.
         """
         return [{"n_rounds": size} for size in range(1, self.n_rounds + 1)]
-
-    def _steadied(self, values: Vector) -> Vector:
-        return steadied(values)
 
     def _step(self, right: float, wrong: float, least: float) -> float:
         """Return α of a stump that orders the shares `right` and `wrong` of the weight rightly and wrongly.
@@ -313,15 +311,6 @@ Reweighting = Literal["combined", "cumulative", "weak"]
 LEAST_ERROR = 1e-10
 
 
-class Round(NamedTuple):
-    """A round of boosting."""
-
-    query_weights: Matrix
-    feature: int
-    alpha: float
-    values: Matrix
-
-
 @dataclass(eq=False, repr=False)
 class AdaRank(LinearRanker):
     """Boosting of features by a ranking measure E(q, f), the value of query q ranked by f.
@@ -395,10 +384,10 @@ class AdaRank(LinearRanker):
     def _weights(self, train: RankingData) -> Matrix:
         rounds = list(self._rounds(train))
         self.n_rounds_ = len(rounds)
-        features = [r.feature for r in rounds]
+        features = [feature for feature, *_ in rounds]
         self.features_ = np.flatnonzero(self.varying_)[np.array(features, np.int64)]
-        self.alphas_ = np.array([r.alpha for r in rounds])
-        self.train_scores_ = np.array([r.values.mean() for r in rounds])
+        self.alphas_ = np.array([alpha for _, alpha, _ in rounds])
+        self.train_scores_ = np.array([values.mean() for *_, values in rounds])
         steps = np.zeros((max(self.n_rounds_, 1), train.n_features))
         steps[np.arange(self.n_rounds_), features] = self.alphas_
         coefs = np.cumsum(steps, axis=0)
@@ -406,7 +395,7 @@ class AdaRank(LinearRanker):
         last: Matrix = coefs[-1]
         return last
 
-    def _rounds(self, train: RankingData) -> Iterator[Round]:
+    def _rounds(self, train: RankingData) -> Iterator[tuple[int, float, Vector]]:
         """Yield the rounds of boosting on data all of whose features vary."""
         measure = self._measure()
         values = measure.per_query(train, train.X64)
@@ -422,7 +411,7 @@ class AdaRank(LinearRanker):
             alpha = 0.5 * math.log((1.0 + e) / max(1.0 - e, LEAST_ERROR))
             w[feature] += alpha
             reached = measure.per_query(train, linear_scores(train.X, w[None])[:, 0])
-            yield Round(P, feature, alpha, reached)
+            yield feature, alpha, reached
             P = self._reweighted(P, alpha, reached, values[:, feature])
 
     def _reweighted(self, P: Matrix, alpha: float, combined: Matrix, weak: Matrix) -> Matrix:
@@ -432,9 +421,6 @@ class AdaRank(LinearRanker):
         else:
             P = P * np.exp(-alpha * (combined if self.reweighting == "cumulative" else weak))
         return np.asarray(P / P.sum())
-
-    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
-        return linear_scores(X, self.path_coefs_)
 
     def _measure(self) -> Metric:
         convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None

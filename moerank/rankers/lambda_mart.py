@@ -114,6 +114,7 @@ class LambdaMART(Ranker):
     _by_thresholds = True
     _takes_weights = True
     _size = "n_trees"
+    _steadied = staticmethod(steadied)
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of trees up to `n_trees` with each form of the trees; the grid of the forms is ours."""
@@ -146,9 +147,6 @@ class LambdaMART(Ranker):
         quality = self._steadied(quality_of(scores, validation, chosen._watched_by))
         chosen.n_trees = 1 + int(np.argmax(quality))
         return chosen._with_trees(first_trees(booster, chosen.n_trees))
-
-    def _steadied(self, values: Vector) -> Vector:
-        return steadied(values)
 
     def _validation_scores(self, train: RankingData, validation: RankingData) -> Matrix:
         """Return the validation scores (n_documents, n_trees) with 1, 2, … trees, until `patience` ends them."""

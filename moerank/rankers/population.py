@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from moerank.arrays import Integers, Mask, Matrix
+from moerank.arrays import Array, Integers, Mask, Matrix
 from moerank.checks import Parameters, check_room
 from moerank.data import RankingData
 from moerank.kernels.scores import linear_scores
 from moerank.rankers.model import Forest
-from moerank.rankers.table_population import TablePopulation, sums_of_members
+from moerank.rankers.table_population import TablePopulation, rows_or_zeros, sums_of_members
 from moerank.training.masks import Unit
 
 
@@ -33,24 +33,6 @@ class Scorer(Protocol):
 
     def scores(self, X: Matrix, /) -> Matrix:
         """Return the scores (n_documents, n_individuals) of the rows of X, of shape (n_documents, n_features)."""
-
-
-@runtime_checkable
-class Population(Scorer, Protocol):
-    """Trained rankers, one for each individual."""
-
-    @property
-    def coefs(self) -> Matrix | None:
-        """The weights (n_individuals, n_features) of linear rankers; None if they have none."""
-
-    def __len__(self) -> int:
-        """Return the number of individuals."""
-
-    def take(self, rows: Integers, /) -> Population:
-        """Return the individuals with these numbers.
-
-        −1 stands for a ranker without features, which scores every document 0.
-        """
 
 
 @runtime_checkable
@@ -96,10 +78,12 @@ class LinearPopulation:
         return linear_scores(X, self.coefs)
 
     def take(self, rows: Integers) -> LinearPopulation:
-        """Return the individuals of these numbers; see `Population`."""
-        W = np.zeros((len(rows), self.coefs.shape[1]))
-        W[rows >= 0] = self.coefs[rows[rows >= 0]]
-        return LinearPopulation(W)
+        """Return the individuals of these numbers; −1 stands for one without features, whose scores are 0."""
+        return LinearPopulation(rows_or_zeros(self.coefs, rows))
+
+    def on_columns(self, column_mask: Mask) -> LinearPopulation:
+        """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
+        return LinearPopulation(on_wider_table(self.coefs, column_mask))
 
     @property
     def feature_mask(self) -> Mask:
@@ -162,16 +146,30 @@ class FittedPopulation:
         return scores
 
     def take(self, rows: Integers) -> FittedPopulation:
-        """Return the individuals of these numbers; see `Population`."""
-        feature_mask = np.zeros((len(rows), self.feature_mask.shape[1]), bool)
-        feature_mask[rows >= 0] = self.feature_mask[rows[rows >= 0]]
-        return FittedPopulation(tuple(self.rankers[row] if row >= 0 else None for row in rows), feature_mask)
+        """Return the individuals of these numbers; −1 stands for one without features, whose scores are 0."""
+        rankers = tuple(self.rankers[row] if row >= 0 else None for row in rows)
+        return FittedPopulation(rankers, rows_or_zeros(self.feature_mask, rows))
+
+    def on_columns(self, column_mask: Mask) -> FittedPopulation:
+        """Return the rankers for a wider table, of which these columns are the features (n_columns,)."""
+        return FittedPopulation(self.rankers, on_wider_table(self.feature_mask, column_mask))
 
     def forest(self, individual: int) -> Forest:
         """Return the trees of an individual, over all columns of the training table; an AttributeError if none."""
         ranker: Any = self.rankers[individual]
         forest: Forest = ranker.forest_
         return forest.over(np.flatnonzero(self.feature_mask[individual]))
+
+
+Population: TypeAlias = LinearPopulation | TablePopulation | FittedPopulation
+"""Trained rankers, one for each individual."""
+
+
+def on_wider_table(values: Array, column_mask: Mask) -> Array:
+    """Return a wider table, of which these columns have the values, and others 0."""
+    wide = np.zeros((len(values), len(column_mask)), values.dtype)
+    wide[:, column_mask] = values
+    return wide
 
 
 def batch_of(batch: Scorer, size: int, n_features: int) -> FittedPopulation:
@@ -203,26 +201,18 @@ def side_by_side(populations: Iterable[Population]) -> Population:
     populations = tuple(populations)
     if len(populations) == 1:
         return populations[0]
-    weights = [population.coefs for population in populations]
-    linear = [W for W in weights if W is not None]
-    if len(linear) == len(weights):
+    linear = [population.coefs for population in populations if isinstance(population, LinearPopulation)]
+    if len(linear) == len(populations):
         return LinearPopulation(np.concatenate(linear))
     additive = [population for population in populations if isinstance(population, TablePopulation)]
     if len(additive) == len(populations) and len({id(population.bins) for population in additive}) == 1:
         return TablePopulation(additive[0].bins, np.concatenate([population.tables for population in additive]))
-    fitted = [_as_fitted(population) for population in populations]
+    fitted = [
+        each if isinstance(each, FittedPopulation) else batch_of(each, len(each), each.feature_mask.shape[1])
+        for each in populations
+    ]
     rankers = tuple(ranker for population in fitted for ranker in population.rankers)
     return FittedPopulation(rankers, np.concatenate([population.feature_mask for population in fitted]))
-
-
-def _as_fitted(population: Population) -> FittedPopulation:
-    if isinstance(population, FittedPopulation):
-        return population
-    if isinstance(population, TablePopulation):
-        return batch_of(population, len(population), population.feature_mask.shape[1])
-    if population.coefs is None:
-        raise TypeError(f"{type(population).__name__} is neither a LinearPopulation nor a FittedPopulation")
-    return batch_of(population, len(population), population.coefs.shape[1])
 
 
 def on_all_columns(population: Population, column_mask: Mask) -> Population:
@@ -231,18 +221,7 @@ def on_all_columns(population: Population, column_mask: Mask) -> Population:
     >>> on_all_columns(LinearPopulation(np.array([[0.5, 2.0]])), np.array([True, False, True])).coefs.tolist()
     [[0.5, 0.0, 2.0]]
     """
-    if column_mask.all():
-        return population
-    if isinstance(population, TablePopulation):
-        return population.on_columns(column_mask)
-    if population.coefs is not None:
-        W = np.zeros((len(population), len(column_mask)))
-        W[:, column_mask] = population.coefs
-        return LinearPopulation(W)
-    fitted = _as_fitted(population)
-    feature_mask = np.zeros((len(fitted), len(column_mask)), np.bool_)
-    feature_mask[:, column_mask] = fitted.feature_mask
-    return FittedPopulation(fitted.rankers, feature_mask)
+    return population if column_mask.all() else population.on_columns(column_mask)
 
 
 def train_population(

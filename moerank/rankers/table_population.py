@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
+from moerank.arrays import Array, Floats, Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.kernels.step_tables import table_scores
 from moerank.rankers.model import Forest
@@ -43,10 +43,8 @@ class TablePopulation:
         return table_scores(self.bins.codes(data), self.bins.first, self.tables)
 
     def take(self, rows: Integers) -> TablePopulation:
-        """Return the individuals with these numbers; see `Population`."""
-        tables = np.zeros((len(rows), self.tables.shape[1]))
-        tables[rows >= 0] = self.tables[rows[rows >= 0]]
-        return TablePopulation(self.bins, tables)
+        """Return the individuals of these numbers; −1 stands for one without features, whose scores are 0."""
+        return TablePopulation(self.bins, rows_or_zeros(self.tables, rows))
 
     @property
     def feature_mask(self) -> Mask:
@@ -83,6 +81,11 @@ class TablePopulation:
             values = self.tables[individual, begin:end].reshape([len(cuts) + 1 for _, cuts in axes])
             forest.roots.append(forest.grow(axes, values))
         return forest.finished()
+
+
+def rows_or_zeros(values: Array, rows: Integers) -> Array:
+    """Return these rows of a table, and zeros for −1."""
+    return np.vstack([values, np.zeros((1, values.shape[1]), values.dtype)])[rows]
 
 
 def sums_of_members(weights: Matrix, values: Matrix, mask: Mask) -> Matrix:

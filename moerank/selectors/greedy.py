@@ -13,7 +13,6 @@ from moerank.arrays import Integers, Matrix
 from moerank.checks import Count, NotNegative, Positive, check_at_least
 from moerank.data import RankingData, centre_in_queries
 from moerank.kernels.forward_selection import greedy_rank_rls
-from moerank.kernels.scores import linear_scores
 from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, SelectionPath, nested_masks
 from moerank.rankers.additive import AdditiveRLS
 from moerank.rankers.base import Grid
@@ -94,9 +93,6 @@ class GreedyRankRLS(Selection, LinearRanker):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.order_, self.errors_, self.path_coefs_ = self._select(train, self.n_features_to_select)
         self._set_weights(self.path_coefs_[-1])
-
-    def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
-        return linear_scores(X, self.path_coefs_)
 
     def _select(self, train: RankingData, n_steps: int) -> tuple[Integers, Matrix, Matrix]:
         """Return order, criterion and rankers of the first `n_steps` features, or of all that vary."""

@@ -79,9 +79,3 @@ def test_the_largest_value_is_found_of_any_size(values):
     np.testing.assert_array_equal(largest_value(len(values), lambda x: x <= bounds, np.float64), bounds)
     singles = np.array([single_at_most(value) for value in values])
     np.testing.assert_array_equal(largest_value(len(values), lambda x: x <= bounds, np.float32), singles)
-
-
-@given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
-def test_scaled_values_are_parted_where_raw_ones_are(threshold, offset, scale):
-    raw = largest_value(1, lambda x: (x - offset) / scale <= threshold, np.float64)[0]
-    assert (raw - offset) / scale <= threshold < (np.nextafter(raw, np.inf) - offset) / scale

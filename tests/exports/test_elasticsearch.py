@@ -6,19 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.served_models import (
-    GUIDE,
-    LABELS,
-    LINEAR,
-    NAMES,
-    TREES,
-    documents,
-    expected,
-    scores,
-    served,
-    stumps,
-    tolerance,
-)
+from helpers.served_models import GUIDE, LABELS, MODELS, NAMES, documents, expected, scores, served, stumps, tolerance
 from helpers.serving_elasticsearch import PluginModel
 from helpers.serving_solr import RefusedError
 
@@ -34,9 +22,7 @@ def exported(model, features=None, write=elasticsearch):
     return write(deployable(model, "moerank", read_features(features)), MODEL)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("linear", name) for name in LINEAR] + [("trees", name) for name in TREES], ids=str
-)
+@pytest.mark.parametrize(("kind", "name"), MODELS, ids=str)
 def test_the_plugins_score_as_the_model_does(kind, name):
     model = served(name, kind)
     files = exported(model).files
@@ -138,75 +124,31 @@ def test_a_file_says_what_features_are():
 # The examples below are those of the plugin's own tests, to which their names refer.
 
 
-def exists(field):
-    query = {"query": {"exists": {"field": field}}, "field_value_factor": {"field": field}, "boost_mode": "replace"}
-    return {"name": field, "template": {"function_score": query}}
-
-
 def plugin(names, type, definition, follows_missing=True, **more):
-    features = json.dumps({"featureset": {"features": [exists(name) for name in names]}})
+    value = {"query": {"exists": {"field": names}}, "field_value_factor": {"field": names}, "boost_mode": "replace"}
+    features = json.dumps({"featureset": {"features": [{"name": names, "template": {"function_score": value}}]}})
     model = {"type": type, "definition": definition, **more}
     return PluginModel(features, json.dumps({"model": {"name": "m", "model": model}}), follows_missing)
 
 
-def split(feature, condition, left, right, missing="yes"):
-    """A split whose nodes are numbered anew when it is put together."""
-    return {"split": feature, "split_condition": condition, "left": left, "right": right, "missing": missing}
-
-
-def numbered(node, count=None, depth=0):
-    count = count if count is not None else iter(range(1000))
-    number = next(count)
-    if not isinstance(node, dict):
-        return {"nodeid": number, "leaf": node}
-    children = [numbered(node[side], count, depth + 1) for side in ("left", "right")]
-    yes, no = (child["nodeid"] for child in children)
-    whole = {"nodeid": number, "depth": depth, "split": node["split"], "split_condition": node["split_condition"]}
-    missing = {"yes": yes, "no": no}.get(node["missing"], node["missing"])
-    return {**whole, "yes": yes, "no": no, "missing": missing, "children": children}
-
-
-def test_the_plugins_linear_examples():
-    """LinearRankerTests, LinearRankerParserTests and StoredLtrModelParserTests."""
-    assert plugin("abc", "model/linear", {"a": 1, "b": 2, "c": 3}).score({"a": 2, "b": 3, "c": 4}) == 20
-    assert plugin(["feature"], "model/linear", {}).score({"feature": 3}) == 0
-    for definition in ({"feature": {}}, {"feature": None}, {"feature": "1.2"}, [], {"features": 1}):
-        with pytest.raises(RefusedError):
-            plugin(["feature"], "model/linear", definition)
-    for norm, right in [
+@pytest.mark.parametrize(
+    ("norm", "right"),
+    [
         ({"standard": {"mean": 1.25, "standard_deviation": 0.25}}, lambda v: (v - 1.25) / 0.25),
         ({"min_max": {"minimum": 0.05, "maximum": 1.25}}, lambda v: (v - 0.05) / 1.2),
-    ]:
-        server = plugin("a", "model/linear", {"a": 1}, feature_normalizers={"a": norm})
-        for value in (0, 0.5, 3):
-            assert server.score({"a": value}) == pytest.approx(right(value), rel=1e-5)
-    with pytest.raises(RefusedError):
-        plugin("a", "model/linear", {"a": 1}, feature_normalizers={"a": {"min_max": {"minimum": -1, "maximum": 1}}})
+    ],
+)
+def test_the_plugins_normalisers(norm, right):
+    """LinearRankerParserTests and StoredLtrModelParserTests."""
+    server = plugin("a", "model/linear", {"a": 1}, feature_normalizers={"a": norm})
+    assert [server.score({"a": v}) for v in (0, 0.5, 3)] == pytest.approx([right(v) for v in (0, 0.5, 3)], rel=1e-5)
 
 
-def test_the_plugins_trees():
-    """NaiveAdditiveDecisionTreeTests with simple_tree.txt."""
-    third = split("3", 3.2, 17 * 3.4, 11 * 3.4)
-    first = split("1", 2.3, split("2", 2.2, 1.2 * 3.4, third, "no"), 3.2 * 3.4)
-    third = split("3", 3.2, 3.2 * 2.8, 10 * 2.8, "no")
-    second = split("1", 0.1, 23 * 2.8, split("2", 1.8, 15 * 2.8, third, "no"))
-    trees = [numbered(first), numbered(second)]
-    server = plugin("123", "model/xgboost+json", trees)
-    assert server.score({"1": 1, "2": 2, "3": 3}) == pytest.approx(13.04, rel=1e-6)
-    assert server.score({}) == pytest.approx(122.2, rel=1e-6)
-    ranked = plugin("123", "model/xgboost+json", {"objective": "rank:ndcg", "splits": trees})
-    assert ranked.score({"1": 1, "2": 2, "3": 3}) == pytest.approx(13.04, rel=1e-6)
-
-
-def test_the_plugins_reader_of_xgboost():
-    """XGBoostJsonParserTests of both plugins."""
-    assert plugin("a", "model/xgboost+json", [numbered(0.234)]).score({}) == np.float32(0.234)
-    server = plugin("a", "model/xgboost+json", [numbered(split("a", 0.123, 0.5, 0.2))])
-    fields = [{"a": 0.122}, {"a": 0.123}, {"a": 0.124}, {}]
-    assert [server.score(field) for field in fields] == pytest.approx([0.5, 0.2, 0.2, 0.5])
-    for missing, right in (("yes", 0.5), ("no", 0.2)):
-        server = plugin("a", "model/xgboost+json", [numbered(split("a", 100, 0.5, 0.2, missing))], None)
-        assert [server.score(field) for field in ({}, {"a": 50}, {"a": 150})] == pytest.approx([right, 0.5, 0.2])
-    for definition in ([], [numbered(split("a", 100, 0.5, 0.2, 3))], [{**numbered(0.5), "gain": 1}]):
-        with pytest.raises(RefusedError):
-            plugin("a", "model/xgboost+json", definition, None)
+def test_the_plugins_splits():
+    """XGBoostJsonParserTests of both plugins: a tie goes to `no`, and what is absent where `missing` says."""
+    split = {"nodeid": 0, "depth": 0, "split": "a", "split_condition": 0.123, "yes": 1, "no": 2}
+    split["children"] = [{"nodeid": 1, "leaf": 0.5}, {"nodeid": 2, "leaf": 0.2}]
+    for missing, right in ((1, 0.5), (2, 0.2)):
+        server = plugin("a", "model/xgboost+json", [{**split, "missing": missing}])
+        fields = [{"a": 0.122}, {"a": 0.123}, {"a": 0.124}, {}]
+        assert [server.score(field) for field in fields] == pytest.approx([0.5, 0.2, 0.2, right])

@@ -1,4 +1,4 @@
-"""ONNX graphs, run by onnxruntime, against the models; the numbers of an example of Solr's in the same graph."""
+"""ONNX graphs, run by onnxruntime, against the models."""
 
 import json
 import sys
@@ -6,12 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.changes import replace
-from helpers.served_models import GUIDE, LINEAR, TREES, documents, expected, served, tolerance
+from helpers.served_models import GUIDE, MODELS, documents, expected, served, tolerance
 
 from moerank.exports.deployable import deployable
 from moerank.exports.onnx import onnx_graph
-from moerank.rankers.model import Forest, Model
 
 PATH = Path("out/m.onnx")
 
@@ -30,9 +28,7 @@ def scores(content, X):
     return found[:, 0]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("linear", name) for name in LINEAR] + [("trees", name) for name in TREES], ids=str
-)
+@pytest.mark.parametrize(("kind", "name"), MODELS, ids=str)
 def test_onnxruntime_scores_as_the_model_does(kind, name):
     onnx = pytest.importorskip("onnx")
     model = served(name, kind)
@@ -49,16 +45,6 @@ def test_onnxruntime_scores_as_the_model_does(kind, name):
     known = ~np.isnan(found)
     assert (np.abs(found - expected(model, X)) <= tolerance(model, X))[known].all()
     assert exported(model) == content
-
-
-def test_solrs_example_of_trees():
-    forest = Forest((0, 1), (0.5, 10.0), (-1, -2), (1, -3), (-100.0, 50.0, 75.0, -20.0), (0, -4))
-    model = Model(names=("title", "const"), columns=(0, 1), trees=forest)
-    X = np.array([[0, 1], [1, 1], [1, 11], [0.5, 1], [1, 10]])
-    assert scores(exported(model), X).tolist() == [-120, 30, 55, -120, 30]
-    X = np.array([[np.nan, 1], [1, np.nan]])
-    assert np.isnan(scores(exported(model), X)).all()
-    assert scores(exported(replace(model, missing=0.0)), X).tolist() == [-120, 30]
 
 
 def test_without_onnx_the_message_says_what_to_install(monkeypatch):

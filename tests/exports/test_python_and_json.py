@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.served_models import GUIDE, LINEAR, TREES, documents, expected, served
+from helpers.served_models import GUIDE, MODELS, documents, expected, served
 
 from moerank.exports.deployable import deployable
 from moerank.exports.json import plain_json
 from moerank.exports.python import python
-
-ALL = [("linear", name) for name in LINEAR] + [("trees", name) for name in TREES]
 
 
 def function(model):
@@ -46,7 +44,7 @@ def score_by_json(model, row):
     return total
 
 
-@pytest.mark.parametrize(("kind", "name"), ALL, ids=str)
+@pytest.mark.parametrize(("kind", "name"), MODELS, ids=str)
 def test_the_function_scores_as_the_model_does(kind, name):
     model = served(name, kind)
     score, X = function(model), documents(model)
@@ -61,7 +59,7 @@ def test_the_function_scores_as_the_model_does(kind, name):
         assert score(document) == score(lacking) == pytest.approx(right, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize(("kind", "name"), ALL, ids=str)
+@pytest.mark.parametrize(("kind", "name"), MODELS, ids=str)
 def test_json_says_all_that_is_needed(kind, name):
     model = served(name, kind)
     (content,) = plain_json(deployable(model, "moerank", {}), Path("out/ranker.json")).files.values()

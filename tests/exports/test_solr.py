@@ -6,20 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.served_models import (
-    GUIDE,
-    LABELS,
-    LINEAR,
-    NAMES,
-    TREES,
-    documents,
-    expected,
-    scores,
-    served,
-    stumps,
-    tolerance,
-)
-from helpers.serving_solr import RefusedError, SolrModel
+from helpers.served_models import GUIDE, LABELS, MODELS, NAMES, documents, expected, scores, served, stumps, tolerance
+from helpers.serving_solr import SolrModel
 
 from moerank.data import FittedScaling
 from moerank.exports.deployable import deployable, read_features
@@ -38,9 +26,7 @@ def read(model, features=None):
     return SolrModel(files[STORE], files[MODEL])
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [("linear", name) for name in LINEAR] + [("trees", name) for name in TREES], ids=str
-)
+@pytest.mark.parametrize(("kind", "name"), MODELS, ids=str)
 def test_solr_scores_as_the_model_does(kind, name):
     model = served(name, kind)
     X = documents(model)
@@ -130,34 +116,8 @@ def test_numbers_beyond_single_precision_are_refused(change, message):
         exported(replace(GUIDE, **change))
 
 
-# The examples below are those of solr/modules/ltr/src/test in apache/solr, to which their names refer.
-
-
-def linear_of(weights, norms):
-    features = [{"name": name, **({"norm": norms[name]} if name in norms else {})} for name in weights]
-    store = [
-        {"name": name, "class": "org.apache.solr.ltr.feature.ValueFeature", "params": {"value": "0"}}
-        for name in weights
-    ]
-    text = {"class": "org.apache.solr.ltr.model.LinearModel", "store": "s", "name": "m", "features": features}
-    return SolrModel(json.dumps(store), json.dumps({**text, "params": {"weights": weights}}))
-
-
-def min_max(least, most):
-    return {"class": "org.apache.solr.ltr.norm.MinMaxNormalizer", "params": {"min": least, "max": most}}
-
-
-def standard(mean, deviation):
-    return {"class": "org.apache.solr.ltr.norm.StandardNormalizer", "params": {"avg": mean, "std": deviation}}
-
-
-@pytest.mark.parametrize("norm", [min_max("10", "10"), standard("0", "0"), standard("0", "-1"), min_max(1.0, "2")])
-def test_what_solr_refuses_is_refused(norm):
-    with pytest.raises(RefusedError):
-        linear_of({"x": 1}, {"x": norm})
-
-
 def test_solr_adds_a_millionth_to_thresholds():
+    """TestMultipleAdditiveTreesModel in solr/modules/ltr."""
     store = [{"name": "x", "class": "org.apache.solr.ltr.feature.ValueFeature", "params": {"value": "0"}}]
     root = {"feature": "x", "threshold": "0.5", "left": {"value": "1"}, "right": {"value": "2"}}
     model = {"class": "org.apache.solr.ltr.model.MultipleAdditiveTreesModel", "store": "s", "name": "m"}

@@ -1,4 +1,4 @@
-"""Vespa's files, read and scored as Vespa does, against the models; the example of the guide against that reader."""
+"""Vespa's files, read and scored as Vespa does, against the models; tests/engines holds that reader against Vespa."""
 
 import json
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.changes import replace
-from helpers.served_models import GUIDE, LINEAR, NAMES, TREES, documents, expected, served, stumps, tolerance
+from helpers.served_models import GUIDE, MODELS, NAMES, documents, expected, served, stumps, tolerance
 from helpers.serving_vespa import VespaProfile
 
 from moerank.exports.deployable import deployable, read_features
 from moerank.exports.vespa import vespa
 
-PROFILE, MODEL = Path("out/m.profile"), Path("out/moerank.json")
+PROFILE, TREES = Path("out/m.profile"), Path("out/moerank.json")
 
 
 def exported(model, features=None):
@@ -31,44 +31,20 @@ def scores(deployment, X):
     return np.array([server.score({name: x for name, x in row.items() if not np.isnan(x)}) for row in rows])
 
 
-@pytest.mark.parametrize("name", LINEAR)
-def test_vespa_scores_as_a_linear_model_does_in_double_precision(name):
-    model = served(name, "linear")
-    X = documents(model)
-    assert list(exported(model).files) == [PROFILE]
-    right = expected(model, X)
-    np.testing.assert_allclose(scores(exported(model), X), right, rtol=1e-11, atol=tolerance(model, X).max() * 1e-8)
-
-
-@pytest.mark.parametrize("name", TREES)
-def test_vespa_scores_as_trees_do(name):
-    model = served(name, "trees")
-    X = documents(model)
-    deployment = exported(model)
-    assert list(deployment.files) == [MODEL, PROFILE]
-    assert (np.abs(scores(deployment, X) - expected(model, X)) <= tolerance(model, X)).all()
+@pytest.mark.parametrize(("kind", "name"), MODELS, ids=str)
+def test_vespa_scores_as_the_model_does_and_linear_models_in_double_precision(kind, name):
+    model = served(name, kind)
+    X, deployment = documents(model), exported(model)
+    linear, right = kind == "linear", expected(model, X)
+    assert list(deployment.files) == ([PROFILE] if linear else [TREES, PROFILE])
+    allowed = tolerance(model, X)
+    allowed = 1e-11 * np.abs(right) + 1e-8 * allowed.max() if linear else allowed
+    assert (np.abs(scores(deployment, X) - right) <= allowed).all()
 
 
 def test_the_worked_example():
     X = np.array([[3.2, 20, 45], [3.2, np.nan, 45], [3.2, 20, np.nan]])
     np.testing.assert_allclose(scores(exported(GUIDE), X), [2.1, 2.6, -12.9], rtol=1e-14)
-    by_hand = """\
-rank-profile moerank inherits default {
-    function f_price() { expression: if (isNan(attribute(price)), 0.0, attribute(price)) }
-    function f_age()   { expression: if (isNan(attribute(age)), 0.0, attribute(age)) }
-    function moerank_score() { expression: SUM }
-    first-phase  { expression: nativeRank }
-    second-phase { total-rerank-count: 100
-                   expression: moerank_score }
-    match-features: f_price f_age moerank_score
-}
-"""
-    total = "0.5 * bm25(title) + (-1.25) * ((f_price - 0.0) / 50.0) + 2.0 * ((f_age - 42.0) / 6.0)"
-    server = VespaProfile(by_hand.replace("SUM", total))
-    whole = {"bm25(title)": 3.2, "attribute(price)": 20, "attribute(age)": 45}
-    for left_out, right in ((None, 2.1), ("attribute(price)", 2.6), ("attribute(age)", -12.9)):
-        there = {name: x for name, x in whole.items() if name != left_out}
-        assert server.score(there) == pytest.approx(right, rel=1e-14)
 
 
 def test_lightgbms_trees_are_read_as_vespa_imports_them():
@@ -99,8 +75,8 @@ def test_a_file_says_what_features_are():
 
 def test_profile_and_trees_are_two_files():
     with pytest.raises(ValueError, match=r"moerank\.json is the name of the file of the trees; choose another file"):
-        vespa(deployable(served("raw", "trees"), "moerank", {}), MODEL)
-    assert vespa(deployable(GUIDE, "moerank", {}), MODEL)
+        vespa(deployable(served("raw", "trees"), "moerank", {}), TREES)
+    assert vespa(deployable(GUIDE, "moerank", {}), TREES)
 
 
 def test_no_name_of_a_function_is_taken_twice():

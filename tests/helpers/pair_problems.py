@@ -9,6 +9,16 @@ def differences(data, rows=slice(None)):
     return (data.X[data.pairs.better] - data.X[data.pairs.worse])[rows]
 
 
+def weighted_pairs(data, keep=slice(None)):
+    """The better and the worse document of some pairs, their query, and the weights of these pairs."""
+    preferred = np.equal.outer(data.qid, data.qid) & np.greater.outer(data.y, data.y)
+    i, j = (rows[keep] for rows in np.nonzero(preferred))
+    q = np.searchsorted(data.offsets, i, side="right") - 1
+    u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
+    v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
+    return i, j, q, v[q] * u[i] * u[j]
+
+
 def pair_objective(D, C, t=1.0, one_sided=True):
     """½ ‖w‖² + C times the mean of max(0, t − Dw)², or of (t − Dw)²: a function of w, with its gradient."""
 

@@ -48,6 +48,9 @@ TREES = {
 }
 
 
+MODELS = [*(("linear", name) for name in LINEAR), *(("trees", name) for name in TREES)]
+
+
 @cache
 def served(name, kind):
     """The model of that name in `LINEAR` or `TREES`, whichever `kind` is the name of."""

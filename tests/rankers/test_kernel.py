@@ -95,15 +95,6 @@ def test_identical_documents_tie_wherever_they_stand(noisy_data, ranker):
         assert len(set(scores[copies == document])) == 1
 
 
-@pytest.mark.parametrize("ranker", SMALL)
-def test_tuning_scores_each_entry_as_its_own_fit_does(noisy_data, ranker):
-    candidates = [clone(ranker).set_params(C=C, gamma=gamma) for gamma in (0.1, 1.0) for C in (10.0, 1000.0)]
-    groups = [[candidates[i] for i in group] for group in ranker._groups(candidates)]
-    scores = np.hstack([ranker._candidate_scores(noisy_data, noisy_data, group) for group in groups])
-    alone = [candidate.fit(noisy_data).predict(noisy_data.X) for candidate in candidates]
-    np.testing.assert_allclose(scores, np.stack(alone, axis=1), rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("maker", [RankNystrom, RankFourier])
 def test_the_grid_weighs_a_pair_as_the_paper_does(noisy_data, maker):
     grid = maker().default_grid(noisy_data)

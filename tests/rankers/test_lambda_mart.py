@@ -48,15 +48,6 @@ def test_equals_a_direct_call_of_lightgbm(noisy_data, held_out, n_leaves, min_le
     assert len(np.unique(ranker.predict(held_out.X))) > 20
 
 
-def test_staged_scores_are_the_predictions_of_the_first_trees(noisy_data, held_out):
-    ranker = LambdaMART(50).fit(noisy_data)
-    staged = ranker._scores_by_size(noisy_data, held_out.X)
-    assert staged.shape == (90, 50)
-    for size in (1, 2, 17, 50):
-        np.testing.assert_array_equal(staged[:, size - 1], ranker.booster_.predict(held_out.X, num_iteration=size))
-        np.testing.assert_array_equal(staged[:, size - 1], LambdaMART(size).fit(noisy_data).predict(held_out.X))
-
-
 def mean_of_neighbours(values, reach):
     return [np.mean([values[j] for j in range(len(values)) if abs(i - j) <= reach]) for i in range(len(values))]
 
@@ -90,15 +81,6 @@ def test_trees_end_where_the_mean_of_21_values_has_not_grown_for_long(noisy_data
     assert stopped.n_trees == best + 1
     assert LambdaMART(15).stopped(noisy_data, held_out).n_trees > 1, "fewer than 21 trees are all looked at"
     assert stopped.get_params() == {**ranker.get_params(), "n_trees": best + 1}
-
-
-def test_labels_may_be_larger_than_lightgbms_table_of_gains():
-    rng = np.random.default_rng(1)
-    data = RankingData(rng.random((200, 4)), rng.integers(30, 63, 200), np.repeat(np.arange(10), 20))
-    assert np.isfinite(LambdaMART(5).fit(data).predict(data.X)).all()
-    one_more = RankingData(data.X, data.y + 1, data.qid)
-    with pytest.raises(ValueError, match="the label 63 is too large"):
-        LambdaMART(5).fit(one_more)
 
 
 def bag_of(data, queries):

@@ -8,10 +8,6 @@ from moerank.metrics import MAP
 from moerank.rankers import ListNet
 
 
-def fit(data, **parameters):
-    return ListNet(**parameters).fit(data.X, data.y, qid=data.qid)
-
-
 def loss(w, data):
     value = 0.0
     for rows in np.split(np.arange(data.n_documents), data.offsets[1:-1]):
@@ -29,7 +25,7 @@ def test_small_steps_end_at_the_minimum_that_scipy_finds(few_features):
     best = minimize(loss, np.zeros(3), args=(few_features,), method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9})
     errors = []
     for rate in (0.02, 0.01):
-        ranker = fit(few_features, n_epochs=6000, learning_rate=rate)
+        ranker = ListNet(6000, rate).fit(few_features)
         errors.append(loss(ranker.coef_, few_features) - best.fun)
     assert -1e-9 < errors[1] < 1e-3 * (loss(np.zeros(3), few_features) - best.fun)
     assert errors[1] < errors[0] / 3  # the distance to the minimum goes with the step, the loss with its square
@@ -39,7 +35,7 @@ def test_tuning_takes_the_epoch_that_ranks_the_validation_data_best(noisy_data):
     rng = np.random.default_rng(2)
     X = noisy_data.X + rng.normal(scale=0.3, size=noisy_data.X.shape)
     validation = RankingData(X, noisy_data.y, noisy_data.qid)
-    path = fit(noisy_data, n_epochs=1000).epoch_coefs_
+    path = ListNet(1000).fit(noisy_data).epoch_coefs_
     quality = [MAP().score(validation, X @ w) for w in path]
     assert 0 < np.argmax(quality) < 999
     assert ListNet().tune(noisy_data, validation).n_epochs == np.argmax(quality) + 1

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from helpers.returning import Columns, Returns
 from sklearn.tree import DecisionTreeRegressor
 
 from moerank.rankers import (
@@ -9,26 +10,6 @@ from moerank.rankers import (
     side_by_side,
     train_population,
 )
-
-
-class Columns:
-    """Scores that are columns of X: individual i ranks by feature i."""
-
-    def __init__(self, n_individuals):
-        self.n_individuals = n_individuals
-
-    def scores(self, X):
-        return X[:, : self.n_individuals]
-
-
-class Returns:
-    """A backend that returns what it is told to, and takes no argument that nobody gives."""
-
-    def __init__(self, what):
-        self.what = what
-
-    def fit_population(self, train, *, feature_mask=None):
-        return self.what
 
 
 def linear(data):

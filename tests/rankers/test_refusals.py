@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.returning import Columns, Returns
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
@@ -19,23 +20,6 @@ TINY = mr.RankingData([[1e-200, 0.0], [3e-200, 1e-300]], [0, 1], [0, 0], name="m
 def weighted(data):
     weights = {"query_weights": 1 + np.arange(data.n_queries), "document_weights": 1 + np.arange(data.n_documents)}
     return mr.RankingData(data.X, data.y, data.qid, **weights)
-
-
-class Columns:
-    """Scores that are the first three columns of X."""
-
-    def scores(self, X):
-        return X[:, :3]
-
-
-class Returns:
-    """A backend that returns what it is told to."""
-
-    def __init__(self, what):
-        self.what = what
-
-    def fit_population(self, train, *, feature_mask=None):
-        return self.what
 
 
 def returned(what, data):
@@ -58,6 +42,15 @@ PAIRS, LAST_TWO, SECOND = np.ones((1, 2552), bool), np.array([False, False, True
     ("call", "message"),
     [
         (lambda data: mr.RankSVM(C=0.0).fit(data), r"^C must be positive, not 0\.0$"),
+        (lambda data: mr.AdditiveRLS(n_bins=256).fit(data), "^n_bins must be at most 255, not 256$"),
+        (
+            lambda data: mr.LambdaMART(5).fit(data.X, data.y + 63 - data.y.max(), qid=data.qid),
+            "the label 63 is too large for the gain",
+        ),
+        (
+            lambda data: mr.GreedyRankRLS().fit(1e8 * data.X[:40, :3], data.y[:40], qid=0),
+            "alpha=1 is too small next to .* larger alpha, or scale the features",
+        ),
         (lambda data: mr.ListNet(n_epochs=0).fit(data), "^n_epochs must be at least 1, not 0$"),
         (lambda data: mr.LambdaMART(n_leaves=1).fit(data), "^n_leaves must be at least 2, not 1$"),
         (lambda data: mr.BaggedLambdaMART(query_share=0.0).fit(data), r"^query_share must be in \(0, 1\], not 0\.0$"),
@@ -82,9 +75,9 @@ PAIRS, LAST_TWO, SECOND = np.ones((1, 2552), bool), np.array([False, False, True
         ),
         (lambda data: returned(np.zeros((3, 12)), data), r"shape \(4, 12\), .* not ndarray of shape \(3, 12\)"),
         (lambda data: returned("weights", data), r"Returns.fit_population .* scores\(X\), not str of shape"),
-        (lambda data: returned(Columns(), data).scores(data.X), r"Columns.scores .* 4 individuals, not \(200, 3\)"),
+        (lambda data: returned(Columns(3), data).scores(data.X), r"Columns.scores .* 4 individuals, not \(200, 3\)"),
         (
-            lambda data: require_sums(returned(Columns(), data), mr.RankerAdapter(DecisionTreeRegressor())),
+            lambda data: require_sums(returned(Columns(3), data), mr.RankerAdapter(DecisionTreeRegressor())),
             r"^DecisionTreeRegressor has no weights \(coef_\).* ensemble=False",
         ),
         (lambda data: mr.RankRLS().leave_query_out([[1.0], [2.0], [3.0]], [0, 1, 0], qid=[1, 1, 2]), "nothing is left"),

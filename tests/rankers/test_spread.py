@@ -87,16 +87,10 @@ def test_one_warning_names_both_features_and_the_remedies_at_the_users_call(rank
         ),
     ],
 )
-def test_trees_and_rankers_from_elsewhere_are_spared(ranker):
+def test_trees_rankers_from_elsewhere_and_scaled_data_are_spared(ranker):
     data = data_of_scales(1.0, 1e7)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         ranker.fit(data)
-
-
-def test_scaled_data_are_not_looked_at():
-    data = data_of_scales(1.0, 1e7)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ScaleWarning)
         for scaled in (query_level_norm(data), fit_scaling(data, "standard").apply(data), data.declared("query")):
             RankSVM().fit(scaled)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.pair_problems import weighted_pairs
 from sklearn.base import clone
 
 from moerank.data import RankingData
@@ -23,15 +24,6 @@ def weighted_data(seed=0, n_queries=9, *, queries=True, documents=True, dtype=np
     return RankingData(X, rng.integers(0, 3, len(qid)), qid, **weights)
 
 
-def explicit_pairs(data):
-    """Differences, differences of the labels, and weights of all pairs, one by one."""
-    u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
-    v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
-    i, j = np.nonzero(np.equal.outer(data.qid, data.qid) & np.greater.outer(data.y, data.y))
-    q = np.searchsorted(data.offsets, i, side="right") - 1
-    return data.X[i] - data.X[j], data.y[i] - data.y[j], v[q] * u[i] * u[j], i, j, q
-
-
 KINDS = [{"documents": False}, {"queries": False}, {}]
 
 
@@ -46,8 +38,8 @@ def least_squares(D, t, share, alpha=0.3):
 @pytest.mark.parametrize("target", ["unit", "difference"])
 def test_weighted_pairs_have_their_minimum_however_they_are_chosen(kind, target):
     data, ranker = weighted_data(**kind), RankRLS(alpha=0.3, target=target)
-    D, t, omega, i, j, q = explicit_pairs(data)
-    t = t if target == "difference" else np.ones(len(t))
+    i, j, q, omega = weighted_pairs(data)
+    D, t = data.X[i] - data.X[j], data.y[i] - data.y[j] if target == "difference" else np.ones(len(i))
 
     def expected(kept, features):
         w = np.zeros(4)

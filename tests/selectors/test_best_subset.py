@@ -60,42 +60,35 @@ def cost_of(S):
     return COSTS.sums(np.isin(np.arange(8), S)[None])[0]
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    ("limits", "keeps"),
-    [
-        ({"include": [4, 6]}, lambda S: {4, 6} <= {*S}),
-        ({"exclude": [0, 7]}, lambda S: not {0, 7} & {*S}),
-        ({"max_features": 3}, lambda S: len(S) <= 3),
-        ({"max_cost": 9.0}, lambda S: cost_of(S) <= 9),
-        ({"max_cost": 12.0, "include": 3}, lambda S: cost_of(S) <= 12 and 3 in S),
-    ],
-    ids=lambda value: "" if callable(value) else str(value),
-)
-def test_the_best_subsets_within_limits(seed, limits, keeps):
-    data = some_data(seed, 8, COSTS)
-    solver = BestSubset(2, 0.01, **limits).fit(data)
-    least = enumerated(data, 0.01, keeps)
-    assert dict(zip(solver.masks_.sum(axis=1), solver.losses_, strict=True)) == pytest.approx(least, rel=1e-10)
-    assert all(keeps(np.flatnonzero(mask).tolist()) for mask in solver.masks_)
+GROUPS = [(0, 1), (3, 4, 5), (2,), (6,), (7,)]
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
-    ("limits", "keeps"),
+    ("units", "limits", "keeps"),
     [
-        ({}, lambda S: True),
-        ({"max_features": 5}, lambda S: len(S) <= 5),
-        ({"max_cost": 14.0}, lambda S: cost_of(S) <= 14),
-        ({"max_cost": 16.0, "max_features": 4, "include": 2}, lambda S: cost_of(S) <= 16 and len(S) <= 4 and 2 in S),
+        (None, {"include": [4, 6]}, lambda S: {4, 6} <= {*S}),
+        (None, {"exclude": [0, 7]}, lambda S: not {0, 7} & {*S}),
+        (None, {"max_features": 3}, lambda S: len(S) <= 3),
+        (None, {"max_cost": 9.0}, lambda S: cost_of(S) <= 9),
+        (None, {"max_cost": 12.0, "include": 3}, lambda S: cost_of(S) <= 12 and 3 in S),
+        (GROUPS, {}, lambda S: True),
+        (GROUPS, {"max_features": 5}, lambda S: len(S) <= 5),
+        (GROUPS, {"max_cost": 14.0}, lambda S: cost_of(S) <= 14),
+        (
+            GROUPS,
+            {"max_cost": 16.0, "max_features": 4, "include": 2},
+            lambda S: cost_of(S) <= 16 and len(S) <= 4 and 2 in S,
+        ),
     ],
-    ids=lambda value: "" if callable(value) else str(value),
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-def test_the_best_groups(seed, limits, keeps):
+def test_the_best_subsets_and_groups_within_limits(seed, units, limits, keeps):
     data = some_data(seed, 8, COSTS)
-    solver = BestSubset(5, 0.01, by_group=True, **limits).fit(data)
-    least = enumerated(data, 0.01, keeps, [(0, 1), (3, 4, 5), (2,), (6,), (7,)])
-    np.testing.assert_allclose(solver.losses_, list(least.values()), rtol=1e-10)
+    solver = BestSubset(5 if units else 2, 0.01, by_group=units is not None, **limits).fit(data)
+    least = enumerated(data, 0.01, keeps, units)
+    n_units = [sum(mask[list(unit)].all() for unit in units or np.arange(8)[:, None]) for mask in solver.masks_]
+    assert dict(zip(n_units, solver.losses_, strict=True)) == pytest.approx(least, rel=1e-10)
     assert all(keeps(np.flatnonzero(mask).tolist()) for mask in solver.masks_)
 
 

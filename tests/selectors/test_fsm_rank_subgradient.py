@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from moerank.kernels.scores import linear_scores
 from moerank.selectors.fsm import FSMRankSubgradient
 
 
@@ -33,18 +32,7 @@ def test_iterates_are_those_of_a_plain_restatement(data, lambda1, lambda2, eta0)
     points, values = restated(data, lambda1, lambda2, eta0, 60)
     ranker = FSMRankSubgradient(lambda1, lambda2, eta0, 60, convex=False).fit(data.X, data.y, qid=data.qid)
     np.testing.assert_allclose(ranker.objectives_, values, rtol=1e-9)
+    assert len(ranker.default_grid(data)) == 196
     best = int(np.argmin(values))
     np.testing.assert_allclose(ranker.variables_, points[best], rtol=1e-8, atol=1e-11)
     np.testing.assert_allclose(ranker.coef_, points[best][:10] - points[best][10:], rtol=1e-8, atol=1e-11)
-
-
-def test_entries_solved_together_have_the_bits_of_one_by_one(data):
-    grid = FSMRankSubgradient().default_grid(data)
-    assert len(grid) == 196
-    rankers = [FSMRankSubgradient(**entry, max_iter=steps) for entry in grid[::19] for steps in (5, 40)]
-    together = np.empty((data.n_documents, len(rankers)))
-    for group in rankers[0]._groups(rankers):
-        together[:, group] = rankers[0]._candidate_scores(data, data, [rankers[i] for i in group])
-    for column, ranker in zip(together.T, rankers, strict=True):
-        alone = ranker.fit(data.X, data.y, qid=data.qid)
-        np.testing.assert_array_equal(column, linear_scores(data.X, alone.coef_[None])[:, 0])

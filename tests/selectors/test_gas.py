@@ -175,10 +175,3 @@ def test_for_each_number_the_most_relevant_of_each_cluster(seed, method):
     for k in range(1, 10):
         best = {min(members, key=lambda f: (-relevance[f], f)) for members in clusters(1 - similarity, method, k)}
         assert set(order[:k].tolist()) == best
-
-
-def test_a_single_feature_and_copies_are_no_trouble():
-    x = np.array([0.0, 1.0, 2.0, 3.0])
-    y = [0, 0, 1, 1]
-    assert HCAS(1).fit(x[:, None], y, qid=0).order_.tolist() == [0]
-    assert HCAS(2).fit(np.column_stack([x, x, -x]), y, qid=0).order_.tolist() in ([0, 1, 2], [0, 2, 1])

@@ -5,7 +5,6 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from moerank.data import RankingData
-from moerank.kernels.scores import linear_scores
 from moerank.selectors import sparse_rankers
 from moerank.selectors.sparse_rankers import NonconvexRanker
 
@@ -91,20 +90,6 @@ def test_one_feature_ends_at_a_local_minimum_of_brute_force(tight, penalty, lam)
     near = w + np.linspace(-0.05, 0.05, 1001)
     values = [loss(data, np.array([t])) + ranker.penalties(np.array([abs(t)]))[0] for t in near]
     assert values[500] <= min(values) + 1e-9
-
-
-def test_entries_solved_together_have_the_bits_of_one_by_one(data):
-    rankers = [
-        NonconvexRanker(penalty, lam, C, max_iter=steps)
-        for penalty in PENALTIES
-        for lam, C, steps in ((0.1, 1.0, 20), (0.01, 3.0, 4), (1e-3, 1.0, 20))
-    ]
-    assert len(rankers[0]._groups(rankers)) == 1
-    together = rankers[0]._candidate_scores(data, data, rankers)
-    for column, ranker in zip(together.T, rankers, strict=True):
-        alone = ranker.fit(data.X, data.y, qid=data.qid)
-        np.testing.assert_array_equal(column, linear_scores(data.X, alone.coef_[None])[:, 0])
-    assert len({ranker.n_iter_ for ranker in rankers}) > 2
 
 
 def test_the_last_of_too_few_problems_is_told(data):
