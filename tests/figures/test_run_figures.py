@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from moerank.figures import RUN_FIGURES, draw_run_figures
 from moerank.figures.panels import judged
 from moerank.rankers.shapes import Shape
 from moerank.studies.result import Member, Result
+from moerank.studies.results import NoResultsError
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -67,17 +67,18 @@ def test_convergence_has_a_panel_for_each_stage(tiny_result):
     assert note.startswith(
         "Hypervolume: share of the box from features 0, error 0 to the reference point features 20, "
     )
-    panels = figure.axes
-    stages = ["Instance selection", "Feature selection", "Ensemble"]
-    for panel, stage, history in zip(panels, stages, tiny_result.convergence.values(), strict=True):
-        assert list(panel.lines[0].get_ydata()) == history.hypervolume
-        settled = int(re.fullmatch(rf"{stage}: within 1% after (\d+)", panel.get_title(loc="left"))[1])
-        last = history.hypervolume[-1]
-        near = [abs(value - last) <= 0.01 * last for value in history.hypervolume]
-        at = history.generation.index(settled)
-        assert all(near[at:]) and not any(near[at - 1 : at])
+    added = []
+    for panel, (stage, history) in zip(figure.axes, tiny_result.convergence.items(), strict=True):
+        assert panel.get_title(loc="left") == stage.replace("_", " ").capitalize()
+        np.testing.assert_allclose(panel.lines[0].get_xydata().T, [history.evaluations, history.hypervolume])
         assert np.ptp(panel.get_ylim()) >= 0.02 - 1e-12  # tiny differences do not fill it
-    with pytest.raises(ValueError, match="rankrls has no generations"):
+        early = [
+            v for n, v in zip(history.evaluations, history.hypervolume, strict=True) if 2 * n <= history.evaluations[-1]
+        ]
+        added.append((1 - early[-1] / history.hypervolume[-1], stage.replace("_", " ")))
+    most = f"{max(added)[0]:.1%} of its hypervolume to a front, in {max(added)[1]}"
+    assert title_of_figure(figure) == f"The second half of the evaluations of each stage added at most {most}"
+    with pytest.raises(NoResultsError, match="is a search"):
         draw("convergence", replace(tiny_result, solver="rankrls", convergence={}))
 
 
