@@ -22,7 +22,7 @@ from moerank.studies.result import Convergence, Result
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.searches import SearchStudy
 
-COUNTS = {"evaluations": "Evaluations", "trained": "Distinct individuals (rankers trained)"}
+COUNT_LABELS = {"evaluations": "Evaluations", "trained": "Distinct individuals (rankers trained)"}
 """Labels of the x axis."""
 
 
@@ -37,7 +37,7 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
     and those whose final front differs significantly from its own have colours. The title of a single run says what the
     second half of its evaluations added.
     """
-    check_choice(COUNTS, count=count)
+    check_choice(COUNT_LABELS, count=count)
     runs = Results([run for run in view.results if run.convergence])
     if not runs:
         raise NoResultsError(f"no solver of the study of {view.where} is a search")
@@ -79,7 +79,7 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
         list(stages),
         finding=finding,
         height=1.1,
-        labels=(COUNTS[count], "Hypervolume of the front"),
+        labels=(COUNT_LABELS[count], "Hypervolume of the front"),
         same_x=False,
         notes=[*(boxed(alike[0], stages.values()) for alike in goals.values()), without],
         prepare=prepare,
