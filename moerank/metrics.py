@@ -196,7 +196,7 @@ class _CountedMetric(Metric):
     """
 
     _title: ClassVar[str]
-    _kernel: ClassVar[Callable[..., Matrix]]
+    _kernel: ClassVar[Callable[..., Matrix]] = staticmethod(normalised_gain)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -268,7 +268,6 @@ class NDCG(_CountedMetric):
     """
 
     _title = "NDCG@{k}"
-    _kernel = staticmethod(normalised_gain)
 
     k: Count
     gain: Gain = "exp2"
@@ -309,7 +308,6 @@ class MeanNDCG(_CountedMetric):
     """
 
     _title = "MeanNDCG"
-    _kernel = staticmethod(normalised_gain)
 
     gain: Gain = "exp2"
     convention: Convention = "usual"
@@ -340,7 +338,6 @@ class Precision(_CountedMetric):
     """
 
     _title = "P@{k}"
-    _kernel = staticmethod(normalised_gain)
 
     k: Count
 
@@ -385,7 +382,6 @@ class Recall(_CountedMetric):
     """
 
     _title = "Recall@{k}"
-    _kernel = staticmethod(normalised_gain)
 
     k: Count
 

@@ -249,8 +249,10 @@ def test_constant_features_are_dropped_without_a_warning(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_missing_values_are_refused_by_place(name):
+def test_data_without_a_pair_and_missing_values_are_refused_by_place(name):
     train, vali, test = planted()
+    with pytest.raises(ValueError, match="no preference pair"):
+        made(name).fit(train.X, np.ones(train.n_documents, int), qid=train.qid, validation=train)
     X = train.X.copy()
     X[4, 2] = np.nan
     with pytest.raises(ValueError, match=r"X\[4, 2\] is NaN"):
@@ -262,13 +264,6 @@ def test_missing_values_are_refused_by_place(name):
         fitted(name).predict(X[:10])
     with pytest.raises(ValueError, match=rf"n_documents, {train.n_features}\)"):
         fitted(name).predict(test.X[:, 1:])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_data_without_a_pair_are_refused(name):
-    train, _, _ = planted()
-    with pytest.raises(ValueError, match="no preference pair"):
-        made(name).fit(train.X, np.ones(train.n_documents, int), qid=train.qid, validation=train)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(ORDER_MATTERS)])

@@ -74,7 +74,7 @@ def test_json_that_is_none_is_a_value_error(text, reason):
         read_json(text)
 
 
-def test_a_link_is_replaced_and_what_it_led_to_stays(tmp_path):
+def test_a_link_is_replaced_and_what_it_led_to_stays(tmp_path, monkeypatch):
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / "report.csv").symlink_to(victim)
@@ -83,11 +83,7 @@ def test_a_link_is_replaced_and_what_it_led_to_stays(tmp_path):
     assert victim.read_text() == "precious"
     assert not (tmp_path / "report.csv").is_symlink()
     assert (tmp_path / "report.csv").read_text() == "new"
-
-
-def test_a_temporary_name_that_is_taken_is_never_written_through(tmp_path, monkeypatch):
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
+    # A temporary name that is taken is never written through.
     monkeypatch.setattr("secrets.token_hex", lambda n: "0" * 2 * n)
     (tmp_path / f".result.json.{'0' * 16}.tmp").symlink_to(victim)
     with pytest.raises(OSError, match=r"cannot write .*result\.json: File exists"):

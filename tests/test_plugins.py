@@ -12,6 +12,7 @@ PACKAGE = '''
 """Plain classes: none inherits from moerank, except the metric."""
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -64,18 +65,15 @@ class EvenFeatures:
         return 0.0, float(-(-data.n_features // 2))
 
 
+@dataclass(frozen=True)
 class Success(Metric):
     """Whether a relevant document stands among the first k."""
 
-    def __init__(self, k=1):
-        self.k = k
-        self.name = f"success@{k}"
+    k: int = 1
 
-    def __eq__(self, other):
-        return isinstance(other, Success) and self.k == other.k
-
-    def __hash__(self):
-        return hash(self.name)
+    @property
+    def name(self):
+        return f"success@{self.k}"
 
     def values(self, data, scores):
         values = np.empty((data.n_queries, scores.shape[1]))

@@ -56,19 +56,13 @@ def test_a_key_is_there_with_type_range_and_default(pages):
     assert rows(text, "## [data], whatever the source")["normalize"][1] == '`"none"`'
 
 
-def test_every_public_name_has_its_page(pages):
+def test_every_public_name_has_its_page_and_every_solver_and_key_of_a_result_its_row(pages):
     names = set(mr.__all__) - {"__version__"}
     assert names <= {Path(page).stem for page in pages}
     assert all(f":doc:`{name} <api/{name}>`" in pages["api.rst"] for name in names)
-
-
-def test_every_solver_has_its_row(pages):
     for name, entry in solvers().items():
         assert f"\n| `{name}`" in pages[f"solvers/{entry.family}.md"]
         assert f"`{name}`" in pages["solvers.md"]
-
-
-def test_every_key_of_a_result_has_its_row(pages):
     assert all(f"\n| `{name}` | " in pages["result_json.md"] for name in Result.model_fields)
 
 

@@ -97,6 +97,8 @@ def test_paired_comparison_equals_the_formula():
     assert compare_paired(a, a).p == 1.0
     assert compare_paired([0.5], [0.4]).p == 1.0  # one pair shows nothing
     assert compare_paired(a + 0.1, a).p < 1e-10
+    assert compare_paired([0.5, 0.75], [0.25, 0.5]).p == 0.0  # the same difference twice
+    np.testing.assert_array_equal(mean_and_error([0.3]), [0.3, np.nan])
 
 
 def counted_signs(d):
@@ -123,12 +125,6 @@ def test_signed_ranks_at_their_ends():
     assert signed_rank_p([0.0] * 20 + [1, 2, 3, 4, 5], [0.0] * 25) == 0.0625
     assert signed_rank_p(np.arange(6) + 1.0, np.zeros(6)) == 2 / 2**6
     assert signed_rank_p([0.5], [0.25]) == 1.0
-
-
-def test_a_single_value_has_no_error():
-    mean, error = mean_and_error([0.3])
-    assert mean == 0.3
-    assert np.isnan(error)
 
 
 @given(points)

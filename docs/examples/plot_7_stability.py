@@ -9,7 +9,7 @@ that most halves select can be relied on.
 import textwrap
 
 import moerank as mr
-from moerank.figures.stability_figure import stability_figure
+from moerank.figures.frequency_of_study import stability_figure
 
 train, vali, _ = mr.load_planted_fold(1)
 

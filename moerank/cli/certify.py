@@ -145,7 +145,7 @@ def stability_command(
     moerank stability my_problem.toml --solver best-subset
     """
     from moerank.cli.progress import StageProgress, compiled
-    from moerank.figures.stability_figure import stability_figure
+    from moerank.figures.frequency_of_study import stability_figure
     from moerank.figures.style import save_figure
     from moerank.files import prepare_folder, replace_file
     from moerank.studies.evidence import stability as measure

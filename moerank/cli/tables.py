@@ -101,17 +101,14 @@ def front_table(result: Result) -> Table:
     return text_table(title, rows, ends=[len(result.front) - 1])
 
 
-def _head(metric: str, part: str) -> str:
-    return f"{metric}\n{part.removesuffix('dation')}"
-
-
 def _values(ranker: Member, result: Result) -> dict[str, str]:
     from moerank.studies.result import PARTS
 
+    heads = {(name, part): f"{name}\n{part.removesuffix('dation')}" for name in result.metrics for part in PARTS}
     return {
         "features": str(len(ranker.features)),
         **{name: f"{ranker.objectives[name]:.4g}" for name in result.further_objectives},
-        **{_head(name, part): f"{ranker.scores[part][name]:.4f}" for name in result.metrics for part in PARTS},
+        **{head: f"{ranker.scores[part][name]:.4f}" for (name, part), head in heads.items()},
     }
 
 

@@ -126,7 +126,7 @@ def _draw(source: str, data: object, paper: Mapping[str, Any] | None = None, **o
 
 RUN_FIGURES = {
     "certificate": RunFigure("certificate_of_run:certificate_figure", lambda result: result.certificate is not None),
-    "convergence": RunFigure("convergence_of_run:convergence_figure", lambda result: bool(result.convergence)),
+    "convergence": RunFigure("hypervolume_of_study:convergence_figure", lambda result: bool(result.convergence)),
     "features": RunFigure("features_of_run:features_figure"),
     "front": RunFigure("front_of_run:front_figure"),
     "objectives": RunFigure(

@@ -18,11 +18,11 @@ from moerank.checks import check_choice
 from moerank.figures import View
 from moerank.figures.panels import MOST_LINES, Look, apart_from_first, boxed, named, panels_figure
 from moerank.figures.style import put_log_scale
-from moerank.studies.result import Convergence
+from moerank.studies.result import Convergence, Result
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.searches import SearchStudy
 
-COUNTS = {"evaluations": "Evaluations", "trained": "Distinct individuals (rankers trained)"}
+COUNT_LABELS = {"evaluations": "Evaluations", "trained": "Distinct individuals (rankers trained)"}
 """Labels of the x axis."""
 
 
@@ -34,9 +34,10 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
     or those that it trained ("trained"), logarithmically; the y axis begins at the poorest value of the coloured
     searches after a tenth of them. Searches with other objectives or another metric have panels of their own, and the
     first panels have the finding. A note names the solvers without a search. If there are many searches, only the first
-    and those whose final front differs significantly from its own have colours.
+    and those whose final front differs significantly from its own have colours. The title of a single run says what the
+    second half of its evaluations added.
     """
-    check_choice(COUNTS, count=count)
+    check_choice(COUNT_LABELS, count=count)
     runs = Results([run for run in view.results if run.convergence])
     if not runs:
         raise NoResultsError(f"no solver of the study of {view.where} is a search")
@@ -53,6 +54,10 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
     first, *_ = goals.values()
     ends = {s: first.by_run(s, lambda run: [*run.convergence.values()][-1].hypervolume[-1]) for s in first.solvers}
     shown, finding = apart_from_first(ends, largest=True)
+    if len(runs) == 1:
+        slowest, added = max(((s, h.last_half) for s, h in runs[0].convergence.items()), key=lambda item: item[1])
+        most = f"at most {added:.1%} of its hypervolume to a front, in {slowest.replace('_', ' ')}"
+        finding = f"The second half of the evaluations of each stage added {most}"
     coloured = [*shown, *(solver for solver in curves if solver not in ends)]
 
     def prepare(axes: Axes, column: str) -> None:
@@ -74,11 +79,16 @@ def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
         list(stages),
         finding=finding,
         height=1.1,
-        labels=(COUNTS[count], "Hypervolume of the front"),
+        labels=(COUNT_LABELS[count], "Hypervolume of the front"),
         same_x=False,
         notes=[*(boxed(alike[0], stages.values()) for alike in goals.values()), without],
         prepare=prepare,
     )
+
+
+def convergence_figure(result: Result) -> Figure:
+    """Draw the hypervolume of each stage's front of one run, as `hypervolume_figure` does for several solvers."""
+    return hypervolume_figure(View(Results([result]), None, (), result.fold, result.metrics[0]))
 
 
 def _curve(histories: Sequence[tuple[int, Convergence]], count: str) -> Matrix:

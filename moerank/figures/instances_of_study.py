@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from moerank.figures import View
 from moerank.figures.panels import named, rows_figure
-from moerank.figures.style import Style, finished
+from moerank.figures.style import finished
 from moerank.studies.results import NoResultsError
 
 
@@ -35,22 +35,19 @@ def instances_figure(view: View) -> Figure:
     if not selected:
         raise NoResultsError(f"no solver of the study of {view.where} selects instances")
     units = " or ".join(sorted({f"{run.instances}s" for run in view.results if run.instances and run.n_instances}))
-    figure, axes, _, y = rows_figure(list(selected), 0.01)
-    n_all = 0
-    for row, mine in zip(y, selected.values(), strict=True):
-        some = mine[mine < 1.0]
-        n_all += len(mine) - len(some)
-        hidden = "" if row == y[0] else "_"
-        axes.plot(some, np.full(len(some), row), "|", color="0.6", markersize=4, zorder=0, label=f"{hidden}member")
-        if len(some):
-            low, median, high = np.quantile(some, (0.25, 0.5, 0.75))
-            quartiles: Style = {"color": "#0072B2", "linewidth": 2.0, "solid_capstyle": "butt"}
-            axes.plot([low, high], [row, row], label=f"{hidden}quartiles", **quartiles)
-            axes.plot([median], [row], "o", color="black", label=f"{hidden}median")
+    figure, axes, y = rows_figure(list(selected))
+    some = [mine[mine < 1.0] for mine in selected.values()]
+    low, median, high = np.transpose(
+        [np.quantile(mine, (0.25, 0.5, 0.75)) if len(mine) else [np.nan] * 3 for mine in some]
+    )
+    members, rows = np.concatenate(some), np.repeat(y, list(map(len, some)))
+    axes.plot(members, rows, "|", color="0.6", markersize=4, zorder=0, label="member")
+    axes.hlines(y, low, high, color="#0072B2", linewidth=2.0, label="quartiles")
+    axes.plot(median, y, "o", color="black", label="median")
     axes.set(xlim=(0.0, None), xlabel=f"Share of the {units}")
-    chosen = np.concatenate(list(selected.values()))
-    finding = f"Members with a selection of {units} use {np.median(chosen[chosen < 1.0]):.0%} of them at the median"
-    if n_all:
-        finding += f"; {n_all} of {len(chosen)} members use all"
+    n_members = sum(map(len, selected.values()))
+    finding = f"Members with a selection of {units} use {np.median(members):.0%} of them at the median"
+    if n_all := n_members - len(members):
+        finding += f"; {n_all} of {n_members} members use all"
     lacking = named("No instance selection", [solver for solver in by_solver if solver not in selected])
     return finished(figure, axes, axes.get_ylim()[0], finding, lacking, axes)

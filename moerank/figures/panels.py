@@ -189,21 +189,17 @@ ROW, LINE = 0.13, 0.1
 """Height of a row, and of each further line of its label, in inches."""
 
 
-def rows_figure(labels: Sequence[str], share: float) -> tuple[Figure, Axes, Axes, Vector]:
-    """Return a figure with a row for each label, its axes, narrow axes to their right, and the centres of the rows.
-
-    `share` is the width of the narrow axes as a share of the first; the centres are in inches from the top.
-    """
+def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
+    """Return a figure with a row for each label, its axes, and the centres of the rows in inches from the top."""
     lines = [fill(renamed(label), LABEL_LENGTH) for label in labels]
     heights = np.array([ROW + LINE * text.count("\n") for text in lines])
     figure = Figure(figsize=(WIDTH, heights.sum() + 1.0), layout="constrained")
-    axes, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, share))
+    axes = figure.subplots()
     centres = np.cumsum(heights) - heights / 2.0
     axes.set_yticks(centres, lines, fontsize=LABEL_SIZE)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(heights.sum(), 0.0)
-    right.set_axis_off()
-    return figure, axes, right, centres
+    return figure, axes, centres
 
 
 MOST_NAMED = 4

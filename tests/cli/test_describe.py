@@ -71,15 +71,10 @@ def test_folders_of_tables_and_of_folds(command, tmp_path):
     assert "--fold 3: set has folds 1 to 2" in command(*asked, "--fold", 3).stderr
 
 
-def test_a_letor_file_is_described(command, tmp_path):
-    (tmp_path / "own.txt").write_text(LETOR)
+def test_a_letor_file_and_a_problem_are_described_as_they_are_read(command, tmp_path):
+    (tmp_path / "own.txt").write_text(LETOR + "2 qid:3 1:NULL 2:1\n")
     (counts,) = described(command("data", "describe", "own.txt", "--json"))
-    assert (counts["pairs"], counts["constant_features"]) == (1, ["2"])
-    (tmp_path / "own.txt").write_text("2 qid:1 1:NULL\n")
-    assert described(command("data", "describe", "own.txt", "--json"))[0]["missing_values"] == 1
-
-
-def test_a_problem_is_described_as_it_is_read(command, tmp_path):
+    assert (counts["pairs"], counts["constant_features"], counts["missing_values"]) == (1, ["2"], 1)
     (tmp_path / "own.txt").write_text("".join(LETOR.replace("qid:", f"qid:{n}") for n in range(5)))
     (tmp_path / "own.toml").write_text(
         'name = "own"\n[data]\nsource = "letor"\nfile = "own.txt"\nsplit = {folds = 5}\nnormalize = "query"\n'

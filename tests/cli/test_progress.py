@@ -1,54 +1,20 @@
 import re
 
-import pytest
-
 from moerank.cli.progress import CellProgress, StageProgress
 from moerank.studies.solver import Solver
 from moerank.studies.study import Cell
 
 
-class Clock:
-    """Shows the time that a test sets."""
-
+def test_without_a_terminal_each_cell_has_a_line(tiny_problem, monkeypatch, capsys):
     now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr("moerank.cli.progress.monotonic", clock)
-    return clock
-
-
-@pytest.fixture
-def cells(tiny_problem):
-    return [Cell(tiny_problem, fold, Solver(name=name), 0) for name in ("rankrls", "mofsrank") for fold in (1, 2, 3)]
-
-
-@pytest.fixture
-def bars(monkeypatch, capsys):
-    """Make standard error a terminal; return a function that refreshes the bars and returns their last state."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def lines(progress):
-        progress._bars.refresh()
-        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
-        return text.replace("\r", "\n").splitlines()
-
-    return lines
-
-
-def test_without_a_terminal_each_cell_has_a_line(cells, clock, capsys):
+    monkeypatch.setattr("moerank.cli.progress.monotonic", lambda: now)
+    cells = [Cell(tiny_problem, fold, Solver(name=name), 0) for name in ("rankrls", "mofsrank") for fold in (1, 2, 3)]
     states = {cell: "finished" if cell.fold == 1 else "open" for cell in cells}
     with CellProgress(states) as progress:
         for cell in (cells[0], cells[3]):
             progress(cell, True)
-        for cell, now, succeeded in ((cells[4], 1030.0, True), (cells[1], 1031.5, True), (cells[2], 1031.5, False)):
-            clock.now = now
+        for cell, later, succeeded in ((cells[4], 1030.0, True), (cells[1], 1031.5, True), (cells[2], 1031.5, False)):
+            now = later
             progress(cell, succeeded)
     assert capsys.readouterr().err.splitlines() == [
         "2 of 6 cells are already done",
@@ -58,12 +24,14 @@ def test_without_a_terminal_each_cell_has_a_line(cells, clock, capsys):
     ]
 
 
-def test_on_a_terminal_each_stage_has_a_bar_also_where_there_is_little_room(bars, monkeypatch):
+def test_on_a_terminal_each_stage_has_a_bar_also_where_there_is_little_room(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # makes standard error a terminal
     for width in (60, 120):
         monkeypatch.setenv("COLUMNS", str(width))
         with StageProgress() as progress:
             for stage in ("instance_selection", "feature_selection"):
                 progress(stage, 0.5, "generation 100")
-            lines = bars(progress)
+            progress._bars.refresh()
+            lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err).replace("\r", "\n").splitlines()
         assert [line.split()[:2] for line in lines[-2:]] == [["instance", "selection"], ["feature", "selection"]]
         assert all(len(line) <= width for line in lines)

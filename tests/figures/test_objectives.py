@@ -6,33 +6,16 @@ import numpy as np
 import pytest
 from helpers.changes import replace
 from helpers.drawn import assert_legible, lines_of, panels_of, title_of_figure
-from helpers.further_objective import cost, with_cost
+from helpers.further_objective import with_cost
 from helpers.plain import front
 
 from moerank.figures import FIGURES, RUN_FIGURES, draw_run_figures
-from moerank.mofsrank.objectives import OBJECTIVES, Objective
 from moerank.studies.results import NoResultsError, Results, front_points
-from moerank.studies.run_fold import run_fold
-
-
-class Cost(Objective):
-    name = "cost"
-    title = "Cost of the features"
-
-    def values(self, candidates):
-        return np.array([cost(np.flatnonzero(row)) for row in candidates.feature_mask])
-
-    def bounds(self, data, n_var):
-        return 0.0, 6.5 * n_var
 
 
 @pytest.fixture(scope="module")
-def priced(tiny_problem):
-    """MOFSRank with three objectives."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(OBJECTIVES, "cost", Cost())
-        search = tiny_problem.search.model_copy(update={"objectives": ("features", "error", "cost")})
-        return run_fold(tiny_problem.model_copy(update={"search": search}), 2, seed=4)
+def priced(tiny_result):
+    return with_cost(tiny_result)
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +49,11 @@ def points_of(line):
     return sorted(zip(*map(np.ndarray.tolist, map(np.asarray, line.get_data())), strict=True))
 
 
-def test_a_run_shows_every_pair_of_objectives_by_their_titles(priced, monkeypatch):
+def test_a_run_shows_every_pair_of_objectives_by_their_titles(priced):
     assert RUN_FIGURES["objectives"].shows(priced)
-    monkeypatch.setitem(OBJECTIVES, "cost", Cost())
     panels = panels_of(RUN_FIGURES["objectives"].draw(priced))
-    labels = ["Number of features", "NDCG@10", "Cost of the features"]
+    labels = ["Number of features", "NDCG@10", "Cost"]
     points = upwards(front_points(priced))
-    assert [member.objectives["cost"] for member in priced.front] == [cost(m.features) for m in priced.front]
     for axes, (x, y) in zip(panels, [(0, 1), (0, 2), (1, 2)], strict=True):
         assert axes.get_title(loc="left").replace("\n", " ").lower() == f"{labels[y]} against {labels[x]}".lower()
         lines = lines_of(axes)

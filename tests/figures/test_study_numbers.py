@@ -166,12 +166,11 @@ def test_instances_are_the_shares_of_all_members(results, problem):
     rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert rows == [solver for solver, mine in shares.items() if mine]
     some = {solver: [share for share in shares[solver] if share < 1] for solver in rows}
-    lines = iter(figure.axes[0].lines)
-    for mine in filter(None, some.values()):
-        members, quartiles, median = (next(lines).get_xdata() for _ in range(3))
-        assert sorted(members) == sorted(mine)
-        np.testing.assert_allclose(quartiles, np.quantile(mine, (0.25, 0.75)))
-        np.testing.assert_allclose(median, np.median(mine))
+    members, median = (lines_of(figure.axes[0])[name].get_xydata() for name in ("member", "median"))
+    (quartiles,) = figure.axes[0].collections
+    for mine, (middle, row), ends in zip(some.values(), median, quartiles.get_segments(), strict=True):
+        assert sorted(members[members[:, 1] == row, 0]) == sorted(mine)
+        np.testing.assert_allclose([*ends[:, 0], middle], np.quantile(mine, (0.25, 0.75, 0.5)))
     middle, n_all = (
         np.median([share for mine in some.values() for share in mine]),
         sum(len(shares[s]) - len(some[s]) for s in rows),
