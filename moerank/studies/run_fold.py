@@ -256,6 +256,9 @@ COUNTED = {
 }
 """The progress text of each stage, with a gap for the number that the stage counts."""
 
+COURSE = {"generation": "generation", "evaluations": "n_eval", "trained": "n_trained", "hypervolume": "hypervolume"}
+"""The columns of a stage's history by the fields of `Convergence`."""
+
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
 
@@ -414,12 +417,7 @@ def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
     history = getattr(estimator, "history_", {})
     return {
         "convergence": {
-            stage: Convergence(
-                generation=table["generation"].tolist(),
-                evaluations=table["n_eval"].tolist(),
-                trained=table["n_trained"].tolist(),
-                hypervolume=table["hypervolume"].tolist(),
-            )
+            stage: Convergence(**{name: table[column].tolist() for name, column in COURSE.items()})
             for stage, table in history.items()
         },
         "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),
