@@ -384,7 +384,8 @@ def write_result(result: Result, folder: Path) -> list[Path]:
 
     result.json comes first: if it exists, the run is finished, and the others can be made from it.
     """
-    texts = {RESULT: result.to_json(), FRONT_TABLE: _front_table(result), "model.json": model_json(result)}
+    model = result.model(result.best).to_json(problem=result.problem, fold=result.fold, solver=result.solver)
+    texts = {RESULT: result.to_json(), FRONT_TABLE: _front_table(result), "model.json": model}
     for name in FILES:
         replace_file(folder / name, texts[name].encode())
     return [folder / name for name in FILES]
@@ -408,8 +409,3 @@ def _front_table(result: Result) -> str:
         for number, member in enumerate(result.front)
     ]
     return str(pd.DataFrame(rows, dtype=object).to_csv(index=False))
-
-
-def model_json(result: Result) -> str:
-    """Return the text of model.json: the model of the chosen member and the run that it comes from."""
-    return result.model(result.best).to_json(problem=result.problem, fold=result.fold, solver=result.solver)

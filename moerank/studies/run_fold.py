@@ -190,14 +190,10 @@ def tuned(
 ) -> Any:
     """Tune a ranker on its published grid by a metric; parameters in `given` stay fixed."""
     train, validation = parts["train"], parts["validation"]
-    return ranker.tune(train, validation, grid_of(ranker, train, given), metric, progress)
-
-
-def grid_of(ranker: object, train: RankingData, given: Iterable[str] = ()) -> list[Parameters]:
-    """Return the distinct settings of the published grid without the parameters in `given`."""
     entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else []
     grid = [{name: value for name, value in entry.items() if name not in given} for entry in entries]
-    return list({repr(entry): entry for entry in grid}.values())
+    distinct = list({repr(entry): entry for entry in grid}.values())
+    return ranker.tune(train, validation, distinct, metric, progress)
 
 
 def measured_baselines(

@@ -317,7 +317,7 @@ class Study:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
         try:
             for solver, problem in product(study.solvers, study.problems):
-                configuration(problem, 1, problem.spec(solver), 0)
+                problem.spec(solver).takes()
         except ValueError as error:
             raise ValueError(f"{study.out / STUDY}: {error}") from None
         return study
