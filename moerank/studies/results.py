@@ -88,11 +88,6 @@ class Results(tuple[Result, ...]):
         return list(dict.fromkeys(result.solver for result in self))
 
     @property
-    def searches(self) -> list[str]:
-        """The labels of the solvers whose fronts come from a search."""
-        return list(dict.fromkeys(result.solver for result in self if result.convergence))
-
-    @property
     def folds(self) -> list[int]:
         """The folds, ascending."""
         return sorted({result.fold for result in self})
