@@ -43,13 +43,13 @@ def _decision(results: Results) -> str:
     """Return the solver to choose for one problem, or why there is no choice."""
     (problem,) = results.problems
     try:
-        choice = chosen_solver(results)
+        chosen, others = chosen_solver(results)
     except NoResultsError as error:
         return f"{problem}: no verdict, because {error}."
-    loss = choice.loss["verdict"]
+    loss = chosen["verdict"]
     return (
-        f"{problem}: {choice.solver} with {choice.n_features:.1f} of {loss.n_allowed} features, chosen by validation "
-        f"queries from {1 + len(choice.others)} solvers. "
+        f"{problem}: {chosen['solver']} with {chosen['n_features']:.1f} of {loss.n_allowed} features, chosen by "
+        f"validation queries from {1 + len(others)} solvers. "
         f"Compared with {loss.against or 'the same ranker'} on all features: "
         f"{loss.model_copy(update={'against': ''}).outcome} (p of no difference {p_text(loss.p)}, of a difference "
         f"beyond the margin {p_text(loss.p_equivalent)})."

@@ -95,14 +95,10 @@ class Report:
     @cached_property
     def pairs(self) -> pd.DataFrame:
         """The tests between all pairs of solvers, see `query_pairs`, with the ``problem`` and the ``measure``."""
-        frames = []
-        for problem in self.problems:
-            mine = self.results.of(problem.name)
-            frame = query_pairs(mine, mine.metric)
-            frame.insert(0, "problem", problem.name)
-            frame.insert(1, "measure", mine.metric)
-            frames.append(frame)
-        return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+        by_problem = [self.results.of(problem.name) for problem in self.problems]
+        frames = {(mine.problems[0], mine.metric): query_pairs(mine, mine.metric) for mine in by_problem}
+        filled = {names: frame for names, frame in frames.items() if len(frame)} or frames
+        return pd.concat(filled, names=["problem", "measure"]).reset_index(level=[0, 1]).reset_index(drop=True)
 
 
 ERROR = " ±"

@@ -20,15 +20,16 @@ from filelock import FileLock, Timeout
 from threadpoolctl import threadpool_limits
 
 from moerank.checks import check_at_least, most_workers
-from moerank.files import FULL, Json, cannot_write, prepare_folder, read_text, replace_file
+from moerank.files import FULL, Json, cannot_write, prepare_folder, replace_file
 from moerank.kernels.compiled import end_with
 from moerank.mofsrank.dask_slices import connect, gone
 from moerank.solvers import allow_code, code_is_allowed
-from moerank.studies.result import MOST_BYTES, Stored
+from moerank.studies.result import Stored
 from moerank.studies.solver import digest_of
 
 CLAIMS = ".claims"
 STARTS = "starts.log"
+REMEDY = "; remove the file to run its cell again"
 POLL = 0.3
 """Seconds between two checks for cells that other processes have finished."""
 
@@ -61,8 +62,8 @@ class Work(ABC):
         """Run the cell."""
 
     @abstractmethod
-    def read(self, text: str) -> Any:
-        """Parse the text of the cell's file; raise a ValueError for the outcome of another cell."""
+    def read(self, path: Path) -> Any:
+        """Read the cell's file; raise a ValueError for the outcome of another cell."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Work) and other.key == self.key
@@ -156,20 +157,13 @@ class Store:
     def results(self, cells: Iterable[WorkT]) -> dict[WorkT, Any]:
         """Return the results of those cells that are finished."""
         finished, _ = self.done()
-        return {cell: self._parsed(self._path(cell.key), cell.read) for cell in cells if cell.key in finished}
+        return {cell: cell.read(self._path(cell.key)) for cell in cells if cell.key in finished}
 
     def failures(self, cells: Iterable[WorkT]) -> dict[WorkT, Json]:
         """Return the failures of those cells that failed."""
         _, failed = self.done()
         failures = {cell: self._path(cell.key, "failures") for cell in cells if cell.key in failed}
-        return {cell: self._parsed(path, Failure.from_json).model_dump() for cell, path in failures.items()}
-
-    def _parsed(self, path: Path, parse: Callable[[str], Any]) -> Any:
-        text = read_text(path, MOST_BYTES)
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}; remove the file to run its cell again") from None
+        return {cell: Failure.read_file(path, REMEDY).model_dump() for cell, path in failures.items()}
 
     def _path(self, key: str, part: str = "cells") -> Path:
         return self.folder / part / f"{key}.json"

@@ -288,8 +288,7 @@ class Problem(Section):
         check_at_least(1, self.data.n_folds(folders), fold=fold)
         train, vali, test = self.data.read(fold, folders)
         (train, vali, test), limits = self.features.applied((train, vali, test), folders)
-        if self.data.scaled is not None:
-            scaled = self.data.scaled
+        if (scaled := self.data.scaled) is not None:
             return (train.declared(scaled), vali.declared(scaled), test.declared(scaled)), limits
         _ = train.is_extreme  # of raw values
         scaling = fit_scaling(train, self.data.normalize)
@@ -377,8 +376,10 @@ def load_problem(problem: str | Path, overrides: Mapping[str, Any] | None = None
     ValueError: --set ensemble.generatons: unknown key [ensemble] generatons; did you mean generations?
     """
     path = _problem_path(problem)
+    if reader_of(path) is not None:
+        raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
     overrides = overrides or {}
-    document = _changed(_document(path), overrides)
+    document = _changed(read_toml(path, MOST_BYTES_OF_PROBLEM_FILES), overrides)
     with _sentences(str(path), overrides):
         read = Problem.model_validate(document)
     return read if str(problem) in shipped_problems() else read.located_in(path.parent)
@@ -440,13 +441,6 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
     with _sentences(f"problem {problem.name!r}", settings):
         changed = Problem.model_validate(document)
     return changed.located_in(problem._folder) if problem._folder else changed
-
-
-def _document(path: Path) -> Json:
-    """Return the content of a TOML file."""
-    if reader_of(path) is not None:
-        raise ValueError(f"{path} is a table, not a problem file; moerank init {path} writes one")
-    return read_toml(path, MOST_BYTES_OF_PROBLEM_FILES)
 
 
 def _problem_path(problem: str | Path) -> Path:

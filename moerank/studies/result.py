@@ -58,6 +58,14 @@ class Stored(BaseModel):
         except ValidationError as error:
             raise ValueError(f"not written by this version of moerank ({first_mistake(error)})") from None
 
+    @classmethod
+    def read_file(cls, path: Path, advice: str = "") -> Self:
+        """Parse a file; a ValueError names it and the first mistake, with the advice."""
+        try:
+            return cls.from_json(read_text(path, MOST_BYTES))
+        except ValueError as error:
+            raise ValueError(f"{path}: {str(error).removeprefix(f'{path}: ')}{advice}") from None
+
 
 def _check_format(number: int) -> int:
     if number != FORMAT:
@@ -347,19 +355,9 @@ def read_result(folder: Path) -> Result | None:
         If result.json is not a file.
     """
     try:
-        return _read(folder / RESULT)
+        return Result.read_file(folder / RESULT, "; choose another folder with --out, or remove the file")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValueError as error:
-        raise ValueError(f"{error}; choose another folder with --out, or remove the file") from None
-
-
-def _read(path: Path) -> Result:
-    text = read_text(path, MOST_BYTES)
-    try:
-        return Result.from_json(text)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def find_result(path: Path) -> Result:
@@ -373,7 +371,7 @@ def find_result(path: Path) -> Result:
         If there is no result; the message says where there is one, if the path has several.
     """
     if not path.is_dir():
-        return _read(path)
+        return Result.read_file(path)
     if (result := read_result(path)) is not None:
         return result
     if inner := sorted([*(file.parent for file in path.glob(f"fold*/{RESULT}")), *path.glob("cells/*.json")]):
@@ -386,7 +384,8 @@ def write_result(result: Result, folder: Path) -> list[Path]:
 
     result.json comes first: if it exists, the run is finished, and the others can be made from it.
     """
-    texts = {RESULT: result.to_json(), FRONT_TABLE: _front_table(result), "model.json": model_json(result)}
+    model = result.model(result.best).to_json(problem=result.problem, fold=result.fold, solver=result.solver)
+    texts = {RESULT: result.to_json(), FRONT_TABLE: _front_table(result), "model.json": model}
     for name in FILES:
         replace_file(folder / name, texts[name].encode())
     return [folder / name for name in FILES]
@@ -410,8 +409,3 @@ def _front_table(result: Result) -> str:
         for number, member in enumerate(result.front)
     ]
     return str(pd.DataFrame(rows, dtype=object).to_csv(index=False))
-
-
-def model_json(result: Result) -> str:
-    """Return the text of model.json: the model of the chosen member and the run that it comes from."""
-    return result.model(result.best).to_json(problem=result.problem, fold=result.fold, solver=result.solver)

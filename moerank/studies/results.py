@@ -88,11 +88,6 @@ class Results(tuple[Result, ...]):
         return list(dict.fromkeys(result.solver for result in self))
 
     @property
-    def searches(self) -> list[str]:
-        """The labels of the solvers whose fronts come from a search."""
-        return list(dict.fromkeys(result.solver for result in self if result.convergence))
-
-    @property
     def folds(self) -> list[int]:
         """The folds, ascending."""
         return sorted({result.fold for result in self})
@@ -362,7 +357,8 @@ def front_quality(results: Results) -> pd.DataFrame:
         the joint front of all runs on the fold with the same goal, with objectives as shares of the box.
     """
     quality = {}
-    for runs in (alike for same_goal in results.alike().values() for alike in _by_fold(same_goal)):
+    for same_goal, fold in ((alike, fold) for alike in results.alike().values() for fold in alike.folds):
+        runs = [run for run in same_goal if run.fold == fold]
         ideal, reference = np.array([runs[0].box[name] for name in runs[0].objectives]).T
         reference = np.where(reference > ideal, reference, ideal + 1.0)
         target = joint_front([front_points(run) for run in runs])
@@ -372,10 +368,6 @@ def front_quality(results: Results) -> pd.DataFrame:
             quality[id(run)] = run.solver, run.fold, run.seed, volume, distance
     rows = [quality[id(run)] for run in results]
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])
-
-
-def _by_fold(results: Results) -> list[list[Result]]:
-    return [[result for result in results if result.fold == fold] for fold in results.folds]
 
 
 def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
@@ -518,19 +510,6 @@ def _query_tests(values: Mapping[str, Mapping[int, Vector]], pairs: Iterable[tup
     return frame.assign(holm=holm(frame["p"].to_numpy(float)))
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The choice from a study of one problem: the solver with the best mean on validation queries.
-
-    All values come from the folds that all solvers have.
-    """
-
-    solver: str  # ties go to fewer features
-    others: list[str]  # the other solvers that select features
-    n_features: float  # mean over seeds, then folds
-    loss: pd.Series  # its row of `verdicts`, compared with the same ranker on all features
-
-
 def by_validation(results: Results) -> list[str]:
     """Return the solvers of one problem that select features, the one with the best validation mean first.
 
@@ -545,11 +524,12 @@ def by_validation(results: Results) -> list[str]:
     return [name for _, _, name in sorted(order)]
 
 
-def chosen_solver(results: Results) -> Choice:
+def chosen_solver(results: Results) -> tuple[pd.Series, list[str]]:
     """Choose a solver by the validation queries of one problem, and judge it by the test queries.
 
-    Test queries do not influence the choice, so the difference from all features needs no adjustment for the number of
-    solvers.
+    The row of `verdicts` of the chosen solver and the names of the other candidates are returned. All values come from
+    the folds that all candidates have. Test queries do not influence the choice, so the difference from all features
+    needs no adjustment for the number of solvers.
     """
     candidates = by_validation(results)
     if not candidates:
@@ -560,9 +540,4 @@ def chosen_solver(results: Results) -> Choice:
         raise NoResultsError("the solvers that select features have no fold in common yet")
     shared = Results(result for result in results if result.fold in folds)
     solver, *others = by_validation(shared)
-    return Choice(
-        solver=solver,
-        others=others,
-        n_features=shared.means()[solver].mean("n_features")[0],
-        loss=verdicts(shared.among([solver])).iloc[0],
-    )
+    return verdicts(shared.among([solver])).iloc[0], others

@@ -190,14 +190,10 @@ def tuned(
 ) -> Any:
     """Tune a ranker on its published grid by a metric; parameters in `given` stay fixed."""
     train, validation = parts["train"], parts["validation"]
-    return ranker.tune(train, validation, grid_of(ranker, train, given), metric, progress)
-
-
-def grid_of(ranker: object, train: RankingData, given: Iterable[str] = ()) -> list[Parameters]:
-    """Return the distinct settings of the published grid without the parameters in `given`."""
     entries = ranker.default_grid(train) if hasattr(ranker, "default_grid") else []
     grid = [{name: value for name, value in entry.items() if name not in given} for entry in entries]
-    return list({repr(entry): entry for entry in grid}.values())
+    distinct = list({repr(entry): entry for entry in grid}.values())
+    return ranker.tune(train, validation, distinct, metric, progress)
 
 
 def measured_baselines(
@@ -255,6 +251,9 @@ COUNTED = {
     "refit": "{} rankers",
 }
 """The progress text of each stage, with a gap for the number that the stage counts."""
+
+COURSE = {"generation": "generation", "evaluations": "n_eval", "trained": "n_trained", "hypervolume": "hypervolume"}
+"""The columns of a stage's history by the fields of `Convergence`."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
@@ -414,12 +413,7 @@ def _course(estimator: object, seconds: Mapping[str, float]) -> Json:
     history = getattr(estimator, "history_", {})
     return {
         "convergence": {
-            stage: Convergence(
-                generation=table["generation"].tolist(),
-                evaluations=table["n_eval"].tolist(),
-                trained=table["n_trained"].tolist(),
-                hypervolume=table["hypervolume"].tolist(),
-            )
+            stage: Convergence(**{name: table[column].tolist() for name, column in COURSE.items()})
             for stage, table in history.items()
         },
         "n_evaluations": int(getattr(estimator, "n_evaluations_", 0)),

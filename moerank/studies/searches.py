@@ -41,7 +41,7 @@ from moerank.statistics import (
     joint_front,
     signed_rank_p,
 )
-from moerank.studies.cells import Store, Work, run_cells
+from moerank.studies.cells import REMEDY, Store, Work, run_cells
 from moerank.studies.problem import load_problem
 from moerank.studies.result import Stored
 from moerank.studies.results import NoResultsError
@@ -174,9 +174,9 @@ class SearchCell(Work):
         names = [self.algorithm_name, self.problem_name]
         return ["search 2", names, *self.described, self.n_evaluations, self.seed]
 
-    def read(self, text: str) -> SearchRun:
-        """Parse the text of the cell's file."""
-        return SearchRun.from_json(text)
+    def read(self, path: Path) -> SearchRun:
+        """Read the cell's file."""
+        return SearchRun.read_file(path, REMEDY)
 
     def run(self, data: object = None) -> SearchRun:
         """Run the search on a copy of the problem, after a generation that loads kernels and prepares the data."""

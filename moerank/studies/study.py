@@ -17,12 +17,12 @@ from pydantic import Field, ValidationError, model_validator
 from moerank.checks import check_at_least, first_mistake
 from moerank.data import RankingData
 from moerank.data.folds import MOST_FOLDS, N_FOLDS
-from moerank.files import Json, read_text, replace_file
+from moerank.files import Json, replace_file
 from moerank.mofsrank.settings import Section
 from moerank.solvers import solvers as solver_table
-from moerank.studies.cells import Store, Work, run_cells
+from moerank.studies.cells import REMEDY, Store, Work, run_cells
 from moerank.studies.problem import Problem, load_problem, make_problem, with_settings
-from moerank.studies.result import FORMAT, MOST_BYTES, RESULT, Format, Result, Stored, find_result
+from moerank.studies.result import FORMAT, RESULT, Format, Result, Stored, find_result
 from moerank.studies.results import Results, results_frame
 from moerank.studies.run_fold import configuration, run_fold
 from moerank.studies.solver import Solver, digest_of, files_of_code
@@ -63,11 +63,11 @@ class Cell(Work):
         run: dict[str, Any] = {"seed": self.seed, "random_state": self.random_state, "data": data}
         return run_fold(self.problem, self.fold, self.solver, **run, baselines=False)
 
-    def read(self, text: str) -> Result:
-        """Parse the text of the cell's file; raise a ValueError for a result of another cell, as after a renaming."""
-        result = Result.from_json(text)
+    def read(self, path: Path) -> Result:
+        """Read the cell's file; raise a ValueError for a result of another cell, as after a renaming."""
+        result = Result.read_file(path, REMEDY)
         if digest_of({"format": FORMAT, **result.configuration}) != self.key:
-            raise ValueError(f"this is not the result of {self.label}")
+            raise ValueError(f"{path}: this is not the result of {self.label}{REMEDY}")
         return result
 
 
@@ -185,13 +185,9 @@ class Requests(Stored):
 def read_grids(path: Path) -> list[Grid]:
     """Return the requests of a folder in order; an empty list for a new folder."""
     try:
-        text = read_text(path, MOST_BYTES)
+        return Requests.read_file(path).grids
     except (FileNotFoundError, NotADirectoryError):
         return []
-    try:
-        return Requests.from_json(text).grids
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def _problem(given: Any, settings: Mapping[str, object], name: str | None = None) -> Problem:

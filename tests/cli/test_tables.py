@@ -73,7 +73,7 @@ def test_a_study_has_means_and_errors_of_each_solver(tiny_study, shown):
             *words(lambda run: run.best.scores["test"]["NDCG@10"], 4),
             *words(lambda run: run.best.scores["test"]["MAP"], 4),
             *(["0.2500"] if solver == "fsmrank" else []),
-            *([mean_of(runs, "n_trained"), "of", mean_of(runs, "n_evaluations")] if runs.searches else []),
+            *([mean_of(runs, "n_trained"), "of", mean_of(runs, "n_evaluations")] if runs[0].convergence else []),
             *words(lambda run: run.times.tuning + run.times.solver, 1),
         ]
         assert rows[solver] == expected

@@ -164,14 +164,6 @@ def test_evaluations_are_counted_as_asked_for_and_as_trained(algorithm, tiny_pro
     assert sum(history.trained[-1] for history in result.convergence.values()) == result.n_trained
 
 
-def test_parameters_of_other_libraries_keep_their_meaning(tiny_problem):
-    neighbours = KNeighborsRegressor(3)  # it has a metric and an algorithm
-    result = run_fold(tiny_problem, 1, Solver.of(neighbours), baselines=False)
-    train, _, test = tiny_problem.load_fold(1)
-    scores = KNeighborsRegressor(3).fit(train.X, train.y).predict(test.X)
-    assert result.best.scores["test"]["NDCG@10"] == tiny_problem.metric.make().score(test, scores)
-
-
 def test_a_search_draws_from_the_seed_of_the_cell_unless_it_has_one(tiny_problem):
     drawn, fixed = Solver.of(MOFSRank(**STAGES, workers=7), "mine"), Solver.of(MOFSRank(**STAGES, random_state=5), "it")
     assert drawn.seeded and not fixed.seeded
@@ -195,8 +187,11 @@ def test_a_function_makes_the_solver_of_each_cell(tiny_problem):
         run_fold(tiny_problem, 1, Solver.of(lambda problem, seed: 3, "mine"), baselines=False)
 
 
-@pytest.mark.parametrize("ranker", [LGBMRanker(n_estimators=3, n_jobs=1, verbose=-1, min_child_samples=2), Ridge()])
-def test_rankers_of_other_libraries_use_all_features(tiny_problem, ranker):
+@pytest.mark.parametrize(
+    "ranker",  # the last one has a metric and an algorithm of its own
+    [LGBMRanker(n_estimators=3, n_jobs=1, verbose=-1, min_child_samples=2), Ridge(), KNeighborsRegressor(3)],
+)
+def test_rankers_of_other_libraries_use_all_features_and_their_own_parameters(tiny_problem, ranker):
     result = run_fold(tiny_problem, 1, Solver.of(ranker, "theirs"), baselines=False)
     train, _, test = tiny_problem.load_fold(1)
     group = {"group": np.diff(train.offsets)} if isinstance(ranker, LGBMRanker) else {}

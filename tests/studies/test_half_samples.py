@@ -81,24 +81,6 @@ def test_the_bound_is_the_worst_case_over_all_distributions(n_pairs, tau, theta)
     assert expected_false(3, n_features=50, threshold=tau) == pytest.approx(50 * (3 / 50) ** 2 / (2 * tau - 1))
 
 
-def test_fewer_false_features_are_selected_than_the_bound_allows():
-    """The noise features of planted data are exchangeable: with relevant ones above θ, their probability is below."""
-    size, n_draws = 3, 30
-    n_false = np.zeros(n_draws)
-    rates = {"noise": [], "relevant": []}
-    for seed in range(n_draws):
-        made = make_planted(35, 6, n_relevant=2, n_redundant=0, n_noise=10, noise=2.0, seed=seed)
-        train, vali = (made.data.with_rows(rows_of(made.data, queries)) for queries in (range(30), range(30, 35)))
-        solver = GreedyRankRLS(size, alpha=ALPHA)
-        result = stability(solver, train, vali, size=size, threshold=0.6, pairs=5)
-        n_false[seed] = np.count_nonzero(~made.relevant[result.selected])
-        for role, columns in (("noise", ~made.relevant), ("relevant", made.relevant)):
-            rates[role].append(np.mean(np.array(result.frequency)[columns]))
-    assert np.mean(rates["noise"]) < size / 12 < np.mean(rates["relevant"])
-    assert 0 < n_false.mean() < result.bound == expected_false(3, 12, 0.6)
-    assert n_false.mean() < 1
-
-
 def test_any_number_of_workers_gives_the_same_result(parts, found):
     assert stability(GreedyRankRLS(5, alpha=ALPHA), *parts[:2], size=3, pairs=6, workers=2) == found
     assert Stability.model_validate_json(found.model_dump_json()) == found
@@ -129,16 +111,6 @@ def test_a_random_search_draws_anew_for_each_half_and_the_same_for_each_seed(par
     shares = np.array(first.frequency) * 4
     np.testing.assert_array_equal(shares, shares.round())
     assert shares.sum() <= 4 * first.size
-
-
-def test_the_order_of_the_features_does_not_count(parts, found):
-    order = np.random.default_rng(0).permutation(30)
-    train, vali = (
-        RankingData(part.X[:, order], part.y, part.qid, feature_names=np.array(part.feature_names)[order])
-        for part in parts[:2]
-    )
-    permuted = stability(GreedyRankRLS(5, alpha=ALPHA), train, vali, size=3, pairs=6)
-    np.testing.assert_array_equal(permuted.frequency, np.array(found.frequency)[order])
 
 
 def test_included_features_are_not_counted(parts):
@@ -211,3 +183,31 @@ def test_the_figure_has_a_bar_for_each_feature_and_the_finding_as_its_title(foun
     assert [bar.get_width() for bar in left.patches] == [found.frequency[feature] for feature in order]
     assert [label.get_text() for label in left.get_yticklabels()] == [found.feature_names[i] for i in order]
     assert " ".join(figure.get_suptitle().split()) == found.sentences()[0]
+
+
+def test_fewer_false_features_are_selected_than_the_bound_allows():
+    """The noise features of planted data are exchangeable: with relevant ones above θ, their probability is below."""
+    size, n_draws = 3, 30
+    n_false = np.zeros(n_draws)
+    rates = {"noise": [], "relevant": []}
+    for seed in range(n_draws):
+        made = make_planted(35, 6, n_relevant=2, n_redundant=0, n_noise=10, noise=2.0, seed=seed)
+        train, vali = (made.data.with_rows(rows_of(made.data, queries)) for queries in (range(30), range(30, 35)))
+        solver = GreedyRankRLS(size, alpha=ALPHA)
+        result = stability(solver, train, vali, size=size, threshold=0.6, pairs=5)
+        n_false[seed] = np.count_nonzero(~made.relevant[result.selected])
+        for role, columns in (("noise", ~made.relevant), ("relevant", made.relevant)):
+            rates[role].append(np.mean(np.array(result.frequency)[columns]))
+    assert np.mean(rates["noise"]) < size / 12 < np.mean(rates["relevant"])
+    assert 0 < n_false.mean() < result.bound == expected_false(3, 12, 0.6)
+    assert n_false.mean() < 1
+
+
+def test_the_order_of_the_features_does_not_count(parts, found):
+    order = np.random.default_rng(0).permutation(30)
+    train, vali = (
+        RankingData(part.X[:, order], part.y, part.qid, feature_names=np.array(part.feature_names)[order])
+        for part in parts[:2]
+    )
+    permuted = stability(GreedyRankRLS(5, alpha=ALPHA), train, vali, size=3, pairs=6)
+    np.testing.assert_array_equal(permuted.frequency, np.array(found.frequency)[order])

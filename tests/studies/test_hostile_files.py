@@ -188,11 +188,12 @@ def test_a_study_of_another_shape_is_refused_by_its_place(study, tmp_path, chang
         Study.load(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["[" * 200_000, "null", '{"format": 5}', '{"format": true, "grids": []}', "\xff"])
+@pytest.mark.parametrize("text", ["[" * 200_000, "null", "{}", '{"format": 5}', "\xff"])
 def test_what_is_no_study_is_refused_by_name(tmp_path, text):
     path = tmp_path / "study.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match=rf"^{path}: not "):
+    reason = {"{}": r"written by .*\(format: Field", '{"format": 5}': "written by .*the file has format 5"}
+    with pytest.raises(ValueError, match=rf"^{path}: not {reason.get(text, '')}"):
         Study.load(tmp_path)
 
 
@@ -224,22 +225,8 @@ def text(tiny_result):
     return tiny_result.to_json()
 
 
-def put(values, key, value):
-    """Set, or with None for the value's place delete, what stands at a dotted place."""
-    *path, last = [int(part) if part.isdigit() else part for part in key.split("/")]
-    for part in path:
-        values = values[part]
-    if value is DELETED:
-        del values[last]
-    else:
-        values[last] = value
-
-
-DELETED = object()
-
 CHANGES = [
     ("fold", 1001, "fold: "),
-    ("objectives", DELETED, "objectives: Field required"),
     ("new", 1, "new: Extra inputs are not permitted"),
     ("front/0/features/0", -1, r"front\.0\.features\.0: "),
     ("front/0/trees", {"columns": []}, r"front\.0\.trees\."),
@@ -251,25 +238,23 @@ CHANGES = [
 
 @pytest.mark.parametrize(("key", "value", "sentence"), CHANGES)
 def test_a_result_of_another_shape_is_refused_by_its_place(text, key, value, sentence):
-    values = json.loads(text)
-    put(values, key, value)
+    values = inner = json.loads(text)
+    *path, last = [int(part) if part.isdigit() else part for part in key.split("/")]
+    for part in path:
+        inner = inner[part]
+    inner[last] = value
     with pytest.raises(ValueError, match=rf"^not written by this version of moerank \({sentence}"):
         Result.from_json(json.dumps(values))
 
 
-@pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_numbers_that_are_not_finite_are_refused(text, token, tiny_result):
+def test_texts_that_are_no_result_are_refused_at_once(text, tiny_result):
     value = json.dumps(tiny_result.front[0].scores["test"]["MAP"])
-    with pytest.raises(ValueError, match="not written by this version"):
-        Result.from_json(text.replace(value, token))
-
-
-@pytest.mark.parametrize("damaged", ["[" * 200_000, '{"format":' * 200_000, "", "null", '"x"', "{", "3"])
-def test_texts_that_are_no_result_are_refused_at_once(damaged):
-    begin = time.monotonic()
-    with pytest.raises(ValueError, match="not written by this version"):
-        Result.from_json(damaged)
-    assert time.monotonic() - begin < 1
+    infinite = [text.replace(value, token) for token in ("NaN", "Infinity", "-Infinity", "1e999")]
+    for damaged in ("[" * 200_000, '{"format":' * 200_000, "", "null", '"x"', "{", "3", *infinite):
+        begin = time.monotonic()
+        with pytest.raises(ValueError, match="not written by this version"):
+            Result.from_json(damaged)
+        assert time.monotonic() - begin < 1
 
 
 def test_every_number_is_read_to_the_bit(text, tiny_result):

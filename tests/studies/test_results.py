@@ -8,6 +8,7 @@ import pytest
 from helpers.changes import replace
 from helpers.further_objective import cost, with_cost
 from helpers.plain import front as non_dominated_points
+from scipy import stats
 
 from moerank.metrics import MAP, NDCG, MeanNDCG, Precision
 from moerank.statistics import holm
@@ -25,8 +26,10 @@ from moerank.studies.results import (
     offers_sizes,
     query_pairs,
     results_frame,
+    verdicts,
 )
-from moerank.studies.run_fold import every_metric
+from moerank.studies.run_fold import every_metric, run_fold
+from moerank.verdict import judge
 
 
 def test_results_are_chosen_by_problem_and_solver(results):
@@ -87,13 +90,6 @@ def test_objectives_are_those_of_all_results_and_further_ones_those_of_any(resul
     assert Results([]).objectives == Results([]).further_objectives == []
 
 
-def test_points_are_the_objectives_in_training(results):
-    for result in results:
-        sizes, errors = front_points(result).T
-        assert sizes.tolist() == [len(member.features) for member in result.front]
-        assert errors.tolist() == [1.0 - member.scores["train"]["NDCG@10"] for member in result.front]
-
-
 def covered(points, ideal, reference):
     """The share of the box that points dominate: the box is cut at every coordinate, and each piece is in or out."""
     sides = zip(points.T, ideal, reference, strict=True)
@@ -104,21 +100,26 @@ def covered(points, ideal, reference):
     return volumes[inside].sum() / np.prod(np.subtract(reference, ideal))
 
 
-@pytest.mark.parametrize("made", [lambda result: result, with_cost])
-def test_quality_is_measured_in_all_objectives_against_all_of_the_fold(results, made):
-    every = Results(map(made, results))
+@pytest.mark.parametrize("further", [lambda run: run, with_cost, lambda run: replace(run, objectives=["error"])])
+def test_quality_is_measured_in_all_objectives_against_all_of_the_fold(results, further):
+    every = Results(map(further, results))
     table = front_quality(every)
     for fold in (1, 2):
         runs = [result for result in every if result.fold == fold]
         everything = np.concatenate([front_points(run) for run in runs])
-        ideal, reference = np.zeros(everything.shape[1]), np.array([20.0, 1.0, cost(range(20))][: everything.shape[1]])
+        largest = {"features": 20.0, "error": 1.0, "cost": cost(range(20))}
+        ideal, reference = np.zeros(everything.shape[1]), np.array([largest[name] for name in every.objectives])
         target = non_dominated_points(everything)
         for result, (_, row) in zip(every, table.iterrows(), strict=True):
             if result.fold != fold:
                 continue
             points = front_points(result)
-            if made is with_cost:
-                assert points[:, 2].tolist() == [cost(member.features) for member in result.front]
+            values = {
+                "features": [len(member.features) for member in result.front],
+                "error": [1.0 - member.scores["train"]["NDCG@10"] for member in result.front],
+                "cost": [cost(member.features) for member in result.front],
+            }
+            assert points.T.tolist() == [values[name] for name in every.objectives]
             assert row["hypervolume"] == pytest.approx(covered(points, ideal, reference), rel=1e-9, abs=1e-12)
             side = reference - ideal
             gaps = np.maximum(points[None] - target[:, None], 0.0) / side
@@ -152,16 +153,6 @@ def test_only_fronts_of_one_goal_are_compared(results):
     pd.testing.assert_frame_equal(front_quality(both), apart)
 
 
-def test_a_single_objective_has_a_best_value_for_a_front(results):
-    single = Results(replace(result, objectives=["error"]) for result in results)
-    table = front_quality(single)
-    least = {fold: min(front_points(r).min() for r in single if r.fold == fold) for fold in (1, 2)}
-    for result, (_, row) in zip(single, table.iterrows(), strict=True):
-        mine = front_points(result).min()
-        assert row["hypervolume"] == pytest.approx(1.0 - mine, rel=1e-12)
-        assert row["igd_plus"] == pytest.approx(mine - least[result.fold], abs=1e-12)
-
-
 def test_every_pair_is_compared_as_with_a_reference(results):
     table = query_pairs(results, "MAP")
     assert list(zip(table["solver"], table["other"], strict=True)) == [
@@ -181,7 +172,10 @@ def test_pairs_are_compared_on_the_folds_that_both_have(results):
     part = Results(r for r in results if r.fold == one.get(r.solver, r.fold))
     table = query_pairs(part, "MAP").set_index(["solver", "other"])
     assert ("fsmrank", "mofsrank") not in table.index
-    assert table.loc[("mofsrank", "greedy-rankrls"), "n"] == len(results.query_values("MAP")["mofsrank"][1])
+    n_queries = len(results.query_values("MAP")["mofsrank"][1])
+    assert table.loc[("mofsrank", "greedy-rankrls"), "n"] == n_queries
+    (row,) = against_reference(part.among(["mofsrank", "greedy-rankrls"]), "greedy-rankrls", "MAP").itertuples()
+    assert row.wins + row.ties + row.losses == n_queries
     assert query_pairs(Results([results[0]]), "MAP").empty
 
 
@@ -210,14 +204,14 @@ def test_validation_chooses_and_ties_go_to_fewer_features(run):
 def test_test_queries_have_no_say_in_the_choice(run):
     for best, other in ((0.9, 0.1), (0.1, 0.9)):
         results = Results([made(run, "a", validation=0.7, test=(best,)), made(run, "b", test=(other,))])
-        choice = chosen_solver(results)
-        assert (choice.solver, choice.others) == ("a", ["b"])
+        chosen, others = chosen_solver(results)
+        assert (chosen["solver"], others) == ("a", ["b"])
 
 
 def test_what_selects_nothing_is_compared_and_not_chosen(run):
     ranker = replace(made(run, "ranker", validation=0.9), verdict=None)
-    choice = chosen_solver(Results([ranker, made(run, "a")]))
-    assert (choice.solver, choice.others) == ("a", [])
+    chosen, others = chosen_solver(Results([ranker, made(run, "a")]))
+    assert (chosen["solver"], others) == ("a", [])
     with pytest.raises(NoResultsError, match="no finished run selects features and has a verdict on test queries"):
         chosen_solver(Results([ranker]))
 
@@ -225,8 +219,8 @@ def test_what_selects_nothing_is_compared_and_not_chosen(run):
 def test_only_folds_that_all_of_them_have_count(run):
     """The second fold alone would make the first solver the best."""
     results = [made(run, "a", 1, 0.5), made(run, "a", 2, 0.99), made(run, "b", 1, 0.6)]
-    choice = chosen_solver(Results(results))
-    assert choice.solver == "b"
+    chosen, _ = chosen_solver(Results(results))
+    assert chosen["solver"] == "b"
     assert by_validation(Results(results)) == ["a", "b"]
     with pytest.raises(NoResultsError, match="no fold in common yet"):
         chosen_solver(Results(results[1:]))
@@ -299,10 +293,59 @@ def test_stability_of_a_worked_example():
     # Two random pairs out of ten share both with chance 1/45, one with 16/45.
     expected = 1 / 45 + 16 / 45 / 3
     assert corrected == pytest.approx((jaccard - expected) / (1 - expected))
-
-
-def test_random_choices_are_as_stable_as_chance():
-    rng = np.random.default_rng(0)
-    chosen = [rng.choice(12, rng.integers(1, 8), replace=False).tolist() for _ in range(60)]
-    assert feature_stability(chosen, 12)[1] == pytest.approx(0.0, abs=0.01)
+    assert feature_stability([[0], [0, 1]], 3)[1] == pytest.approx(1 / 4)  # by chance 1/2 in two of three cases
     assert feature_stability([[1, 2]] * 4, 12) == (1.0, 1.0)
+
+
+def values(results, solver, fold):
+    """Test MAP of every query, averaged over the seeds by hand."""
+    runs = [r.best.per_query["test"]["MAP"] for r in results if (r.solver, r.fold) == (solver, fold)]
+    return np.mean(runs, axis=0)
+
+
+def test_solvers_are_compared_query_by_query_over_all_folds(results):
+    table = against_reference(results, "fsmrank", "MAP").set_index("solver")
+    assert set(table.index) == {"ranksvm-primal", "mofsrank", "mofsrank[ensemble=false]", "greedy-rankrls"}
+    for solver, row in table.iterrows():
+        a, b = (np.concatenate([values(results, name, fold) for fold in (1, 2)]) for name in (solver, "fsmrank"))
+        assert row["difference"] == pytest.approx((a - b).mean())
+        assert row["p"] == pytest.approx(stats.ttest_rel(a, b).pvalue if (a != b).any() else 1.0)
+        assert row["wins"] + row["ties"] + row["losses"] == len(a)
+    assert (table["holm"] >= table["p"]).all()
+    with pytest.raises(NoResultsError, match="the reference rankboost has no finished run on tiny"):
+        against_reference(results, "rankboost", "MAP")
+
+
+def test_verdicts_are_means_over_all_queries_after_seeds(results, tiny_problem):
+    found = verdicts(results).set_index("solver")
+    assert dict(found["against"]) == {
+        "fsmrank": "RankSVM",
+        "mofsrank": "",
+        "mofsrank[ensemble=false]": "",
+        "greedy-rankrls": "RankRLS",
+    }
+    found = found[found["against"] == ""]
+    everything = {fold: run_fold(tiny_problem, fold, "single").baselines[0].per_query["test"] for fold in (1, 2)}
+    metric = results.metric
+    for solver, row in found.iterrows():
+        mine = [result for result in results if result.solver == solver]
+        folds = {fold: [r.best.per_query["test"][metric] for r in mine if r.fold == fold] for fold in (1, 2)}
+        d = [np.mean(runs, axis=0) - everything[fold][metric] for fold, runs in folds.items()]
+        assert row["verdict"].difference == pytest.approx(np.concatenate(d).mean(), abs=1e-12)
+        assert row["verdict"].error == pytest.approx(stats.sem(np.concatenate(d)))
+        assert (row["verdict"].n_queries, row["runs"]) == (len(np.concatenate(d)), len(mine))
+
+
+def test_findings_of_the_runs_are_counted(results):
+    run = next(r for r in results if r.solver == "fsmrank")
+    found = [judge(0.5 + d, np.full(400, 0.5), "test", "NDCG@10", 5, 20) for d in np.multiply.outer([-1, 0, 1], SPREAD)]
+    runs = [
+        replace(run, verdict=verdict, fold=fold, configuration={**run.configuration, "fold": fold})
+        for fold, verdict in enumerate(found, start=1)
+    ]
+    (row,) = verdicts(Results(runs)).itertuples()
+    assert (row.runs, row.loss, row.gain, row.equivalent) == (3, 1, 1, 0)
+    assert row.verdict.n_differing == 1200
+
+
+SPREAD = np.tile([0.01, 0.03], 200)

@@ -206,18 +206,11 @@ def test_the_verdict_names_trees_that_are_detectably_better(label, found):
         assert f"better by {loss:.3f}".replace("0.", ".") in result.verdict.sentence
 
 
-def weighted(data, seed):
-    weights = np.random.default_rng(seed).integers(1, 9, data.n_queries)
-    return RankingData(data.X, data.y, data.qid, data.given_names, name=data.name, query_weights=weights)
-
-
-@pytest.fixture(scope="module")
-def weighted_parts():
-    plain = load_planted_fold(1, n_queries=60, n_documents=10)
-    return [weighted(part, number) for number, part in enumerate(plain)]
-
-
-def test_a_run_says_weighted_means(weighted_parts):
+def test_a_run_says_weighted_means():
+    weighted_parts = []
+    for seed, part in enumerate(load_planted_fold(1, n_queries=60, n_documents=10)):
+        weights = np.random.default_rng(seed).integers(1, 9, part.n_queries)
+        weighted_parts.append(RankingData(part.X, part.y, part.qid, name=part.name, query_weights=weights))
     settings = {"comparison.trees": 0, "metric.name": "NDCG@5", "backend.tune": False}
     result = run_fold(make_problem("mine", tuple(weighted_parts), settings), solver="rankrls[alpha=0.5]", seed=2)
     ranker = RankRLS(alpha=0.5).fit(weighted_parts[0])
@@ -232,15 +225,8 @@ def test_a_run_says_weighted_means(weighted_parts):
         )
 
 
-REFIT = {"search.refit": "rankboost"}
-
-
-@pytest.fixture(scope="module")
-def refitted(tiny_problem_file):
-    return run_fold(load_problem(tiny_problem_file, REFIT), 2, seed=4)
-
-
-def test_all_members_are_those_of_the_search_with_the_ranker_that_serves(refitted, tiny_result, tiny_problem):
+def test_all_members_are_those_of_the_search_with_the_ranker_that_serves(tiny_problem_file, tiny_result, tiny_problem):
+    refitted = run_fold(load_problem(tiny_problem_file, {"search.refit": "rankboost"}), 2, seed=4)
     train, vali, test = tiny_problem.load_fold(2)
     of_search = {member.features for member in tiny_result.front}
     assert {member.features for member in refitted.front} <= of_search
@@ -251,48 +237,27 @@ def test_all_members_are_those_of_the_search_with_the_ranker_that_serves(refitte
         assert member.scores["test"]["NDCG@10"] == pytest.approx(NDCG(10).score(test, scores), abs=1e-12)
     values = [member.scores["validation"]["NDCG@10"] for member in refitted.front]
     assert refitted.chosen == int(np.argmax(values))
-
-
-def test_the_chosen_member_is_stored_with_its_trees_and_the_others_without(refitted, tiny_problem):
-    test = tiny_problem.load_fold(2)[2]
     read = Result.from_json(refitted.to_json())
     assert read == refitted
-    for number, member in enumerate(read.front):
+    for number, member in enumerate(read.front):  # only the chosen member is stored with its trees
         assert (member.trees is not None) == bool(member.per_query) == (number == read.chosen)
     scores = read.model(read.best).scores(test.X)
     assert NDCG(10).score(test, scores) == pytest.approx(read.best.scores["test"]["NDCG@10"], abs=1e-12)
-
-
-@pytest.fixture
-def raw(tiny_problem):
-    """The parts of a fold on scales of their own, with missing values."""
-    rng = np.random.default_rng(0)
-
-    def made(part):
-        X = part.X * np.arange(1, part.n_features + 1) + 3
-        X[rng.random(X.shape) < 0.1] = np.nan
-        return RankingData(X, part.y, part.qid, missing=0.5)
-
-    return tuple(made(part) for part in tiny_problem.load_fold(1))
-
-
-@pytest.fixture
-def scaled_run(tiny_problem, raw):
-    budget = tiny_problem.model_dump(exclude_unset=True, exclude={"name", "data"})
-
-    def call(solver, kind):
-        problem = make_problem("mine", raw, {"data.normalize": kind, **budget})
-        return run_fold(problem, solver=solver), fit_scaling(raw[0], kind)
-
-    return call
 
 
 @pytest.mark.parametrize(
     ("solver", "kind"),
     [("mofsrank", "minmax"), ("lambdamart[n_trees=20]", "standard"), ("ranksvm-kernel[C=1.0]", "query")],
 )
-def test_a_result_is_read_as_it_was_written_and_its_models_take_raw_values(scaled_run, raw, tmp_path, solver, kind):
-    result, scaling = scaled_run(solver, kind)
+def test_a_result_is_read_as_it_was_written_and_its_models_take_raw_values(tiny_problem, tmp_path, solver, kind):
+    rng, raw = np.random.default_rng(0), []
+    for part in tiny_problem.load_fold(1):
+        X = part.X * np.arange(1, part.n_features + 1) + 3
+        X[rng.random(X.shape) < 0.1] = np.nan
+        raw.append(RankingData(X, part.y, part.qid, missing=0.5))
+    budget = tiny_problem.model_dump(exclude_unset=True, exclude={"name", "data"})
+    result = run_fold(make_problem("mine", tuple(raw), {"data.normalize": kind, **budget}), solver=solver)
+    scaling = fit_scaling(raw[0], kind)
     assert (result.scaling, result.missing) == (scaling, 0.5)
     again = Result.from_json(result.to_json())
     assert again == result

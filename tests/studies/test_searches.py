@@ -306,16 +306,12 @@ def test_a_search_that_fails_is_told_and_stops_no_other(tmp_path):
 
 
 def test_staircase_warns_where_no_objective_is_the_number_of_ones(recwarn):
-    search(Knapsack(), Staircase(16), ("n_eval", 50), seed=0)
-    assert not recwarn.list
+    train = make_planted(n_queries=5, n_documents=6, n_relevant=2, n_redundant=1, n_noise=2).data
+    X = np.column_stack([train.X, np.ones(len(train.X))])  # constant features are not counted
+    stage = FeatureSelection(RankingData(X, train.y, train.qid), backend=RankRLS(), metric=NDCG(10))
+    for problem in (Knapsack(), stage):
+        search(problem, Staircase(16), ("n_eval", 50), seed=0)
+    assert not [told for told in recwarn.list if told.category is UserWarning]
     with pytest.warns(UserWarning, match="no objective of Knapsack is the number of ones, by which Staircase") as told:
         search(Knapsack(weighed=True), Staircase(16), ("n_eval", 500), seed=0)
     assert len(told) == 1
-
-
-def test_staircase_does_not_warn_where_constant_features_are_not_counted(recwarn):
-    train = make_planted(n_queries=5, n_documents=6, n_relevant=2, n_redundant=1, n_noise=2).data
-    X = np.column_stack([train.X, np.ones(len(train.X))])
-    stage = FeatureSelection(RankingData(X, train.y, train.qid), backend=RankRLS(), metric=NDCG(10))
-    search(stage, Staircase(16), ("n_eval", 50), seed=0)
-    assert not [told for told in recwarn.list if told.category is UserWarning]
