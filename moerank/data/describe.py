@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -85,9 +86,8 @@ class DataDescription:
 
     def as_dict(self) -> Json:
         """Return the attributes as JSON holds them: lists for tuples, strings for the labels."""
-        labels = {str(label): count for label, count in self.labels.items()}
-        names = {name: list(getattr(self, name)) for name in ("constant_features", "extreme_features")}
-        return asdict(self) | {"labels": labels} | names
+        attributes: Json = json.loads(json.dumps(asdict(self)))
+        return attributes
 
     def remarks(self) -> list[str]:
         """Return sentences about the counts that need attention."""
@@ -193,7 +193,8 @@ def feature_correlations(data: RankingData | Matrix) -> Matrix:
     scatter = np.zeros((X.shape[1], X.shape[1]))
     for _, _, centred in _centred_blocks(X):
         scatter += square(centred)
-    norm = _or_one(np.sqrt(np.diagonal(scatter)))
+    norm = np.sqrt(np.diagonal(scatter))
+    norm = np.where(norm > 0.0, norm, 1.0)
     share = np.abs(scatter / norm / norm[:, None])
     return 0.5 * (share + share.T)  # symmetric in spite of the order of the divisions
 
@@ -211,26 +212,19 @@ def label_correlations(data: RankingData) -> Vector:
 
 def _centred_blocks(X: Matrix) -> Iterator[tuple[int, int, Matrix]]:
     """Yield the first and last row (exclusive) of each block of X, and its centred features as rows."""
-    mean, divisor = _centre(X)
-    unit = bool((divisor == 1.0).all())
-    for begin, end in _row_blocks(len(X)):
-        centred = X[begin:end].T.astype(np.float64, order="C")
-        centred -= mean[:, None]
-        if not unit:
-            centred = np.divide(centred, divisor[:, None], out=np.zeros_like(centred), where=divisor[:, None] != 0.0)
-        yield begin, end, centred
-
-
-def _centre(X: Matrix) -> tuple[Vector, Vector]:
-    """Return the mean and the divisor of each feature: 0 for a constant one, 1 unless squares vanish."""
     total = np.zeros(X.shape[1])
-    least, largest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     for begin, end in _row_blocks(len(X)):  # NumPy adds up the rows of a table in C order one after the other
         total = np.ascontiguousarray(np.vstack([total, X[begin:end]])).sum(axis=0)
+    least, largest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     size = np.maximum(np.abs(least), np.abs(largest))
-    divisor = np.where(size < SMALLEST_SQUARED, _or_one(size), 1.0)
-    divisor[least == largest] = 0.0
-    return total / len(X), divisor
+    divisor = np.where(size < SMALLEST_SQUARED, size, 1.0)
+    divisor[least == largest] = np.inf  # so that a constant feature becomes 0
+    for begin, end in _row_blocks(len(X)):
+        centred = X[begin:end].T.astype(np.float64, order="C")
+        centred -= (total / len(X))[:, None]
+        if (divisor != 1.0).any():
+            centred /= divisor[:, None]
+        yield begin, end, centred
 
 
 def _row_blocks(n_documents: int) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ further fold moves all three by one part, so that every part is the test part on
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from math import exp, floor, log
@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix
 from moerank.checks import check_at_least, check_not_negative, check_room, check_share
-from moerank.data.ranking_data import RankingData
+from moerank.data.ranking_data import Fold, RankingData
 from moerank.data.read import as_precision, check_folder, names_in
 from moerank.data.read.letor import read_letor
 from moerank.data.scaling import MissingRule
@@ -57,7 +57,7 @@ def load_fold(
     dtype: DTypeLike = np.float64,
     validation: float | None = None,
     seed: int = 0,
-) -> tuple[RankingData, RankingData, RankingData]:
+) -> Fold:
     r"""Read the training, validation and test file of a LETOR fold.
 
     Parameters
@@ -157,7 +157,7 @@ def _widened(X: Array, n_features: int, path: Path) -> Array:
     return X
 
 
-def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingData, RankingData]:
+def split_fold(data: RankingData, fold: int = 1) -> Fold:
     """Split the queries of a data set into five equal parts in order, and return a fold from 1 to 5 as LETOR does.
 
     If five does not divide the number of queries, the first parts have one query more.
@@ -168,18 +168,10 @@ def split_fold(data: RankingData, fold: int = 1) -> tuple[RankingData, RankingDa
     >>> [part.qid[::2].tolist() for part in split_fold(data, 2)]
     [[2, 3, 4], [5], [1]]
     """
-    if fold not in range(1, N_FOLDS + 1):
-        raise ValueError(f"fold is {fold}; there are folds 1 to {N_FOLDS}")
-    train, vali, test = (
-        of_queries(data, queries, f"{data.name}, fold {fold}, {part}")
-        for part, queries in _dealt(np.arange(data.n_queries), fold, data.name, N_FOLDS).items()
-    )
-    return train, vali, test
+    return _dealt(data, np.arange(data.n_queries), fold, N_FOLDS)
 
 
-def split_queries(
-    data: RankingData, validation: float = 0.2, test: float = 0.2, *, seed: int = 0
-) -> tuple[RankingData, RankingData, RankingData]:
+def split_queries(data: RankingData, validation: float = 0.2, test: float = 0.2, *, seed: int = 0) -> Fold:
     """Draw shares of the queries for validation and test; return the three parts, each in the order of `data`.
 
     The same seed gives the same queries with every version of NumPy. A part without a query is a ValueError.
@@ -203,9 +195,7 @@ def _drawn(data: RankingData, shares: dict[str, float], seed: int) -> list[Ranki
     return [of_queries(data, np.sort(queries), f"{data.name}, {part}") for part, queries in parts]
 
 
-def deal_queries(
-    data: RankingData, fold: int, n_folds: int, *, seed: int = 0
-) -> tuple[RankingData, RankingData, RankingData]:
+def deal_queries(data: RankingData, fold: int, n_folds: int, *, seed: int = 0) -> Fold:
     """Deal the queries of a data set at random into 3 to 1,000 equal parts, and hold two of them out.
 
     As in LETOR's folds the last part is the test part of fold 1, and the one before it the validation part; with each
@@ -213,22 +203,24 @@ def deal_queries(
     version of NumPy.
     """
     check_at_least(3, MOST_FOLDS, n_folds=n_folds)
-    check_at_least(1, n_folds, fold=fold)
     check_at_least(0, seed=seed)
-    dealt = _dealt(Draws(seed).order(data.n_queries), fold, data.name, n_folds)
+    return _dealt(data, Draws(seed).order(data.n_queries), fold, n_folds, np.sort)
+
+
+def _dealt(
+    data: RankingData, queries: Integers, fold: int, n_folds: int, arranged: Callable[[Integers], Integers] = np.asarray
+) -> Fold:
+    """Deal queries into equal parts in their order; return the three parts of a fold, whose queries are `arranged`."""
+    check_at_least(1, n_folds, fold=fold)
+    if len(queries) < n_folds:
+        raise ValueError(f"{data.name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more")
+    parts = np.array_split(queries, n_folds)
+    *training, for_vali, for_test = parts[fold - 1 :] + parts[: fold - 1]
+    dealt = {"training": np.concatenate(training), "validation": for_vali, "test": for_test}
     train, vali, test = (
-        of_queries(data, np.sort(queries), f"{data.name}, fold {fold}, {part}") for part, queries in dealt.items()
+        of_queries(data, arranged(chosen), f"{data.name}, fold {fold}, {part}") for part, chosen in dealt.items()
     )
     return train, vali, test
-
-
-def _dealt(queries: Integers, fold: int, name: str, n_folds: int) -> dict[str, Integers]:
-    """Deal the queries of the data called `name` into equal parts; return those of a fold by the name of its part."""
-    if len(queries) < n_folds:
-        raise ValueError(f"{name}: {len(queries)} queries cannot be dealt into {n_folds} parts; give more")
-    parts = np.array_split(queries, n_folds)
-    *training, validation, test = parts[fold - 1 :] + parts[: fold - 1]
-    return {"training": np.concatenate(training), "validation": validation, "test": test}
 
 
 def count_folds(folder: Path) -> int:
@@ -246,9 +238,7 @@ SIDE = 8
 """Pixels along each side of an image."""
 
 
-def load_digits_fold(
-    fold: int = 1, *, n_queries: int = 150, n_documents: int = 100, seed: int = 0
-) -> tuple[RankingData, RankingData, RankingData]:
+def load_digits_fold(fold: int = 1, *, n_queries: int = 150, n_documents: int = 100, seed: int = 0) -> Fold:
     """Make a fold of query by example on scikit-learn's copy of the UCI digits.
 
     The query images are distinct. The documents of a query are drawn uniformly from all other images, without
@@ -292,7 +282,6 @@ def load_digits_fold(
     from sklearn.datasets import load_digits
 
     check_at_least(0, seed=seed)
-    check_at_least(1, fold=fold)
     images, digits = load_digits(return_X_y=True)
     n_images = len(images)
     check_at_least(5, n_images, n_queries=n_queries)
@@ -422,7 +411,7 @@ def make_planted(
     return PlantedProblem(data, made_from[order])
 
 
-def load_planted_fold(fold: int = 1, **planted: Any) -> tuple[RankingData, RankingData, RankingData]:
+def load_planted_fold(fold: int = 1, **planted: Any) -> Fold:
     """Make a planted problem and split its queries as LETOR does.
 
     Parameters
@@ -443,18 +432,14 @@ def load_planted_fold(fold: int = 1, **planted: Any) -> tuple[RankingData, Ranki
     >>> train
     RankingData('planted, fold 2, training': 120 documents, 6 queries, 30 features)
     """
-    check_at_least(1, fold=fold)
     return split_fold(make_planted(**planted).data, fold)
 
 
 def _labels(utility: Matrix, n_labels: int) -> Integers:
     """Label the documents of each row of `utility` by their rank in utility."""
-    n_documents = utility.shape[1]
     rank = np.argsort(np.argsort(-utility, axis=1, kind="stable"), axis=1)
-    labels = np.zeros(utility.shape, np.int64)
-    for label in range(1, n_labels):
-        labels += rank < -(-n_documents // 4**label)
-    return labels
+    sizes = [-(-utility.shape[1] // 4**label) for label in range(n_labels - 1, 0, -1)]
+    return n_labels - 1 - np.searchsorted(sizes, rank, side="right")
 
 
 N_INFORMATIVE, N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY = 20, 30, 24, 18, 4
@@ -524,9 +509,7 @@ def make_web(n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32)
     return RankingData(X, y, qid, [names[feature] for feature in order], name="web")
 
 
-def load_web_fold(
-    fold: int = 1, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32
-) -> tuple[RankingData, RankingData, RankingData]:
+def load_web_fold(fold: int = 1, *, n_queries: int = 300, seed: int = 0, dtype: DTypeLike = np.float32) -> Fold:
     """Make a web search problem and split its queries as LETOR does.
 
     Parameters
@@ -547,7 +530,6 @@ def load_web_fold(
     >>> train
     RankingData('web, fold 2, training': 927 documents, 6 queries, 136 features)
     """
-    check_at_least(1, N_FOLDS, fold=fold)
     return split_fold(make_web(n_queries, seed, dtype), fold)
 
 

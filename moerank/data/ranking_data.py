@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -486,6 +486,10 @@ class RankingData:
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_memory": {}, "_of_labels": {}}
+
+
+Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
+"""Training, validation and test part."""
 
 
 def _read_only(array: Array) -> Array:

@@ -21,12 +21,12 @@ from moerank.data import RankingData
 from moerank.data.describe import extreme_remarks
 from moerank.data.folds import Draws
 from moerank.data.inputs import arrow_numbers
+from moerank.data.ranking_data import Fold
 from moerank.data.read import quoted
 from moerank.data.read import table as tables
 from moerank.metrics import NDCG, Metric
 from moerank.rankers.rank_rls import RankRLS
 from moerank.studies.problem import Problem
-from moerank.studies.sources import Fold
 
 MOST_GRADES = 10
 """Largest number of different values in a column that may hold relevance labels."""

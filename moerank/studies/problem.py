@@ -14,6 +14,7 @@ from moerank.checks import Parameters, check_at_least, check_path, unknown
 from moerank.data import fit_scaling
 from moerank.data.costs import read_cost_table
 from moerank.data.folds import data_folders
+from moerank.data.ranking_data import Fold
 from moerank.data.read.table import reader_of
 from moerank.files import Json, read_text, read_toml
 from moerank.metrics import Metric, make_metric
@@ -29,16 +30,7 @@ from moerank.mofsrank.settings import (
     StageSettings,
 )
 from moerank.studies.solver import PlainParameters, Solver
-from moerank.studies.sources import (
-    Data,
-    Fold,
-    Folders,
-    InMemory,
-    MemoryData,
-    find_data,
-    read_memory,
-    shipped_folder,
-)
+from moerank.studies.sources import Data, Folders, InMemory, MemoryData, find_data, read_memory, shipped_folder
 
 MOST_BYTES_OF_COSTS = 2**24
 """Largest size of a table of costs."""

@@ -21,6 +21,7 @@ from moerank.data import (
     load_web_fold,
 )
 from moerank.data.folds import MOST_FOLDS, MOST_LABELS, MOST_SEED, N_FOLDS, count_folds, deal_queries, split_queries
+from moerank.data.ranking_data import Fold
 from moerank.data.read.table import checked_labels_rule
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.mofsrank.settings import Section, at_least
@@ -45,8 +46,6 @@ def find_data(name: str, folders: Folders, advice: str) -> Path:
             return folder / name
     raise FileNotFoundError(f"no {name} in {', '.join(dict.fromkeys(map(str, folders)))}; {advice}")
 
-
-Fold: TypeAlias = tuple[RankingData, RankingData, RankingData]
 
 Precision: TypeAlias = Literal["float32", "float64"]
 

@@ -27,7 +27,7 @@ from numpy.typing import DTypeLike
 from moerank.arrays import Array, Floats, Integers, Mask
 from moerank.checks import check_at_least, check_room, unknown
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers, doubles, listed
-from moerank.data.ranking_data import RankingData
+from moerank.data.ranking_data import Fold, RankingData
 from moerank.data.read import (
     MISSING_REMEDY,
     Documents,
@@ -227,7 +227,7 @@ def load_table(
     return documents.as_data(name or str(path), rule, missing_values)
 
 
-def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> tuple[RankingData, RankingData, RankingData]:
+def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> Fold:
     """Read the training, validation and test table of a fold, all with the features of the training table.
 
     The folder holds ``train``, ``vali`` (or ``valid``, or ``validation``) and ``test``, each with an ending of
