@@ -266,18 +266,13 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
         return np.zeros(n_documents, np.int64)
     if isinstance(qid, Integral) and not isinstance(qid, bool):
         return np.full(n_documents, int(qid), np.int64)
-    if isinstance(qid, np.ma.MaskedArray):
-        qid = without_mask(qid)
-    # Among texts, np.asarray makes a text of NaN.
-    listed = np.asarray(qid if hasattr(qid, "dtype") else np.array(qid, dtype=object))
-    if listed.shape != (n_documents,):
-        raise ValueError(f"{name}: X has {n_documents} rows but qid has shape {listed.shape}; give one each")
-    for row in np.flatnonzero(pd.isna(listed))[:1]:
-        raise ValueError(f"{name}: qid[{row}] is {listed[row]}; every row needs the id of its query")
+    ids = _listed_ids(qid, n_documents, f"{name}: qid")
+    for row in np.flatnonzero(pd.isna(ids))[:1]:
+        raise ValueError(f"{name}: qid[{row}] is {ids[row]}; every row needs the id of its query")
     try:
         queries = np.asarray(qid)
-        if listed.dtype == object:
-            np.sort(listed)  # texts and numbers have no common order
+        if ids.dtype == object:
+            np.sort(ids)  # texts and numbers have no common order
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
     if queries.dtype.kind == "c":
@@ -285,15 +280,22 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
     if queries.dtype.kind == "f" and len(large := np.flatnonzero(np.abs(queries) >= LARGEST_EXACT)):
         value = f"qid[{large[0]}] is {queries[large[0]]:.0f} as a float"
         raise ValueError(f"{name}: {value}, which stands for several integers; give integers or texts")
-    _refuse_zero_bytes(listed, f"{name}: qid")
     return queries
 
 
-def _refuse_zero_bytes(ids: Array, what: str) -> None:
-    """Raise a ValueError for an id that ends in a zero byte: numpy's texts lose it, and two ids become one."""
-    for row, entry in enumerate(ids if ids.dtype == object else ()):
+def _listed_ids(ids: ArrayLike, n_documents: int, what: str) -> Array:
+    """Return the ids that belong to documents, as an array of objects unless they have a type; messages say `what`.
+
+    Numpy's texts lose a zero byte at the end, so that two ids become one, and NaN among texts becomes a text.
+    """
+    given = without_mask(ids) if isinstance(ids, np.ma.MaskedArray) else ids
+    listed = np.asarray(given if hasattr(given, "dtype") else np.array(given, dtype=object))
+    if listed.shape != (n_documents,):
+        raise ValueError(f"{what} has shape {listed.shape}; give the ids of {n_documents:,} documents")
+    for row, entry in enumerate(listed if listed.dtype == object else ()):
         if isinstance(entry, str | bytes) and entry[-1:] in ("\0", b"\0"):
             raise ValueError(f"{what}[{row}] is {entry!r}, which ends in a zero byte; leave it out")
+    return listed
 
 
 LARGEST_EXACT = 2.0**53
@@ -333,12 +335,9 @@ def checked_documents(documents: ArrayLike | None, size: int, name: str) -> Arra
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
     if documents is None:
         return None
-    listed = np.asarray(documents if hasattr(documents, "dtype") else np.array(documents, dtype=object))
-    if listed.shape != (size,):
-        raise ValueError(f"{name}: documents has shape {listed.shape}; give the ids of {size:,} documents")
-    _refuse_zero_bytes(listed, f"{name}: documents")
+    ids = _listed_ids(documents, size, f"{name}: documents")
     try:
-        return listed.astype(np.str_)
+        return ids.astype(np.str_)
     except UnicodeError as error:
         raise ValueError(f"{name}: documents must be texts or numbers ({error})") from None
 

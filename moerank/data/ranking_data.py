@@ -216,8 +216,7 @@ class RankingData:
         query_weights: ArrayLike | None = None,
         document_weights: ArrayLike | None = None,
     ) -> None:
-        if missing is not None:
-            check_missing_rule(missing)
+        check_missing_rule(missing, or_none=True)
         self.name = name
         names = inputs.column_names(X) if feature_names is None else feature_names
         self.X = inputs.checked_features(X, names, name)

@@ -38,16 +38,15 @@ MissingRule: TypeAlias = float | QueryRule
 """A number, or a rule that uses the other values of the feature in the query."""
 
 
-def check_missing_rule(rule: object) -> None:
-    """Raise a ValueError unless a rule is a finite number or a name; the message suggests the nearest name."""
-    if isinstance(rule, Real) and not isinstance(rule, bool | np.bool_) and isfinite(rule):
+def check_missing_rule(rule: object, *, or_none: bool = False) -> None:
+    """Raise a ValueError unless a rule is a finite number or a name, or None with `or_none`; advise the nearest name."""
+    is_number = isinstance(rule, Real) and not isinstance(rule, bool | np.bool_) and isfinite(rule)
+    if is_number or (rule is None and or_none) or (isinstance(rule, str) and rule in get_args(QueryRule)):
         return
-    rules = get_args(QueryRule)
-    if not isinstance(rule, str) or rule not in rules:
-        nearest = get_close_matches(str(rule), rules, n=1)
-        advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
-        choices = "a finite number, 'query-min', 'query-mean' or 'query-worst'"
-        raise ValueError(f"missing must be {choices}, not {rule!r}{advice}")
+    nearest = get_close_matches(str(rule), get_args(QueryRule), n=1)
+    advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    choices = "a finite number, 'query-min', 'query-mean' or 'query-worst'"
+    raise ValueError(f"missing must be {choices}, not {rule!r}{advice}")
 
 
 def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> tuple[Floats, Integers]:

@@ -211,8 +211,7 @@ class Model(BaseModel):
             raise ValueError(f"trees split by column {min(strange)}, which is not one of the features")
         if isinstance(self.scaling, FittedScaling):
             check_entries(len(self.columns), "column", offset=self.scaling.offset, scale=self.scaling.scale)
-        if self.missing is not None:
-            check_missing_rule(self.missing)
+        check_missing_rule(self.missing, or_none=True)
         return self
 
     @property

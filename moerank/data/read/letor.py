@@ -114,8 +114,7 @@ def load_letor(
     ...     load_letor(path).X
     array([[0.5 , 0.  , 1.  ], [0.  , 0.25, 0.  ]])
     """
-    if missing is not None:
-        check_missing_rule(missing)
+    check_missing_rule(missing, or_none=True)
     nulls = missing is not None
     documents = read_letor(Path(path), n_features=n_features, zero_based=zero_based, nulls=nulls, dtype=dtype)
     return documents.as_data(name or str(path), missing, missing_values)
@@ -229,11 +228,9 @@ class _Parser:
         values += 0  # −0 becomes 0
         self._pieces.append(values[:n_rows])
         self._labels.append(rows[:, 0].copy())
-        self._n_rows, self._n_lines, self.width = (
-            self._n_rows + n_rows,
-            self._n_lines + n_lines,
-            max(widest, self.width),
-        )
+        self._n_rows += n_rows
+        self._n_lines += n_lines
+        self.width = max(widest, self.width)
 
     def documents(self) -> Documents:
         """Put the pieces together."""

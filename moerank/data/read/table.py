@@ -217,14 +217,13 @@ def load_table(
     >>> data.feature_names, data.X.tolist()
     (('price', 'rating'), [[59.9, 4.5], [120.0, 3.0]])
     """
-    path, rule = Path(path), missing
-    if rule is not None:
-        check_missing_rule(rule)
+    path = Path(path)
+    check_missing_rule(missing, or_none=True)
     further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
     columns = table_columns(path, label=label, query=query, features=features, exclude=exclude, **further)
     columns = replace(columns, labels=checked_labels_rule(labels))
-    documents = read_table(path, columns, dtype=dtype, nulls=rule is not None)
-    return documents.as_data(name or str(path), rule, missing_values)
+    documents = read_table(path, columns, dtype=dtype, nulls=missing is not None)
+    return documents.as_data(name or str(path), missing, missing_values)
 
 
 def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> Fold:
