@@ -42,18 +42,15 @@ def test_equals_the_format_restated(load):
 
 
 def test_compressed_files(load):
-    compress, ending = gzip.compress, ".gz"
     half = TINY.index(b"   0 qid:-7")
-    for stored in (compress(TINY), compress(TINY[:half]) + compress(TINY[half:])):
-        assert_same_documents(load(stored, "tiny.txt" + ending), TINY)
-    stored = compress(TINY[:half]) + compress(TINY[half:])
-    for damaged in (stored[:-1], stored[:20], stored[:-9] + b"x" + stored[-8:], stored + b"x", TINY):
-        with pytest.raises(ValueError, match=rf"tiny\.txt\{ending}: the \{ending} file is truncated or damaged"):
-            load(damaged, "tiny.txt" + ending)
-    second = bytearray(stored)
-    second[len(compress(TINY[:half])) + 1] ^= 1
-    with pytest.raises(ValueError, match="truncated or damaged"):
-        load(bytes(second), "tiny.txt" + ending)
+    first, second = gzip.compress(TINY[:half]), gzip.compress(TINY[half:])
+    stored = first + second
+    for right in (gzip.compress(TINY), stored):
+        assert_same_documents(load(right, "tiny.txt.gz"), TINY)
+    member = first + second[:1] + bytes([second[1] ^ 1]) + second[2:]
+    for damaged in (stored[:-1], stored[:20], stored[:-9] + b"x" + stored[-8:], stored + b"x", TINY, member):
+        with pytest.raises(ValueError, match=r"tiny\.txt\.gz: the \.gz file is truncated or damaged"):
+            load(damaged, "tiny.txt.gz")
 
 
 GOOD = "1 qid:2 1:0.5 2:1"

@@ -155,12 +155,3 @@ def test_values_that_stand_for_missing_ones_stay_so_in_models(dtype):
         assert "-999, 1e+09 counted as missing in training" in obstacles(model)[0]
         with pytest.raises(ValueError, match=r"give missing_values=\(-999.0, 1000000000.0\), as in the training data"):
             ranker.predict(RankingData(X, known.y, 0, list("ab")))
-
-
-def test_without_a_rule_the_refusal_names_place_and_rules():
-    message = (
-        r"mine: X\[1, 0\] is NaN \(row 1, feature 'a'\); say what missing values become, as in RankingData\(X, y, qid, "
-        r"missing='query-worst'\): a number, 'query-min', 'query-mean' or 'query-worst'"
-    )
-    with pytest.raises(ValueError, match=message):
-        RankingData([[0.0], [np.nan]], [0, 1], feature_names=["a"], name="mine")

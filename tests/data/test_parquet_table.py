@@ -104,17 +104,6 @@ def test_wrong_values_are_refused_by_place(table, columns, options, sentence):
         table({**PLAIN, **columns}, **options)
 
 
-def test_rows_come_in_order_from_many_groups(table, monkeypatch):
-    monkeypatch.setattr("moerank.data.read.table.CELLS_AT_A_TIME", 28)
-    n = 1000
-    columns = {"b": np.arange(n) / 3, "label": np.arange(n) % 3, "query": np.arange(n) // 9, "a": -np.arange(n)}
-    data = table(columns, written={"row_group_size": 130}, dtype=np.float32)
-    assert data.X.dtype == np.float32
-    assert np.array_equal(data.X, np.stack([columns["b"], columns["a"]], axis=1).astype(np.float32))
-    assert data.y.tolist() == columns["label"].tolist()
-    assert data.qid.tolist() == columns["query"].tolist()
-
-
 def test_what_is_no_parquet_file_is_refused(tmp_path):
     path = tmp_path / "train.parquet"
     pq.write_table(pa.table(PLAIN), path)

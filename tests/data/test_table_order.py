@@ -74,15 +74,17 @@ def test_a_large_table_is_copied_once_in_the_order_of_kernels(small, order, fram
     assert not np.shares_memory(data.X, X)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_tables_are_by_columns(tmp_path, monkeypatch, small, ending):
+@pytest.mark.parametrize(("ending", "writing"), [("parquet", {"row_group_size": 130}), ("csv", {})])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_tables_come_block_by_block_and_lie_by_columns(tmp_path, monkeypatch, small, ending, writing, dtype):
     X, y, qid = drawn()
     X = np.hstack([X, X[:, ::-1] + 1.0, X * 2.0, X + 3.0])  # more features than are read together
     path = tmp_path / f"train.{ending}"
-    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(20)]).assign(label=y, query=qid)
-    getattr(frame, f"to_{ending}")(path, index=False)
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(20)])
+    queries = [f"q{query}" for query in qid]
+    getattr(frame.assign(label=y, query=queries), f"to_{ending}")(path, index=False, **writing)
     monkeypatch.setattr("moerank.data.read.table.CELLS_AT_A_TIME", 1000)
-    data = load_table(path, label="label", query="query")
-    assert data.X.flags.f_contiguous
-    np.testing.assert_array_equal(data.X, X)
+    data = load_table(path, label="label", query="query", dtype=dtype)
+    assert (data.X.dtype, data.X.flags.f_contiguous, data.qid.tolist()) == (dtype, True, queries)
+    np.testing.assert_array_equal(data.X, X.astype(dtype))
     np.testing.assert_array_equal(data.y, y)

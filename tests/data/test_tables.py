@@ -1,4 +1,3 @@
-import csv
 import gzip
 import io
 import random
@@ -172,17 +171,6 @@ def test_a_table_beyond_the_limit_is_refused_while_its_rows_are_counted(table, m
         table(content, "train.csv.gz")
     monkeypatch.setenv("MOERANK_MEMORY", str(n_rows * 32 * 1.1 / 2**30))
     assert table(content, "train.csv.gz").n_documents == n_rows
-
-
-def test_queries_are_followed_from_block_to_block(table, monkeypatch):
-    monkeypatch.setattr("moerank.data.read.table.CELLS_AT_A_TIME", 100)  # some rows at a time
-    rows = [(row % 3, f"q{row // 4}", row / 7) for row in range(37)]
-    text = io.StringIO()
-    csv.writer(text).writerows([("label", "query", "a"), *rows])
-    data = table(text.getvalue())
-    assert data.qid.tolist() == [query for _, query, _ in rows]
-    assert data.y.tolist() == [label for label, _, _ in rows]
-    assert data.X[:, 0].tolist() == [value for _, _, value in rows]
 
 
 def test_folds_have_the_columns_of_the_training_table(tmp_path):

@@ -123,9 +123,10 @@ def test_folds_are_counted(problem, tmp_path, n_folds):
 
 
 def test_data_are_looked_for_beside_the_file_first(problem, tmp_path, monkeypatch):
-    read = problem(LETOR)
-    with pytest.raises(FileNotFoundError, match=rf"no SET in {tmp_path}/mine, data; "):
-        read.load_fold(1)
+    for data, name in ((OWN + "split = {}", r"own\.csv"), (LETOR, "SET")):
+        read = problem(data)
+        with pytest.raises(FileNotFoundError, match=rf"no {name} in {tmp_path}/mine, data; download the data set, and"):
+            read.load_fold(1)
     places = [tmp_path / "data", tmp_path / "named", tmp_path / "given", tmp_path / "mine"]
     monkeypatch.setenv("MOERANK_DATA", str(tmp_path / "named"))
     for value, place in enumerate(places, start=1):
@@ -135,11 +136,6 @@ def test_data_are_looked_for_beside_the_file_first(problem, tmp_path, monkeypatc
     assert read.load_fold(1, tmp_path / "given")[0].X[0, 0] == 4
     shipped = load_problem("mq2008", {"data.folder": "SET"})
     assert shipped.load_fold(1, tmp_path / "given")[0].X[0, 0] == 3
-
-
-def test_a_file_is_named_where_it_is_missing(problem):
-    with pytest.raises(FileNotFoundError, match=r"no own\.csv in .*mine, data; download the data set, and set the"):
-        problem(OWN + "split = {}").load_fold(1)
 
 
 @pytest.mark.parametrize("kind", ["query", "minmax", "standard"])
