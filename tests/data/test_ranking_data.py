@@ -76,7 +76,7 @@ DATES = np.array([0, 2, 1], "datetime64[s]")
         (
             dict(X=[[1, 2], [3, np.nan], [5, 6]], feature_names=["a", "b"], name="mine"),
             r"^mine: X\[1, 1\] is NaN \(row 1, feature 'b'\); say what missing values become, as in RankingData\(X, "
-            r"y, qid, missing='query-worst'\): a number, 'query-min', 'query-mean' or 'query-worst' \(below the smallest",
+            r"y, qid, missing='query-worst'\): a number, 'query-min', 'query-mean' or 'query-worst' \(below",
         ),
         (dict(feature_names=["a"]), "feature_names has 1"),
         (dict(feature_names=["a", "a"]), "distinct"),
