@@ -248,7 +248,11 @@ class _Log:
         hits["qid"] = hits[kind]
         if self.engine == "vespa" and self.document is None:
             hits["doc"] = self._short_ids(hits["doc"], judgments["doc"], path)
-        X = self._table()
+        with np.errstate(over="ignore"):  # the precision of the engine, in which all values must be finite
+            X = np.frombuffer(self.values).reshape(-1, len(self.names)).astype(ENGINES[self.engine].dtype)
+        for row, column in np.argwhere(np.isinf(X)):
+            name = self.names[column]
+            raise ValueError(f"{self.where(row)}: the value of {name!r} is infinite or too large; --exclude {name!r}")
         keys = pd.MultiIndex.from_frame(hits[["qid", "doc"]])
         first = np.flatnonzero(~keys.duplicated())
         earlier = first[keys[first].get_indexer(keys)]
@@ -258,15 +262,6 @@ class _Log:
                 before = f"{self.where(earlier[row])}; keep one (documents of two indices need ids of their own)"
                 raise ValueError(f"{self.where(row)}: {pair} has other values than in {before}")
         return hits.loc[first].reset_index(drop=True), X[first]
-
-    def _table(self) -> Floats:
-        """Return the values (n_hits, n_features) in the precision of the engine, in which all must be finite."""
-        with np.errstate(over="ignore"):
-            X = np.frombuffer(self.values).reshape(-1, len(self.names)).astype(ENGINES[self.engine].dtype)
-        for row, column in np.argwhere(np.isinf(X)):
-            name = self.names[column]
-            raise ValueError(f"{self.where(row)}: the value of {name!r} is infinite or too large; --exclude {name!r}")
-        return X
 
     def _short_ids(self, ids: pd.Series, judged: pd.Series, path: Path) -> pd.Series:
         """Return Vespa's ids after the fourth colon, unless the judgments have whole ids."""

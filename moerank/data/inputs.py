@@ -153,6 +153,7 @@ LARGEST_UNNAMED_QUERY = 1000
 """More rows than this are one query only if the user passes a `qid`."""
 
 RULES = "a number, 'query-min', 'query-mean' or 'query-worst' (below the smallest value in the query)"
+NEEDS_RULE = f"say what missing values become, as in RankingData(X, y, qid, missing='query-worst'): {RULES}"
 
 
 def without_values(X: Array, values: Sequence[float]) -> Array:
@@ -201,12 +202,7 @@ def refuse_infinite_values(X: Array, names: Sequence[str] | None, where: str = "
     _refuse(X, np.isinf, names, where, remedy)
 
 
-def refuse_missing_values(
-    X: Array,
-    names: Sequence[str] | None,
-    where: str = "",
-    remedy: str = f"say what missing values become, as in RankingData(X, y, qid, missing='query-worst'): {RULES}",
-) -> None:
+def refuse_missing_values(X: Array, names: Sequence[str] | None, where: str = "", remedy: str = NEEDS_RULE) -> None:
     """Raise a ValueError with row and feature if a value in X (n_documents, n_features) is NaN."""
     _refuse(X, np.isnan, names, where, remedy)
 
