@@ -52,10 +52,14 @@ def test_every_spelling_is_found_and_all_parts_have_the_same_features(tmp_path, 
     assert [part.name for part in (train, vali, test)] == [str(tmp_path / name) for name in names]
 
 
-def test_a_missing_part_is_named_with_what_is_there(tmp_path):
+def test_a_missing_folder_or_part_is_named_with_what_is_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"absent does not exist; load_fold reads the folder"):
+        load_fold(tmp_path / "absent")
     with pytest.raises(FileNotFoundError, match=r"no training part; .* and found nothing"):
         load_fold(tmp_path)
     write_fold(tmp_path, ("train.txt", "valid.txt", "test.txt"))
+    with pytest.raises(FileNotFoundError, match=r"train\.txt is a file, not a folder"):
+        load_fold(tmp_path / "train.txt")
     with pytest.raises(FileNotFoundError) as caught:
         load_fold(tmp_path)
     said = str(caught.value)
@@ -82,14 +86,6 @@ def test_a_missing_validation_part_is_drawn_from_the_training_queries(tmp_path):
             load_fold(tmp_path, validation=share)
     (tmp_path / "rank.vali").write_text("1 qid:7 2:0.5\n")
     assert load_fold(tmp_path, validation=0.3)[1].qid.tolist() == [7]
-
-
-def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"absent does not exist; load_fold reads the folder"):
-        load_fold(tmp_path / "absent")
-    (tmp_path / "file").touch()
-    with pytest.raises(FileNotFoundError, match=r"file is a file, not a folder"):
-        load_fold(tmp_path / "file")
 
 
 @pytest.mark.parametrize("fold", [1, 5])
@@ -141,8 +137,7 @@ def require_parts_of(data, parts):
 
 def require_parts_in_order(data, parts):
     require_parts_of(data, parts)
-    for part in parts:
-        assert order_of(part) == sorted(order_of(part), key=order_of(data).index)
+    assert all(order_of(part) == sorted(order_of(part), key=order_of(data).index) for part in parts)
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,7 @@ def test_fitted_scalings_are_the_formulas_of_the_training_part(kind, dtype):
 
 
 def test_longer_tables_than_a_block_are_scaled_throughout():
-    n = 2 * ROWS + 6
-    train = raw(n=n - n % 6, seed=3)
+    train = raw(n=6 * (2 * ROWS // 6 + 1), seed=3)
     scaled = fit_scaling(train, "standard").apply(train).X
     np.testing.assert_allclose(scaled[:, :3].mean(axis=0), 0, atol=1e-10)
     np.testing.assert_allclose(scaled[:, :3].std(axis=0), 1, rtol=1e-10)

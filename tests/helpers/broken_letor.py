@@ -131,10 +131,10 @@ def broken(rng, base=VALID):
 def judged(path, content, *, missing=None, dtype=np.float64, counts=None):
     """Load a file and judge what came of it: "read", "refused", or a sentence on what is wrong with that.
 
-    The `content` of an archive that cannot be decompressed is None. A file beside it may hold the `counts`.
+    A file beside it may hold the `counts`.
     """
     rules = {"nulls": missing is not None, "with_queries": counts is None, "dtype": dtype}
-    expected = None if content is None else read_slowly(content, **rules)
+    expected = read_slowly(content, **rules)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -157,8 +157,6 @@ def _judged_refusal(path, content, said, expected, counts):
     if not said.startswith(str(path)) or "\n" in reason or len(reason) > 500:
         return f"refused without the path, or at length: {said[:300]!r}"
     line = re.match(r", line (\d+): ", reason)
-    if content is None:
-        return "refused" if line or "truncated or damaged" in reason else f"refused as {reason!r}"
     if line:
         right = expected is None and 1 <= int(line[1]) <= len(content.splitlines())
     elif reason.startswith(": the file holds no document"):
