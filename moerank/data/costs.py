@@ -75,7 +75,8 @@ class FeatureCosts:
         names = [None] * len(own) if groups is None else list(groups)
         if len(names) != len(own):
             raise ValueError(f"groups has {len(names)} entries, but costs has {len(own)}; give one for each feature")
-        order, group = numbered(names)
+        group, groups_in_order = pd.factorize(pd.Series(names, dtype=object))
+        order = list(groups_in_order)
         prices = dict(group_costs or {})
         for name in prices:
             if name not in order:
@@ -104,13 +105,6 @@ class FeatureCosts:
     def of_features(self, mask: NDArray[np.bool_]) -> FeatureCosts:
         """Return the costs of the features in `mask`, shape (n_features,)."""
         return FeatureCosts(self.own[mask], self.group[mask], self.shared, self.names)
-
-
-def numbered(groups: Sequence[Hashable | None]) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the names of the groups, and for each feature the number of its group, −1 for none."""
-    names = dict.fromkeys(group for group in groups if group is not None)
-    numbers = {name: number for number, name in enumerate(names)}
-    return list(names), np.array([numbers.get(group, -1) for group in groups], np.int64)
 
 
 def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCosts:

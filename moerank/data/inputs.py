@@ -95,12 +95,13 @@ def without_mask(values: np.ma.MaskedArray[Any, Any]) -> Array:
     return np.where(masked, unknown_value, values.data) if masked.any() else np.asarray(values.data)
 
 
-def require_same_index(X: object, values: object, name: str) -> None:
+def require_same_index(X: object, values: object, what: str, name: str) -> None:
     """Raise a ValueError if a pandas Series and a DataFrame of the same length have different indices."""
     if not isinstance(X, pd.DataFrame | pd.Series) or not isinstance(values, pd.DataFrame | pd.Series):
         return
     if len(X) == len(values) and not X.index.equals(values.index):
-        raise ValueError(f"{name} has another index than X; give {name}.loc[X.index], or {name}.to_numpy() by row")
+        remedy = f"give {what}.loc[X.index], or {what}.to_numpy() by row"
+        raise ValueError(f"{name}: {what} has another index than X; {remedy}")
 
 
 def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:

@@ -221,11 +221,8 @@ class RankingData:
         names = inputs.column_names(X) if feature_names is None else feature_names
         self.X = inputs.checked_features(X, names, name)
         n_documents, n_features = self.X.shape
-        try:
-            inputs.require_same_index(X, y, "y")
-            inputs.require_same_index(X, qid, "qid")
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+        for values, what in ((y, "y"), (qid, "qid")):
+            inputs.require_same_index(X, values, what, name)
         self.y = inputs.checked_labels(y, n_documents, name)
         self.qid = inputs.checked_queries(qid, n_documents, name)
         self.offsets = inputs.query_offsets(self.qid, name)
