@@ -52,10 +52,13 @@ def test_queries_in_both_places_or_in_none_are_refused(path):
         (b"3\n0\n1\n", "line 2: '0' is not the number"),
         (b"4.0\n", "line 1: '4.0' is not"),
         (b"9999999999\n", "line 1: '9999999999' is not"),
+        (b"1\n2\n3\n", r"x\.txt\.weight: 3 weights, but .* has 4 documents and 2 queries"),
+        (b"1\nx\n", r"x\.txt\.weight, line 2: 'x' is not a weight"),
     ],
 )
-def test_wrong_counts_are_refused(path, counts, message):
-    path.with_name("x.txt.query").write_bytes(counts)
+def test_wrong_counts_and_weights_are_refused(path, counts, message):
+    path.with_name("x.txt.query").write_bytes(b"3\n1\n")
+    path.with_name("x.txt.weight" if "weight" in message else "x.txt.query").write_bytes(counts)
     with pytest.raises(ValueError, match=message):
         load_letor(path)
 
@@ -75,13 +78,6 @@ def test_weights_come_from_the_file_beside(path, weights, roles):
         for role, expected in roles.items():
             given = getattr(data, role)
             assert (given if given is None else given.tolist()) == expected
-    for wrong, message in (
-        ("1\n2\n3\n", "3 weights, but .* has 4 documents and 2 queries"),
-        ("1\nx\n", "line 2: 'x' is"),
-    ):
-        path.with_name("x.txt.weight").write_text(wrong)
-        with pytest.raises(ValueError, match=message):
-            load_letor(path)
 
 
 def test_lightgbm_reads_the_same(path):

@@ -224,22 +224,6 @@ def test_texts_limits_and_switches_become_labels(tmp_path, ending, column, rule,
     assert (data.y.tolist(), data.X.tolist()) == (labels, [[1.5, 1], [2, 0], [3, 1]])
 
 
-@pytest.mark.parametrize(
-    ("rule", "message"),
-    [
-        ({"E": 3}, "line 3: the label 'S' in the column 'label' is none of 'E'; add it to labels"),
-        ([0.5], "line 2: the label 'E' in the column 'label' is not a number"),
-        ([0.5, 0.5], r"labels is \[0.5, 0.5\]; give the label of each text, .*, or increasing limits"),
-        ("E", "labels is 'E'; give"),
-        ([], r"labels is \[\]; give"),
-        ({"E": -1}, "labels of 'E' must be at least 0"),
-    ],
-)
-def test_wrong_rules_for_labels_are_refused(table, rule, message):
-    with pytest.raises(ValueError, match=message):
-        table("label,query,a\nE,7,1\nS,7,2\n", labels=rule)
-
-
 def test_values_stand_for_missing_ones(table):
     text = "label,query,a,b\n1,7,-999,1.79769313486e308\n0,7,2,4\n"
     data = table(text, missing=0.5, missing_values=[-999, 1.79769313486e308])
@@ -270,6 +254,7 @@ def test_a_package_adds_a_format_by_one_function(tmp_path, monkeypatch):
 
 
 NOTED = "query,label,price,id,use,click\nshoes,2,59.9,p1,3,2\nshoes,0,120,p2,3,1\nhats,1,1,p1,1,3\n"
+GRADED = "label,query,a\nE,7,1\nS,7,2\n"
 COLUMNS = {"document": "id", "query_weight": "use", "document_weight": "click"}
 
 
@@ -295,8 +280,18 @@ def test_ids_and_weights_have_columns_of_their_own(tmp_path, name):
         (NOTED, {"document": "doc"}, "document=: unknown column 'doc'"),
         (NOTED, {"document_weight": "use"}, "'use' cannot be both query_weight and document_weight"),
         (NOTED, {"features": ["price", "use"]}, "the column 'use' cannot be both query_weight and feature"),
+        (GRADED, {"labels": {"E": 3}}, "line 3: the label 'S' in the column 'label' is none of 'E'; add it to labels"),
+        (GRADED, {"labels": [0.5]}, "line 2: the label 'E' in the column 'label' is not a number"),
+        (
+            GRADED,
+            {"labels": [0.5, 0.5]},
+            r"labels is \[0.5, 0.5\]; give the label of each text, .*, or increasing limits",
+        ),
+        (GRADED, {"labels": "E"}, "labels is 'E'; give"),
+        (GRADED, {"labels": []}, r"labels is \[\]; give"),
+        (GRADED, {"labels": {"E": -1}}, "labels of 'E' must be at least 0"),
     ],
 )
-def test_wrong_ids_and_weights_are_refused_by_place(table, text, options, message):
+def test_wrong_ids_weights_and_rules_for_labels_are_refused(table, text, options, message):
     with pytest.raises(ValueError, match=message):
-        table(text, **COLUMNS | options)
+        table(text, **(COLUMNS if text != GRADED else {}) | options)
