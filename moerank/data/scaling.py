@@ -64,10 +64,11 @@ def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> tuple[Float
     >>> fill_missing(X, np.array([0, 3, 4]), "query-worst")[0].ravel().tolist()
     [0.5, 0.25, 0.75, 0.0]
     """
-    counts = np.isnan(X).sum(axis=0)
-    filled = X.copy(order="K") if counts.any() else X
-    fill_in_place(filled, offsets, rule)
-    return filled, counts
+    counts = np.zeros(X.shape[1], np.int64)
+    if np.isnan(X.min(initial=0.0)):
+        counts, X = np.isnan(X).sum(axis=0), X.copy(order="K")
+    fill_in_place(X, offsets, rule)
+    return X, counts
 
 
 def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> None:
