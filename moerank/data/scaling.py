@@ -64,22 +64,22 @@ def fill_missing(X: Floats, offsets: Integers, rule: MissingRule) -> tuple[Float
     >>> fill_missing(X, np.array([0, 3, 4]), "query-worst")[0].ravel().tolist()
     [0.5, 0.25, 0.75, 0.0]
     """
-    counts = np.zeros(X.shape[1], np.int64)
-    if np.isnan(X.min(initial=0.0)):
-        counts, X = np.isnan(X).sum(axis=0), X.copy(order="K")
-    fill_in_place(X, offsets, rule)
-    return X, counts
+    filled = X.copy(order="K") if np.isnan(X.min(initial=0.0)) else X
+    return filled, fill_in_place(filled, offsets, rule)
 
 
-def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> None:
-    """Do what `fill_missing` does without a copy; only the NaN entries of X change."""
+def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> Integers:
+    """Do what `fill_missing` does without a copy, and return the counts; only the NaN entries of X change."""
     check_missing_rule(rule)
     if not isinstance(rule, str) and not abs(rule) <= float(np.finfo(X.dtype).max):
         raise ValueError(f"missing is {rule:g}, which is too large for a table in single precision")
+    counts = np.zeros(X.shape[1], np.int64)
     for begin, end in blocks(offsets, ROWS):
         block = X[offsets[begin] : offsets[end]]
         unknown = np.isnan(block)
-        columns = np.flatnonzero(unknown.any(axis=0))
+        in_block = unknown.sum(axis=0)
+        columns = np.flatnonzero(in_block)
+        counts += in_block
         if not isinstance(rule, str):
             block[unknown] = rule
         elif len(columns):
@@ -88,6 +88,7 @@ def fill_in_place(X: Floats, offsets: Integers, rule: MissingRule) -> None:
             present = np.ascontiguousarray(block[:, columns])  # so that means do not depend on the memory order
             values = np.repeat(_replacements(present, starts, lengths, rule), lengths, axis=0)
             block[:, columns] = np.where(unknown[:, columns], values, block[:, columns])
+    return counts
 
 
 def _replacements(X: Floats, starts: Integers, lengths: Integers, rule: QueryRule) -> Floats:
