@@ -291,5 +291,5 @@ def test_a_small_svg_has_lines_and_markers_where_they_were(results, problem):
     assert min(np.abs(d - there).max() for d in drawn if d.shape == there.shape) < 0.011
     uses = [use for use in svg.iter(f"{space}use") if use.get("x")]
     markers = np.array([(float(use.get("x")), float(use.get("y"))) for use in uses])
-    first = there[:: max(1, len(there) // 8)]
-    assert all(np.abs(markers - point).max(axis=1).min() < 0.011 for point in first)
+    first, step = line.get_markevery()
+    assert all(np.abs(markers - point).max(axis=1).min() < 0.011 for point in there[first::step])
