@@ -44,7 +44,6 @@ class Slices:
         scheduler: Any = client.scheduler
         self._client, self._address, self._stage, self._name = client, scheduler.address, stage, uuid4().hex
         self._stage_there: Future[Stage] | None = None
-        self._holders: set[str] = set()
 
     def measure(self, X: Array) -> Matrix:
         """Return the objectives (n, n_objectives) of non-empty individuals.
@@ -53,8 +52,8 @@ class Slices:
         """
         packed = np.packbits(X, axis=1) if X.dtype == np.bool_ else X
         for _ in range(MOST_TRIES):
-            threads = self._threads()
-            F = self._sliced(np.array_split(packed, min(len(X), sum(threads.values()) or 1)), set(threads))
+            workers = [worker for worker, threads in self._threads().items() for _ in range(threads)]
+            F = self._sliced(np.array_split(packed, min(len(X), len(workers))), workers)
             if F is not None:
                 return F
         raise OSError(f"the Dask workers at {self._address} died again and again; give them more memory")
@@ -74,21 +73,19 @@ class Slices:
         except (OSError, CancelledError):
             raise gone(self._address, "resume the search") from None
 
-    def _sliced(self, parts: list[Array], workers: set[str]) -> Matrix | None:
-        """Return the objectives of all slices, or None if a worker or the stage was lost."""
+    def _sliced(self, parts: list[Array], workers: list[str]) -> Matrix | None:
+        """Return the objectives of all slices, each by its worker if that lives, or None if the stage was lost."""
         from distributed import KilledWorker, wait
 
         futures: list[Future[Matrix]] = []
+        task = partial(_measured, name=self._name, expected=environment())
         try:
-            if self._stage_there is None or not workers <= self._holders:
-                [self._stage_there] = self._client.scatter([self._stage], broadcast=True, hash=False)
-                self._holders = workers
-        except (OSError, TimeoutError, KeyError, CancelledError):  # a worker died meanwhile
-            self._stage_there = None
-            return None
-        try:
-            task = partial(_measured, name=self._name, expected=environment())
-            futures = self._client.map(task, [self._stage_there] * len(parts), parts, pure=False)
+            if self._stage_there is None:  # one worker gets it; the others fetch it from there
+                [self._stage_there] = self._client.scatter([self._stage], hash=False)
+            futures = [
+                self._client.submit(task, self._stage_there, part, workers=worker, allow_other_workers=True, pure=False)
+                for part, worker in zip(parts, workers, strict=False)
+            ]
             while any(future.status == "pending" for future in futures):
                 try:
                     with self._client.as_current():
