@@ -37,10 +37,10 @@ Discount = Literal["letor", "log2"]
 ShortQueries = Literal["zero", "own_length"]
 
 Plan = tuple[Array, ...]
+# About how many documents are scored together, so that the scores of a hundred rankers stay in the cache.
 SCORED_BLOCK = 4096
-"""About how many documents are scored together, so that the scores of a hundred rankers stay in the cache."""
+# The largest label y for which 2^y fits a 64-bit integer; a larger number is no grade of relevance.
 LARGEST_EXP2_LABEL = 62
-"""Largest label y for which 2^y fits a 64-bit integer; a larger number is not a grade of relevance."""
 
 
 class Metric(ABC):
@@ -398,8 +398,7 @@ class _Cascade(_CountedMetric):
     O(n_individuals · n_documents · log n_documents).
     """
 
-    _of_rank: ClassVar[bool] = True
-    """Whether v(j) is 1 / j; otherwise it is 1."""
+    _of_rank: ClassVar[bool] = True  # whether v(j) is 1 / j; otherwise it is 1
 
     k: Count | None = None
 
@@ -506,8 +505,7 @@ class ERR(_Cascade):
         return np.ldexp(_label_gains(data, "exp2"), -self.max_label)
 
 
-MOST_INDIFFERENT = 0.2
-"""Share of queries that cannot differ above which a run reports them."""
+MOST_INDIFFERENT = 0.2  # share of queries that cannot differ above which a run reports them
 
 
 def check_differing(metric: Metric, data: RankingData) -> str:

@@ -34,8 +34,7 @@ Operators: TypeAlias = Parameters
 Factory: TypeAlias = Callable[[int, Operators], Algorithm]
 """Function that returns a pymoo algorithm for a size of the population and the operators of a stage."""
 
-Batch: TypeAlias = tuple[Array, Matrix, list[bytes]]
-"""Strings, their objectives and their digests."""
+Batch: TypeAlias = tuple[Array, Matrix, list[bytes]]  # strings, their objectives and their digests
 
 
 class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
@@ -47,17 +46,11 @@ class NSGA2(nsga2.NSGA2):  # type: ignore[misc]
     pymoo's sort depends on the processor. Problems with constraints are refused.
     """
 
+    # The population, in any order; a child that survives takes the row of a string that does not. Bits are packed if
+    # the operators take them so: long strings then need an eighth of the time to copy.
     _strings: Any = None
-    """The population, in any order; a child that survives takes the row of a string that does not.
-
-    Bits are packed if the operators take them so: long strings then need an eighth of the time to copy.
-    """
-
-    _individuals: Any = None
-    """The population as individuals, once it was read."""
-
-    _memory: Array
-    """Memory of the batch, which is used again: new memory for long strings takes longer than the work in it."""
+    _individuals: Any = None  # the population as individuals, once it was read
+    _memory: Array  # of the batch, used again: new memory for long strings takes longer than the work in it
 
     def _setup(self, problem: Problem, **settings: object) -> None:
         refuse_constraints(self, problem)
@@ -317,8 +310,7 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     **{name: partial(_bit_search, name) for name in BIT_SEARCHES},
 }
 
-DECOMPOSING = ("rvea", "moead")
-"""Algorithms that need several directions, and so several objectives."""
+DECOMPOSING = ("rvea", "moead")  # algorithms that need several directions, and so several objectives
 
 
 def make_algorithm(algorithm: str | Factory, population: int, operators: Operators, n_objectives: int = 2) -> Algorithm:

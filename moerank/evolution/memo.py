@@ -33,8 +33,7 @@ from moerank.evolution.operators import row_digests
 from moerank.files import Json, cannot_write, open_regular
 from moerank.version import VERSION
 
-MEMO_FORMAT = "moerank memo 1"
-"""Name and version of the file format."""
+MEMO_FORMAT = "moerank memo 1"  # name and version of the file format
 
 
 Record = TypeVar("Record")

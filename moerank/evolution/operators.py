@@ -105,8 +105,7 @@ class SubsetSizeSampling(Sampling):
 class RowCrossover(Crossover):
     """Base class of crossovers that make the rows of all children at once, for pymoo and for arrays alike."""
 
-    packs = False
-    """Whether `cross` also takes rows of bits that ``np.packbits`` has packed."""
+    packs = False  # whether `cross` also takes rows of bits that np.packbits has packed
 
     def __init__(self, prob: float = CROSSOVER) -> None:
         super().__init__(n_parents=2, n_offsprings=2, prob=prob)
@@ -136,8 +135,7 @@ class RowCrossover(Crossover):
 class RowMutation(Mutation):
     """Base class of mutations that change all rows at once, for pymoo and for arrays alike."""
 
-    packs = False
-    """Whether `mutate` also takes rows of bits that ``np.packbits`` has packed."""
+    packs = False  # whether `mutate` also takes rows of bits that np.packbits has packed
 
     def __init__(self, prob_var: float | None = None) -> None:
         super().__init__(prob=1.0, prob_var=prob_var)
@@ -322,8 +320,7 @@ def _hashed(row: Array) -> Any:
     return np.packbits(row) if row.dtype == np.bool_ else np.ascontiguousarray(row + 0)
 
 
-ETA = 20.0
-"""Distribution index of crossover and mutation of reals; larger values keep children closer to their parents."""
+ETA = 20.0  # distribution index for reals; larger values keep children closer to their parents
 
 
 class MixedSampling(Sampling):
@@ -420,8 +417,7 @@ Decay: TypeAlias = Literal["inverse", "exp", "geometric", "linear"]
 Importance: TypeAlias = Literal["share", "accuracy", "scaled"]
 Redundancy: TypeAlias = Literal["share", "mean", "selected"]
 
-GEOMETRIC_RATIO = 0.9
-"""Factor c of ``decay="geometric"``, α(t) = cᵗ, which is below 1/100 after 44 generations."""
+GEOMETRIC_RATIO = 0.9  # factor c of decay="geometric", α(t) = cᵗ, which is below 1/100 after 44 generations
 
 _FORMS: dict[str, Callable[[float, float, Vector], Vector]] = {
     "additive": lambda pm, alpha, degree: pm + alpha * degree,

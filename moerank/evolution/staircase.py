@@ -34,11 +34,10 @@ TRIES = 6  # attempts to fill a batch; in the last two each child takes two more
 FEW_BITS = 16  # length of strings up to which all may be evaluated
 SHARE_OF_SINGLES = 0.05  # largest share of the evaluations for the strings with a single one
 
+# Ways to make a child: from a near or any mate, from either with moves, by a flip, by an exchange of bits.
 OPERATORS = NEAR, ANY, MOVED, FLIP, SWAP = range(5)
-"""Ways to make a child: from a near mate, from any mate, from either with moves; by a flip; by an exchange of bits."""
 
-ADD, DROP, EXCHANGE = range(3)
-"""Moves."""
+ADD, DROP, EXCHANGE = range(3)  # moves
 
 
 class Staircase(BitSearch):

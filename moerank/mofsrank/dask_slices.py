@@ -22,14 +22,9 @@ if TYPE_CHECKING:
 
     from moerank.mofsrank.stage import Stage
 
-CONNECT = 5
-"""Seconds within which a scheduler must answer, and must have a worker."""
-
-SECONDS_FOR_A_WORKER = 30
-"""Seconds that a cluster may be without workers before a search ends."""
-
-MOST_TRIES = 10
-"""Number of times that a batch is sent, because workers die."""
+CONNECT = 5  # seconds within which a scheduler must answer, and must have a worker
+SECONDS_FOR_A_WORKER = 30  # for which a cluster may be without workers before a search ends
+MOST_TRIES = 10  # number of times that a batch is sent, because workers die
 
 
 class Slices:
@@ -105,8 +100,7 @@ class Slices:
                 future.release()
 
 
-_STAGES: dict[str, Stage] = {}
-"""The stage that this worker measures, by the name of its search."""
+_STAGES: dict[str, Stage] = {}  # the stage that this worker measures, by the name of its search
 
 
 def _measured(stage: Stage, rows: Array, name: str, expected: str) -> Matrix:

@@ -53,11 +53,10 @@ from moerank.training.masks import Unit
 from moerank.training.pair_loss import UNIT
 from moerank.training.pair_moments import PairMoments, backward_path, forward_path
 
-MOST_BACKWARD = 1_000
-"""Largest number of features for the backward path, which takes seconds at this size."""
+MOST_BACKWARD = 1_000  # features for the backward path, which takes seconds at this size
 
+# Strings whose front is proved by measuring all, and those measured together.
 MOST_ENUMERATED, ENUMERATED_AT_ONCE = 500_000, 4_096
-"""Largest number of strings whose front is proved by measuring all of them, and how many are measured together."""
 
 
 class FeatureSelection(Stage):

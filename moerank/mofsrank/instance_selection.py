@@ -27,8 +27,7 @@ from moerank.mofsrank.stage import Stage
 from moerank.rankers import AnyRanker, FitnessBackend, Population, as_backend, side_by_side, train_population
 from moerank.training.masks import Unit
 
-MOST_PAIRS = 1_000_000
-"""Largest number of preference pairs for which a bit stands for a pair by default."""
+MOST_PAIRS = 1_000_000  # for which a bit stands for a pair by default
 
 
 class InstanceSelection(Stage):

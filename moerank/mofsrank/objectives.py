@@ -44,8 +44,8 @@ from moerank.training.pair_moments import PairMoments
 FRONT = ("features", "error")
 """The default objectives."""
 
+# Entry points of further objectives; each is an `Objective` or a class of one without arguments.
 GROUP = "moerank.objectives"
-"""Entry points of further objectives; each is an `Objective` or a class of one without arguments."""
 
 
 class Objective(ABC):
@@ -344,8 +344,8 @@ def errors_of(data: RankingData, metric: Metric, population: Population, *, work
 Final: TypeAlias = Literal["auto", "train", "validation", "half-se", "one-se", "knee", "guaranteed"]
 """Rules for the final member of the front; see `MOFSRank`."""
 
+# Paired standard errors by which a smaller member may be behind the best.
 ERRORS: dict[str, float] = {"half-se": 0.5, "one-se": 1.0}
-"""Paired standard errors by which a smaller member may be behind the best, for the rules that allow some."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -483,8 +483,7 @@ def advice_against(chosen: int, sizes: Integers, per_query: Matrix, reference: V
     return f"{ranked}; the smallest member that did not has {smallest} features"
 
 
-GUARANTEE_STREAM = 0x677561
-"""Number of the random stream that halves the validation queries."""
+GUARANTEE_STREAM = 0x677561  # number of the random stream that halves the validation queries
 
 
 class Guarantee(NamedTuple):

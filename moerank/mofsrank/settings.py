@@ -54,8 +54,8 @@ def _named(features: Any) -> tuple[Any, ...]:
     return tuple(int(one) if isinstance(one, np.integer) else one for one in listed(features))
 
 
+# Features by their columns, counted from 0, or by their names.
 Features: TypeAlias = Annotated[tuple[Any, ...], BeforeValidator(_named, json_schema_input_type=tuple[int | str, ...])]
-"""Features by their columns, counted from 0, or by their names."""
 
 
 def at_least(least: int, most: int | None = None) -> BeforeValidator:
@@ -195,8 +195,7 @@ class Limits(LimitsSection):
         return [(name, getattr(self, name)) for name in type(self).model_fields if name in self.model_fields_set]
 
 
-Counted: TypeAlias = Literal["weights", "bits"]
-"""What an ensemble counts as its features."""
+Counted: TypeAlias = Literal["weights", "bits"]  # what an ensemble counts as its features
 
 
 class StageSettings(Section):
@@ -307,16 +306,14 @@ STAGE_SETTINGS: dict[str, type[StageSettings]] = {
     "feature_selection": FeatureSelectionSettings,
     "ensemble": EnsembleSettings,
 }
-"""The settings of each stage."""
 
+# Defaults of the arguments that these stages share with their settings.
 FEATURE_DEFAULTS, ENSEMBLE_DEFAULTS = FeatureSelectionSettings(), EnsembleSettings()
-"""Defaults of the arguments that `FeatureSelection` and `Ensemble` share with their settings."""
 
-STAGES = tuple(STAGE_SETTINGS)
-"""Names of the stages in their order, as sections and arguments."""
+STAGES = tuple(STAGE_SETTINGS)  # in their order, as sections and arguments
 
+# Arguments of `MOFSRank` whose keys can also be set one by one, as feature_selection__generations.
 NESTED: dict[str, type[Section]] = {**STAGE_SETTINGS, "limits": Limits}
-"""Arguments of `MOFSRank` whose keys can also be set one by one, such as ``feature_selection__generations``."""
 
 
 class SearchSettings(Section):
@@ -333,7 +330,6 @@ class SearchSettings(Section):
 
 
 SEARCH_DEFAULTS = SearchSettings()
-"""Defaults of these arguments of `MOFSRank`."""
 
 
 class Settings(SearchSettings):

@@ -21,17 +21,11 @@ from moerank.rankers import LinearPopulation, LinearRanker, RankRLS, Selection, 
 from moerank.rankers.base import Grid, TuningOrNone
 from moerank.training.pair_moments import PairMoments
 
+# Nodes after which the search looks at the clock, times the square of the number of features: about 0.05 seconds. After
+# Ctrl-C a command waits longer than that for the result.
 NODES_AT_ONCE = 1_000_000
-"""Nodes after which the search looks at the clock, times the square of the number of features: about 0.05 seconds.
-
-After Ctrl-C a command waits longer than that for the result.
-"""
-
-LOSS_TOLERANCE = 1e-6
-"""Share by which a loss from the tree may differ from that of the system itself."""
-
-WORK = 24_000_000_000
-"""Default limit on the nodes that are searched, times the square of the number of features."""
+LOSS_TOLERANCE = 1e-6  # share by which a loss from the tree may differ from that of the system itself
+WORK = 24_000_000_000  # default limit on the nodes that are searched, times the square of the number of features
 
 
 @dataclass(eq=False, repr=False)

@@ -16,8 +16,8 @@ from moerank.rankers.lambda_mart import LambdaMART
 from moerank.rankers.population import FittedPopulation
 from moerank.rankers.selection import Selection, SelectionPath, best_of_each_size
 
+# Values of `tradeoff` that the grid and the path try, the fewest features first.
 TRADEOFFS = (*(10.0 ** (power / 2) for power in range(6, -3, -1)), 0.0)
-"""Values of `tradeoff` that the grid and the path try, the fewest features first."""
 
 
 @dataclass(eq=False, repr=False)

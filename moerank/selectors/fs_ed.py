@@ -17,10 +17,8 @@ from moerank.rankers.importance import single_feature_values
 from moerank.rankers.structural_svm import RankSVMStruct
 from moerank.selectors.filter import Filter, MetricOrNone, Order
 
-FLOOR = 1e-12
-"""Smallest probability of a point: the logarithm of a smaller one would be noise."""
-LEAST_QUARTILE_SHARE = 1e-100
-"""Quartiles that are closer than this share of the deviation differ only by rounding."""
+FLOOR = 1e-12  # smallest probability of a point: the logarithm of a smaller one would be noise
+LEAST_QUARTILE_SHARE = 1e-100  # quartiles closer than this share of the deviation differ only by rounding
 
 
 @dataclass(eq=False, repr=False)

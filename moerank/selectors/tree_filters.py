@@ -28,8 +28,7 @@ from moerank.selectors.filter import ByPermutation, Filter, Order
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-DROPPED_SHARE = 0.2
-"""Share of the features by which the sizes of the grid differ: with LambdaMART, every size would take too long."""
+DROPPED_SHARE = 0.2  # by which the sizes of the grid differ: with LambdaMART, every size would take too long
 
 
 @dataclass(eq=False, repr=False)
@@ -267,8 +266,7 @@ class LambdaMARTPermutation(ByPermutation, LambdaMARTFilter):
         return np.lexsort((-trees.booster_.feature_importance("gain"), -losses))
 
 
-ENTRIES = 1 << 22
-"""Largest number of Shapley values, documents times features, that are held at once."""
+ENTRIES = 1 << 22  # largest number of Shapley values, documents times features, that are held at once
 
 
 class LambdaMARTSHAP(LambdaMARTFilter):
@@ -323,8 +321,7 @@ def mean_absolute_shap(booster: Booster, X: Matrix, entries: int = ENTRIES) -> M
     return total / len(X)
 
 
-PAIR_TREES = 100
-"""Trees of three leaves whose splits say which pairs of features are the best."""
+PAIR_TREES = 100  # trees of three leaves whose splits say which pairs of features are the best
 
 NotNegativeCount = Annotated[int, partial(check_at_least, 0)]
 
