@@ -159,8 +159,8 @@ def find_backend(name: str, parameters: Mapping[str, object]) -> SolverEntry:
     return entry
 
 
+# Parameters that take the text of another solver, with the functions that find its row.
 NESTED_SOLVERS = {"ranker": find_solver, "backend": find_backend}
-"""Parameters that take the text of another solver, with the functions that find its row."""
 
 
 @lru_cache(maxsize=1)
@@ -402,6 +402,7 @@ def _mofs_rank(name: str, published: tuple[str, int] = CHENG, **row: Any) -> Sol
     return _row(name, "evolutionary", published, "mofsrank:MOFSRank", needs=("seed",), **row)
 
 
+# MOFSRank as in its paper: linear RankSVM, all non-dominated instance subsets, and ensembles alone.
 _PAPER: Parameters = {
     "backend": "ranksvm-primal",
     "tune": True,
@@ -409,20 +410,16 @@ _PAPER: Parameters = {
     "instance_selection": {"include_all": False, "max_subsets": 100},
     "ensemble": {"keep_members": False, "count": "bits"},
 }
-"""MOFSRank as in its paper: linear RankSVM, all non-dominated instance subsets, and ensembles alone."""
-
+# Validation chooses the bins of the step functions.
 _ADDITIVE: Parameters = {"backend": "additive", "tune": True, "instance_selection": False}
-"""MOFSRank with additive rankers as the backend; validation chooses the bins of their step functions."""
 
 _OWN = (
     _mofs_rank("mofsrank"),
     _mofs_rank("mofsrank-paper", fixed=_PAPER),
-    _mofs_rank("mofsrank-nsga3", algorithm="nsga3"),
-    _mofs_rank("mofsrank-spea2", algorithm="spea2"),
-    _mofs_rank("mofsrank-agemoea2", algorithm="agemoea2"),
-    _mofs_rank("mofsrank-smsemoa", algorithm="smsemoa"),
-    _mofs_rank("mofsrank-rvea", algorithm="rvea"),
-    _mofs_rank("mofsrank-moead", algorithm="moead"),
+    *(
+        _mofs_rank(f"mofsrank-{name}", algorithm=name)
+        for name in ("nsga3", "spea2", "agemoea2", "smsemoa", "rvea", "moead")
+    ),
     _mofs_rank("mofsrank-staircase", algorithm="staircase", recommended=True),
     _mofs_rank("mofsrank-additive", linear=False, algorithm="staircase", fixed=_ADDITIVE),
     _mofs_rank("mofsrank-sparseea", TIAN, algorithm="sparseea"),
@@ -433,7 +430,7 @@ _OWN = (
     _row("greedy-additive", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy:GreedyAdditive", linear=False),
     _row("best-subset", "wrapper", FURNIVAL, "selectors.best_subset:BestSubset"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
-    _row("lambdamart-rfe", "wrapper", GUYON, "selectors:LambdaMARTRFE", linear=False),
+    _row("lambdamart-rfe", "wrapper", GUYON, "selectors.tree_filters:LambdaMARTRFE", linear=False),
     _row("fsm-svm", "wrapper", LAI_FSM, "selectors.fsm:FSMSVM"),
     _row("single", "filter", GENG, "selectors.filter:SingleFeatures"),
     _row("gas", "filter", GENG, "selectors.gas:GAS"),
@@ -449,13 +446,18 @@ _OWN = (
     _row("nonconvex-lp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", penalty="lp"),
     _row("nonconvex-log", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", penalty="log"),
     _row("nonconvex-mcp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", penalty="mcp"),
-    _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors:LambdaMARTGain", linear=False),
-    _row("lambdamart-shap", "embedded", LUNDBERG, "selectors:LambdaMARTSHAP", linear=False),
+    _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors.tree_filters:LambdaMARTGain", linear=False),
+    _row("lambdamart-shap", "embedded", LUNDBERG, "selectors.tree_filters:LambdaMARTSHAP", linear=False),
     _row(
-        "lambdamart-permutation", "embedded", BREIMAN, "selectors:LambdaMARTPermutation", linear=False, needs=("seed",)
+        "lambdamart-permutation",
+        "embedded",
+        BREIMAN,
+        "selectors.tree_filters:LambdaMARTPermutation",
+        linear=False,
+        needs=("seed",),
     ),
     _row("ilmart", "embedded", LUCCHESE, "selectors.tree_filters:ILMART", linear=False),
-    _row("cegb", "embedded", PETER, "selectors:CEGB", linear=False),
+    _row("cegb", "embedded", PETER, "selectors.cegb:CEGB", linear=False),
     _ranker("ranksvm-primal", CHAPELLE, "RankSVM", backend=True),
     _ranker("ranksvm-struct", JOACHIMS, "RankSVMStruct"),
     _ranker("ranksvm-tron", LEE, "RankSVMTRON"),

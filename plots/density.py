@@ -14,11 +14,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
+from moerank import FSED
 from moerank.data import RankingData
 from moerank.figures.panels import COLOURS
 from moerank.figures.style import WIDTH, in_style, put_title, save_figure
 from moerank.rankers import ConstantFeatureWarning
-from moerank.selectors import FSED
 from moerank.studies.problem import load_problem
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from moerank import FSMRankSubgradient
 from moerank.data import RankingData
 from moerank.figures.style import LINES, WIDTH, in_style, put_title, save_figure
 from moerank.rankers import FSMRank
-from moerank.selectors import FSMRankSubgradient
 from moerank.studies.problem import load_problem
 
 PROBLEMS = ("mq2008", "ohsumed", "mslr")

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from moerank.selectors import FSED
+from moerank import FSED
 from moerank.solvers import solvers
 
 BUDGET = {"population": 4, "generations": 2}

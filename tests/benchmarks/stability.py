@@ -16,9 +16,9 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
+from moerank import GreedyRankRLS, SingleFeatures
 from moerank.data import make_planted
 from moerank.mofsrank import MOFSRank
-from moerank.selectors import GreedyRankRLS, SingleFeatures
 from moerank.studies.evidence import expected_false, stability
 
 QUERIES, VALIDATION = 40, 10

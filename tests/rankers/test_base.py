@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from moerank import FSMRankSubgradient, GreedyRankRLS, NonconvexRanker
 from moerank.data import RankingData
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import (
@@ -22,7 +23,6 @@ from moerank.rankers import (
     RankSVM,
     RankSVMStruct,
 )
-from moerank.selectors import FSMRankSubgradient, GreedyRankRLS, NonconvexRanker
 from moerank.solvers import make_solver
 
 

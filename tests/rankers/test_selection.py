@@ -3,10 +3,10 @@
 import pytest
 from scipy import stats
 
+from moerank import FSBFS, LambdaMARTGain, SingleFeatures
 from moerank.data import RankingData, fit_scaling, load_planted_fold
 from moerank.metrics import NDCG
 from moerank.rankers import LambdaMART, RankSVM
-from moerank.selectors import FSBFS, LambdaMARTGain, SingleFeatures
 from moerank.solvers import make_solver, solvers
 from moerank.statistics import p_differs
 

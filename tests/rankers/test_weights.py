@@ -5,11 +5,11 @@ import pytest
 from helpers.pair_problems import weighted_pairs
 from sklearn.base import clone
 
+from moerank import HCAS
 from moerank.data import RankingData
 from moerank.metrics import NDCG
 from moerank.mofsrank import MOFSRank
 from moerank.rankers import LambdaMART, RankRLS
-from moerank.selectors import HCAS
 
 
 def weighted_data(seed=0, n_queries=9, *, queries=True, documents=True, dtype=np.float64):

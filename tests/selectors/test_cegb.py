@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from moerank import CEGB
 from moerank.data import FeatureCosts, RankingData
 from moerank.rankers import LambdaMART
-from moerank.selectors import CEGB
 from moerank.selectors.cegb import relative_costs
 
 SMALL = dict(n_trees=25, n_leaves=4, min_leaf=5)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from moerank import GreedyAdditive
 from moerank.metrics import NDCG
 from moerank.rankers import AdditiveRLS, LambdaMART
-from moerank.selectors import GreedyAdditive
 
 PARAMETERS = {"n_bins": 6, "smooth": 0.5, "alpha": 0.01}
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from moerank import LambdaMARTPermutation, PermutationImportance
 from moerank.metrics import MAP, NDCG
 from moerank.rankers import LambdaMART, RankRLS
-from moerank.selectors import LambdaMARTPermutation, PermutationImportance
 
 
 def plain_losses(ranker, part, metric, n_permutations, seed, features):

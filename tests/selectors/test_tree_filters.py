@@ -6,8 +6,8 @@ from math import factorial
 import numpy as np
 import pytest
 
+from moerank import LambdaMARTGain, LambdaMARTRFE, LambdaMARTSHAP
 from moerank.rankers import LambdaMART, RankRLS
-from moerank.selectors import LambdaMARTGain, LambdaMARTRFE, LambdaMARTSHAP
 from moerank.selectors.tree_filters import mean_absolute_shap, sizes_by_dropping
 
 KINDS = [LambdaMARTGain, LambdaMARTSHAP, LambdaMARTRFE]

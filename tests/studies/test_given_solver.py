@@ -12,11 +12,11 @@ from lightgbm import LGBMRanker
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
+from moerank import GAS
 from moerank.figures import FIGURES
 from moerank.metrics import MAP, NDCG
 from moerank.mofsrank import FeatureSelection, InstanceSelection, MOFSRank
 from moerank.rankers import RankingEstimator, RankSVM
-from moerank.selectors import GAS
 from moerank.studies.problem import load_problem
 from moerank.studies.result import Result
 from moerank.studies.run_fold import run_fold

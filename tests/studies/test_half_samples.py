@@ -10,10 +10,10 @@ from scipy.optimize import linprog
 from typer.testing import CliRunner
 
 import moerank as mr
+from moerank import GreedyRankRLS
 from moerank.cli.app import app
 from moerank.data import RankingData, make_planted
 from moerank.figures.frequency_of_study import stability_figure
-from moerank.selectors import GreedyRankRLS
 from moerank.studies.evidence import Stability, expected_false, half_of, stability
 from moerank.studies.problem import load_problem
 
