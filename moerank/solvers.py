@@ -385,21 +385,16 @@ XU_DAEA = ("Xu, Xue, Zhang: A duplication analysis-based EA for biobjective feat
 YUE = ("Yue, Finley, Radlinski, Joachims: A support vector method for optimizing average precision. SIGIR", 2007)
 
 
-def _row(
-    name: str, family: Family, published: tuple[str, int], source: str, linear: bool = True, **row: Any
-) -> SolverEntry:
-    """Return a row; `fixed`, and keywords that are not columns, are fixed arguments of the class."""
-    fixed = row.pop("fixed", {})
-    columns = {key: row.pop(key) for key in ("selects", "needs", "backend", "recommended") if key in row}
-    return SolverEntry(name, family, *published, source, linear, **columns, fixed={**fixed, **row})
+def _row(name: str, family: Family, published: tuple[str, int], source: str, **columns: Any) -> SolverEntry:
+    return SolverEntry(name, family, *published, source, **columns)
 
 
 def _ranker(name: str, published: tuple[str, int], kind: str, **row: Any) -> SolverEntry:
     return _row(name, "ranker", published, f"rankers:{kind}", selects=False, **row)
 
 
-def _mofs_rank(name: str, published: tuple[str, int] = CHENG, **row: Any) -> SolverEntry:
-    return _row(name, "evolutionary", published, "mofsrank:MOFSRank", needs=("seed",), **row)
+def _mofs_rank(name: str, published: tuple[str, int] = CHENG, *, fixed: Parameters, **row: Any) -> SolverEntry:
+    return _row(name, "evolutionary", published, "mofsrank:MOFSRank", needs=("seed",), fixed=fixed, **row)
 
 
 # MOFSRank as in its paper: linear RankSVM, all non-dominated instance subsets, and ensembles alone.
@@ -411,21 +406,21 @@ _PAPER: Parameters = {
     "ensemble": {"keep_members": False, "count": "bits"},
 }
 # Validation chooses the bins of the step functions.
-_ADDITIVE: Parameters = {"backend": "additive", "tune": True, "instance_selection": False}
+_ADDITIVE: Parameters = {"algorithm": "staircase", "backend": "additive", "tune": True, "instance_selection": False}
 
 _OWN = (
-    _mofs_rank("mofsrank"),
+    _mofs_rank("mofsrank", fixed={}),
     _mofs_rank("mofsrank-paper", fixed=_PAPER),
     *(
-        _mofs_rank(f"mofsrank-{name}", algorithm=name)
+        _mofs_rank(f"mofsrank-{name}", fixed={"algorithm": name})
         for name in ("nsga3", "spea2", "agemoea2", "smsemoa", "rvea", "moead")
     ),
-    _mofs_rank("mofsrank-staircase", algorithm="staircase", recommended=True),
-    _mofs_rank("mofsrank-additive", linear=False, algorithm="staircase", fixed=_ADDITIVE),
-    _mofs_rank("mofsrank-sparseea", TIAN, algorithm="sparseea"),
-    _mofs_rank("mofsrank-daea", XU_DAEA, algorithm="daea"),
-    _mofs_rank("mofsrank-prdh", JIAO_PRDH, algorithm="prdh"),
-    _mofs_rank("mofsrank-mffs", JIAO_MFFS, algorithm="mffs"),
+    _mofs_rank("mofsrank-staircase", fixed={"algorithm": "staircase"}, recommended=True),
+    _mofs_rank("mofsrank-additive", linear=False, fixed=_ADDITIVE),
+    _mofs_rank("mofsrank-sparseea", TIAN, fixed={"algorithm": "sparseea"}),
+    _mofs_rank("mofsrank-daea", XU_DAEA, fixed={"algorithm": "daea"}),
+    _mofs_rank("mofsrank-prdh", JIAO_PRDH, fixed={"algorithm": "prdh"}),
+    _mofs_rank("mofsrank-mffs", JIAO_MFFS, fixed={"algorithm": "mffs"}),
     _row("greedy-rankrls", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy:GreedyRankRLS"),
     _row("greedy-additive", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy:GreedyAdditive", linear=False),
     _row("best-subset", "wrapper", FURNIVAL, "selectors.best_subset:BestSubset"),
@@ -434,7 +429,7 @@ _OWN = (
     _row("fsm-svm", "wrapper", LAI_FSM, "selectors.fsm:FSMSVM"),
     _row("single", "filter", GENG, "selectors.filter:SingleFeatures"),
     _row("gas", "filter", GENG, "selectors.gas:GAS"),
-    _row("gas-e", "filter", LAI_FSM, "selectors.gas:GAS", importance="measure"),
+    _row("gas-e", "filter", LAI_FSM, "selectors.gas:GAS", fixed={"importance": "measure"}),
     _row("fs-ed", "filter", GUPTA, "selectors.fs_ed:FSED", needs=("validation",)),
     _row("ngas", "filter", GIGLI, "selectors.gas:NGAS"),
     _row("xgas", "filter", GIGLI, "selectors.gas:XGAS"),
@@ -443,9 +438,9 @@ _OWN = (
     _row("fsmrank", "embedded", LAI_FSM, "rankers:FSMRank", backend=True),
     _row("fsmrank-subgradient", "embedded", LAI_FSM, "selectors.fsm:FSMRankSubgradient"),
     _row("fenchelrank", "embedded", LAI_FENCHEL, "selectors.sparse_rankers:FenchelRank"),
-    _row("nonconvex-lp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", penalty="lp"),
-    _row("nonconvex-log", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", penalty="log"),
-    _row("nonconvex-mcp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", penalty="mcp"),
+    _row("nonconvex-lp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", fixed={"penalty": "lp"}),
+    _row("nonconvex-log", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", fixed={"penalty": "log"}),
+    _row("nonconvex-mcp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", fixed={"penalty": "mcp"}),
     _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors.tree_filters:LambdaMARTGain", linear=False),
     _row("lambdamart-shap", "embedded", LUNDBERG, "selectors.tree_filters:LambdaMARTSHAP", linear=False),
     _row(
@@ -464,8 +459,8 @@ _OWN = (
     _ranker("rankrls", PAHIKKALA, "RankRLS", backend=True),
     _ranker("additive", PAHIKKALA, "AdditiveRLS", linear=False, backend=True),
     _ranker("listnet", CAO, "ListNet"),
-    _ranker("adarank-map", XU, "AdaRank", measure="map"),
-    _ranker("adarank-ndcg", XU, "AdaRank", measure="ndcg"),
+    _ranker("adarank-map", XU, "AdaRank", fixed={"measure": "map"}),
+    _ranker("adarank-ndcg", XU, "AdaRank", fixed={"measure": "ndcg"}),
     _ranker("svm-map", YUE, "SVMMAP"),
     _ranker("crr", SCULLEY, "CombinedRegressionRanking"),
     _ranker("ranksvm-kernel", KUO, "KernelRankSVM", linear=False),

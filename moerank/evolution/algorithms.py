@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from math import comb
+from pkgutil import resolve_name
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -232,7 +232,7 @@ def _nsga2(population: int, operators: Operators, n_objectives: int) -> Algorith
 
 
 def _with_directions(path: str, population: int, operators: Operators, n_objectives: int) -> Algorithm:
-    return _imported(path)(_directions(population, n_objectives), pop_size=population, **operators)
+    return resolve_name(path)(_directions(population, n_objectives), pop_size=population, **operators)
 
 
 def _spea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
@@ -240,6 +240,12 @@ def _spea2(population: int, operators: Operators, n_objectives: int) -> Algorith
 
     # All instances share the survival of the default argument, which remembers earlier runs.
     return SPEA2(pop_size=population, survival=SPEA2Survival(normalize=True), **operators)
+
+
+def _smsemoa(population: int, operators: Operators, n_objectives: int) -> Algorithm:
+    from pymoo.algorithms.moo.sms import SMSEMOA
+
+    return SMSEMOA(population, **operators)
 
 
 def _agemoea2(population: int, operators: Operators, n_objectives: int) -> Algorithm:
@@ -273,11 +279,6 @@ def _bit_search(
     return BIT_SEARCHES[name](population, **usable, without=without)
 
 
-def _imported(path: str) -> Any:
-    module, _, name = path.partition(":")
-    return getattr(import_module(f"pymoo.algorithms.moo.{module}"), name)
-
-
 def _directions(population: int, n_objectives: int) -> Matrix:
     """Return the largest set of at most `population` evenly spread directions."""
     from pymoo.util.ref_dirs import get_reference_directions
@@ -301,11 +302,11 @@ BIT_SEARCHES: dict[str, type[BitSearch]] = {
 
 ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "nsga2": _nsga2,
-    "nsga3": partial(_with_directions, "nsga3:NSGA3"),
+    "nsga3": partial(_with_directions, "pymoo.algorithms.moo.nsga3:NSGA3"),
     "spea2": _spea2,
     "agemoea2": _agemoea2,
-    "smsemoa": lambda population, operators, n_objectives: _imported("sms:SMSEMOA")(population, **operators),
-    "rvea": partial(_with_directions, "rvea:RVEA"),
+    "smsemoa": _smsemoa,
+    "rvea": partial(_with_directions, "pymoo.algorithms.moo.rvea:RVEA"),
     "moead": _moead,
     **{name: partial(_bit_search, name) for name in BIT_SEARCHES},
 }

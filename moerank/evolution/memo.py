@@ -236,10 +236,6 @@ class Memo(Records, ArrayEvaluator):
         self.elapsed = 0.0
         self._stored: dict[bytes, tuple[float, Vector]] | None = None
 
-    def remove(self) -> None:
-        """Delete the file."""
-        self.path.unlink(missing_ok=True)
-
     def check(self, problem: Problem, X: Array, F: Array) -> None:
         """Measure individuals again, and raise a ValueError if they have other objectives than `F`.
 

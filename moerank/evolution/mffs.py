@@ -109,7 +109,8 @@ class MFFS(BitSearch):
         for rows, standing, size in zip(populations, standings, self.sizes, strict=True):
             parents = rows[tournament(standing, 2 * max(1, size // 2), self.random_state)]
             brood = uniform_children(self.X[parents], self.random_state)
-            present = _among(brood, np.concatenate((self.X, children)))
+            numbers = group_numbers(np.concatenate((brood, self.X, children)))
+            present = np.isin(numbers[: len(brood)], numbers[len(brood) :])
             brood[present] = self._one_and_zero_flipped(brood[present])
             children = np.concatenate((children, brood))
         return children
@@ -175,12 +176,6 @@ class MFFS(BitSearch):
             able = np.flatnonzero(bit.any(axis=1))
             flipped[able, random_members(bit[able], 1, self.random_state)[0]] ^= True
         return flipped
-
-
-def _among(X: Mask, others: Mask) -> Mask:
-    """Whether each row of `X` is among the others."""
-    numbers = group_numbers(np.concatenate((X, others)))
-    return np.isin(numbers[: len(X)], numbers[len(X) :])
 
 
 def _mean_distance(X: Mask) -> float:

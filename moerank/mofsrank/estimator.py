@@ -370,9 +370,9 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         front = stages.select_features(self.instance_subsets_)
         if settings.ensemble is not None:
             front = stages.combine(front)
-        self.instance_unit_, self.n_evaluations_ = stages.instance_unit, stages.n_evaluations
-        self.n_trained_ = stages.n_trained
-        self.fronts_, self.history_ = stages.fronts, stages.history
+        self.instance_unit_, self.fronts_, self.history_ = stages.instance_unit, stages.fronts, stages.history
+        ends = [history[["n_eval", "n_trained"]].iloc[-1] for history in stages.history.values()]
+        self.n_evaluations_, self.n_trained_ = np.sum(ends, axis=0).tolist()
         return front, reference
 
     def _refit_memo(self, ranker: object, data: _SearchData, validation: RankingData | None) -> Finished | None:
@@ -554,7 +554,7 @@ class StagedSearch:
     """The searches of the stages, on the same data with the same settings.
 
     In the settings the backend is tuned, the seed is drawn, and included features are named. `table` has all features.
-    `instance_unit`, `fronts`, `history`, `n_evaluations` and `n_trained` are as in `MOFSRank`.
+    `instance_unit`, `fronts` and `history` are as in `MOFSRank`.
     """
 
     train: RankingData
@@ -563,8 +563,6 @@ class StagedSearch:
     instance_unit: Unit | None = None
     fronts: dict[str, Matrix] = field(default_factory=dict)
     history: dict[str, pd.DataFrame] = field(default_factory=dict)
-    n_evaluations: int = 0
-    n_trained: int = 0
 
     def select_instances(self) -> Mask:
         """Run the first stage, and return the instance subsets (n_subsets, n_units) for the second."""
@@ -627,7 +625,7 @@ class StagedSearch:
             stage.slices = Slices(settings.client, stage)
         memo = self._memo(name, stage)
         if memo is not None and not settings.resume:
-            memo.remove()
+            memo.path.unlink(missing_ok=True)
         result = search(
             stage,
             searching,
@@ -642,8 +640,6 @@ class StagedSearch:
             raise ValueError(f"{name}: without repair no string of the search kept the limits; leave repair=False out")
         self.fronts[name] = result.archive.F
         self.history[name] = _history(result, stage, self.table)
-        self.n_evaluations += result.history[-1].n_eval
-        self.n_trained += result.history[-1].n_trained
         last = self.history[name].iloc[-1]
         LOGGER.info(
             "%s: %d evaluations in %.1f s, %d members, hypervolume %.4f",

@@ -529,27 +529,12 @@ def halves(validation: RankingData, seed: int) -> tuple[RankingData, RankingData
     return of_queries(validation, np.sort(first)), of_queries(validation, np.sort(second))
 
 
-def order_of_tests(sizes: Integers, means: Vector) -> Integers:
-    """Return the members in the order of their tests, from the best by `means` to smaller ones.
-
-    A member is left out if another one of at most its size is as good or better.
-
-    Examples
-    --------
-    >>> order_of_tests(np.array([1, 2, 6, 9]), np.array([0.2, 0.6, 0.5, 0.7])).tolist()
-    [3, 1, 0]
-    """
-    by_size = np.lexsort((-means, sizes))
-    best_before = np.maximum.accumulate(np.concatenate([[-np.inf], means[by_size][:-1]]))
-    return by_size[means[by_size] > best_before][::-1]
-
-
 def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, margin: float) -> Guarantee:
     """Choose the smallest member that, by the tests, loses less than the margin compared with all features.
 
-    The members are tested in the order of `order_of_tests`, each by `moerank.statistics.shown_above`, until one test
-    fails. So the chance that any member with a larger loss is accepted is at most .05, without a correction for their
-    number.
+    The members are tested from the best by `ordering` to smaller ones, each by `moerank.statistics.shown_above`, until
+    one test fails. A member is left out if another one of at most its size is as good or better. So the chance that any
+    member with a larger loss is accepted is at most .05, without a correction for their number.
 
     Parameters
     ----------
@@ -572,7 +557,9 @@ def guaranteed_member(sizes: Integers, ordering: Vector, differences: Matrix, ma
     >>> guaranteed_member(np.array([1, 2, 6]), np.array([0.2, 0.6, 0.7]), d, margin=0.05)[:3]
     (1, True, True)
     """
-    order = order_of_tests(sizes, ordering)
+    by_size = np.lexsort((-ordering, sizes))
+    best_before = np.maximum.accumulate(np.concatenate([[-np.inf], ordering[by_size][:-1]]))
+    order = by_size[ordering[by_size] > best_before][::-1]
     accepted = list(takewhile(lambda member: shown_above(differences[:, member], -margin), order))
     chosen = int(accepted[-1] if accepted else order[0])
     loss = largest_loss(differences[:, chosen])

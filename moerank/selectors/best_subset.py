@@ -138,8 +138,6 @@ class BestSubset(Selection, LinearRanker):
             self.alpha_ = float(RankRLS().tune(train, validation, metric=self.tuning).alpha)
         else:
             self.alpha_ = float(np.trace(PairMoments.of(train).gram)) / train.n_features / 10.0
-        if not (self.progress is None or callable(self.progress)):
-            raise ValueError(f"progress must be a function, not {self.progress!r}")
         settings = (self.alpha_, self.max_features, self.max_cost, listed(self.include), listed(self.exclude))
         key = ("best subset", *settings, self.by_group, self.max_nodes, self.time_limit)
         result = train.remember(key, lambda: self._search(train))

@@ -184,8 +184,11 @@ class FSBFS(Filter):
                 results[subset] = coordinate_ascent(train, metric, subset, self.restarts, self.tolerance)
             return results[subset][1]
 
-        features = np.flatnonzero(self.varying_).tolist()
-        subsets = partition(features, value, self.patience, self.max_size, self.tolerance)
+        left, subsets = np.flatnonzero(self.varying_).tolist(), list[Subset]()
+        while left:
+            start = max(left, key=lambda feature: value((feature,)))
+            subsets.append(best_first((start,), left, value, self.patience, self.max_size, self.tolerance))
+            left = [feature for feature in left if feature not in subsets[-1]]
         combinations = np.zeros((len(subsets), train.n_features))
         for row, subset in zip(combinations, subsets, strict=True):
             row[list(subset)] = results[subset][0]
@@ -215,22 +218,6 @@ class _OnCombinations:
 
     def scores(self, X: Matrix) -> Matrix:
         return self.population.scores(linear_scores(X, self.combinations))
-
-
-def partition(
-    features: Iterable[int],
-    value: Callable[[Subset], float],
-    patience: int,
-    max_size: int,
-    tolerance: float,
-) -> list[Subset]:
-    """Return disjoint subsets that cover the features, each the result of a best-first search among those left."""
-    left, subsets = sorted(features), []
-    while left:
-        start = max(left, key=lambda feature: value((feature,)))
-        subsets.append(best_first((start,), left, value, patience, max_size, tolerance))
-        left = [feature for feature in left if feature not in subsets[-1]]
-    return subsets
 
 
 def best_first(
