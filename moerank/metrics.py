@@ -129,10 +129,6 @@ class Metric(ABC):
         differs: Array = values.min(axis=1) != values.max(axis=1)
         return differs
 
-    def usual(self) -> Metric:
-        """Return the metric by the usual conventions for discount and short queries."""
-        return self
-
     def scorer(self) -> Any:
         """Return a scorer for scikit-learn's ``scoring=``: ``scorer(estimator, X, y, qid=qid)`` scores predictions.
 
@@ -278,10 +274,6 @@ class NDCG(_CountedMetric):
     def _plan(self, data: RankingData) -> Plan:
         gains = _weighed(data, _label_gains(data, self.gain))
         return _gain_plan(data, gains, _rank_discounts(data, self), self._depths)
-
-    def usual(self) -> Metric:
-        """Return NDCG at the same rank, with the same gain, by the usual convention."""
-        return NDCG(self.k, self.gain)
 
     def _depths(self, best: Vector) -> tuple[int, Matrix]:
         short = self.short_queries or ("zero" if self.convention == "letor" else "own_length")
@@ -513,7 +505,8 @@ def check_differing(metric: Metric, data: RankingData) -> str:
 
     Raises a ValueError if no query can differ, because every ranker then has the same value.
     """
-    usual, n_queries = metric.usual(), data.n_queries
+    usual = NDCG(metric.k, metric.gain) if isinstance(metric, NDCG) else metric
+    n_queries = data.n_queries
     n_differing, n_usual = (int(each.can_differ(data).sum()) for each in (metric, usual))
     if n_differing >= (1 - MOST_INDIFFERENT) * n_queries:
         return ""
@@ -646,9 +639,7 @@ def _label_gains(data: RankingData, gain: Gain) -> Matrix:
             f"{data.name}: y[{row}] is {data.y[row]}, too large for the gain 2^y − 1 (at most {LARGEST_EXP2_LABEL}); "
             "use gain='linear' or fewer levels of relevance"
         )
-    gains = np.ldexp(1.0, data.y)
-    gains -= 1.0
-    return gains
+    return np.ldexp(1.0, data.y) - 1.0
 
 
 def _rank_discounts(data: RankingData, metric: NDCG | MeanNDCG) -> Matrix:

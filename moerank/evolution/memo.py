@@ -47,7 +47,9 @@ class Records:
 
     def _open(self, configuration: Json, read: Callable[[Any], Record]) -> list[Record]:
         """Return what `read` makes of each record; begin the file if there is none, and cut off an incomplete line."""
-        content = {"format": MEMO_FORMAT, "versions": _versions(), "configuration": configuration}
+        python = ".".join(platform.python_version_tuple()[:2])
+        versions = {"moerank": VERSION, "pymoo": version("pymoo"), "numpy": np.__version__, "python": python}
+        content = {"format": MEMO_FORMAT, "versions": versions, "configuration": configuration}
         header = json.dumps(content, sort_keys=True).encode() + b"\n"
         self._key = blake2b(header).digest()
         records: list[Record] = []
@@ -300,15 +302,6 @@ class Memo(Records, ArrayEvaluator):
 def _sizes(problem: Problem) -> list[int]:
     """Return the numbers of objectives, inequalities and equalities."""
     return [problem.n_obj, problem.n_ieq_constr, problem.n_eq_constr]
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "moerank": VERSION,
-        "pymoo": version("pymoo"),
-        "numpy": np.__version__,
-        "python": ".".join(platform.python_version_tuple()[:2]),
-    }
 
 
 def _differences(there: dict[str, Any], here: dict[str, Any]) -> str:

@@ -66,7 +66,7 @@ class Ensemble(Stage):
     >>> from moerank.metrics import NDCG
     >>> train = RankingData([[0.1, 0.5], [0.9, 0.4], [0.5, 0.6]], y=[0, 2, 1], qid=0)
     >>> stage = Ensemble(train, coefs=[[1.0, 0.0], [2.0, -1.0]], metric=NDCG(2))
-    >>> stage.weights(np.array([[1.0, 1.0, 0.5, 0.25]]))
+    >>> stage.combined(np.array([[1.0, 1.0, 0.5, 0.25]])).coefs
     array([[ 1.  , -0.25]])
     """
 
@@ -127,12 +127,6 @@ class Ensemble(Stage):
     def combined(self, X: Matrix) -> Summable:
         """Return the combined rankers of the strings, formula (7)."""
         return self.rankers.combined(X[:, self.n_bits :], self.strings.columns(self._feature_strings(X)))
-
-    def weights(self, X: Matrix) -> Matrix:
-        """Return the weights (n_individuals, n_features) of the combined rankers, if they are linear."""
-        coefs = self.combined(X).coefs
-        assert coefs is not None
-        return coefs
 
     def summed(self, X: Matrix) -> Mask:
         """Return the members of the front with a weight in the sums of each individual, (n_individuals, n_members)."""

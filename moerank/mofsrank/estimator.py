@@ -623,9 +623,12 @@ class StagedSearch:
         sequence = np.random.SeedSequence(settings.random_state, spawn_key=(STAGES.index(name),))
         if settings.client is not None:
             stage.slices = Slices(settings.client, stage)
-        memo = self._memo(name, stage)
-        if memo is not None and not settings.resume:
-            memo.path.unlink(missing_ok=True)
+        memo = None
+        if settings.memo is not None:
+            about = {"stage": name, "data": digest_of_data(self.train), **settings.configuration()}
+            memo = Memo(f"{settings.memo}.{name}", about | {"backend": repr(stage.backend)})
+            if not settings.resume:
+                memo.path.unlink(missing_ok=True)
         result = search(
             stage,
             searching,
@@ -646,14 +649,6 @@ class StagedSearch:
             *(name, last["n_eval"], last["seconds"], len(result.archive.F), last["hypervolume"]),
         )
         return result.archive
-
-    def _memo(self, name: str, stage: Stage) -> Memo | None:
-        """Return the memo of one stage."""
-        if self.settings.memo is None:
-            return None
-        about = {"stage": name, "data": digest_of_data(self.train), **self.settings.configuration()}
-        about["backend"] = repr(stage.backend)
-        return Memo(f"{self.settings.memo}.{name}", about)
 
 
 def search_arguments(
@@ -686,19 +681,11 @@ def search_arguments(
         if isinstance(initial, np.ndarray) and initial.shape[1:] != (stage.n_var,):
             raise ValueError(f"{name}: initial must have shape (n_individuals, {stage.n_var}), not {initial.shape}")
         operators["sampling"] = initial
-    return make_algorithm(algorithm, population, operators, stage.n_obj), _end(algorithm, settings)
-
-
-def _end(algorithm: str | Factory, settings: StageSettings) -> object:
-    """Return the given termination, otherwise the number of generations.
-
-    The generations of Staircase differ in size, so it ends after as many evaluations as other searches take.
-    """
-    if settings.termination is not None:
-        return settings.termination
-    if str(algorithm).partition("[")[0] == "staircase":
-        return "n_eval", settings.population * settings.generations
-    return "n_gen", settings.generations
+    end: object = settings.termination or ("n_gen", settings.generations)
+    if settings.termination is None and str(algorithm).partition("[")[0] == "staircase":
+        # Its generations differ in size, so it ends after as many evaluations as other searches take.
+        end = "n_eval", population * settings.generations
+    return make_algorithm(algorithm, population, operators, stage.n_obj), end
 
 
 def _history(result: SearchResult, stage: Stage, table: RankingData) -> pd.DataFrame:

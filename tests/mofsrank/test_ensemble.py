@@ -40,12 +40,12 @@ def test_summed_members_alone_decide_the_weights(small_data, coefs):
     stage = Ensemble(small_data, coefs, NDCG(5))
     rng = np.random.default_rng(1)
     X = np.hstack([rng.random((100, 4)) < 0.5, rng.random((100, 3)) * (rng.random((100, 3)) < 0.6)]).astype(float)
-    summed, W = stage.summed(X), stage.weights(X)
-    np.testing.assert_array_equal(stage.weights(np.hstack([X[:, :4], X[:, 4:] * summed])), W)
+    summed, W = stage.summed(X), stage.combined(X).coefs
+    np.testing.assert_array_equal(stage.combined(np.hstack([X[:, :4], X[:, 4:] * summed])).coefs, W)
     for member in range(3):
         without = X.copy()
         without[:, 4 + member] = 0.0
-        np.testing.assert_array_equal((stage.weights(without) != W).any(axis=1), summed[:, member])
+        np.testing.assert_array_equal((stage.combined(without).coefs != W).any(axis=1), summed[:, member])
 
 
 def test_with_one_ranker_the_front_is_that_of_its_sub_rankers(small_data):

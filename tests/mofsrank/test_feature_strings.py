@@ -217,7 +217,7 @@ def test_an_ensemble_leaves_out_what_is_excluded():
     for by_group in (False, True):
         stage = Ensemble(data(), MEMBERS, NDCG(5), limits=Limits(exclude="tf"), by_group=by_group)
         X = np.hstack([np.ones((1, stage.n_bits)), [[0.5, 0.5]]])
-        assert stage.weights(X).tolist() == [[0.0, 0.0, 1.5, 0.5, 0.0]]
+        assert stage.combined(X).coefs.tolist() == [[0.0, 0.0, 1.5, 0.5, 0.0]]
         assert stage.evaluate(X)[0, 0] == 2.0
 
 
