@@ -226,6 +226,41 @@ class BitSearch(Algorithm):  # type: ignore[misc]
             )
         return X.reshape(len(X), n_var)
 
+    def _tournament(self, standing: NDArray[np.number], n: int) -> Integers:
+        """Return the winners of `n` tournaments of two: the smaller standing wins, or the first of equal ones."""
+        first, second = self.random_state.integers(len(standing), size=(2, n))
+        return np.where(standing[second] < standing[first], second, first)
+
+    def _uniform_children(self, parents: Mask) -> Mask:
+        """Return two children of each pair by uniform crossover and bit flips with probability 1 / n_bits.
+
+        Row i of the first half is paired with row i of the second half. An empty child becomes a random string.
+        """
+        first, second = np.split(parents, 2)
+        exchanged = (first ^ second) & (self.random_state.random(first.shape, np.float32) < 0.5)
+        children = np.concatenate((first ^ exchanged, second ^ exchanged))
+        children ^= self.random_state.random(children.shape, np.float32) < 1 / children.shape[1]
+        empty = ~children.any(axis=1)
+        children[empty] = self.random_state.random(children[empty].shape, np.float32) < 0.5
+        return children
+
+    def _strings_up_to(self, largest: int, n: int) -> Mask:
+        """Return `n` random strings of k ones, k uniform in 1 … `largest`, shape (n, n_var)."""
+        sizes = self.random_state.integers(1, largest, n, endpoint=True)
+        return self._random_subsets(np.ones((n, self.problem.n_var), np.bool_), sizes)
+
+    def _random_subsets(self, strings: Mask, sizes: Integers) -> Mask:
+        """Return for each string a random subset of its ones of the given size, all subsets equally likely."""
+        draws = np.where(strings, self.random_state.random(strings.shape), 2.0)
+        last = np.sort(draws, axis=1)[np.arange(len(strings)), sizes - 1]
+        return draws <= np.where(sizes > 0, last, -1.0)[:, None]
+
+    def _random_members(self, strings: Mask, n: int) -> Integers:
+        """Return `n` random ones of each non-empty string, drawn with replacement, shape (n, n_strings)."""
+        counts = strings.cumsum(axis=1, dtype=np.int32)
+        ordinals = (self.random_state.random((n, len(strings))) * counts[:, -1]).astype(np.int64)
+        return (counts > ordinals[:, :, None]).argmax(axis=2)
+
 
 def refuse_constraints(algorithm: Algorithm, problem: Problem) -> None:
     """Raise a ValueError for a problem with constraints."""
@@ -289,51 +324,6 @@ def standings(front: Integers, crowding: Vector) -> Integers:
     standing = np.empty(len(order), np.int64)
     standing[order] = np.cumsum(further)[: len(order)]
     return standing
-
-
-def tournament(standing: NDArray[np.number], n: int, random_state: np.random.Generator) -> Integers:
-    """Return the winners of `n` tournaments of two: the smaller standing wins, or the first of equal ones."""
-    first, second = random_state.integers(len(standing), size=(2, n))
-    return np.where(standing[second] < standing[first], second, first)
-
-
-def uniform_children(parents: Mask, random_state: np.random.Generator) -> Mask:
-    """Return two children of each pair by uniform crossover and bit flips with probability 1 / n_bits.
-
-    Row i of the first half is paired with row i of the second half. An empty child becomes a random string.
-    """
-    first, second = np.split(parents, 2)
-    exchanged = (first ^ second) & (random_state.random(first.shape, np.float32) < 0.5)
-    children = np.concatenate((first ^ exchanged, second ^ exchanged))
-    children ^= random_state.random(children.shape, np.float32) < 1 / children.shape[1]
-    empty = ~children.any(axis=1)
-    children[empty] = random_state.random(children[empty].shape, np.float32) < 0.5
-    return children
-
-
-def random_strings(n: int, n_bits: int, largest: int, random_state: np.random.Generator) -> Mask:
-    """Return `n` random strings of k ones, k uniform in 1 … `largest`, shape (n, n_bits)."""
-    sizes = random_state.integers(1, largest, n, endpoint=True)
-    return random_subsets(np.ones((n, n_bits), np.bool_), sizes, random_state)
-
-
-def random_subsets(strings: Mask, sizes: Integers, random_state: np.random.Generator) -> Mask:
-    """Return for each string a random subset of its ones of the given size, all subsets equally likely.
-
-    >>> strings = np.array([[True, True, False, True], [True, True, True, True]])
-    >>> random_subsets(strings, np.array([2, 1]), np.random.default_rng(0)).astype(int).tolist()
-    [[0, 1, 0, 1], [0, 0, 1, 0]]
-    """
-    draws = np.where(strings, random_state.random(strings.shape), 2.0)
-    last = np.sort(draws, axis=1)[np.arange(len(strings)), sizes - 1]
-    return draws <= np.where(sizes > 0, last, -1.0)[:, None]
-
-
-def random_members(strings: Mask, n: int, random_state: np.random.Generator) -> Integers:
-    """Return `n` random ones of each non-empty string, drawn with replacement, shape (n, n_strings)."""
-    counts = strings.cumsum(axis=1, dtype=np.int32)
-    ordinals = (random_state.random((n, len(strings))) * counts[:, -1]).astype(np.int64)
-    return (counts > ordinals[:, :, None]).argmax(axis=2)
 
 
 def without_size(X: Mask, F: Matrix) -> Integers:

@@ -12,8 +12,6 @@ from moerank.evolution.bit_search import (
     front_numbers,
     group_numbers,
     hamming_distances,
-    random_strings,
-    random_subsets,
 )
 
 NEIGHBOURS = 0.2  # share of the population, at least four
@@ -61,7 +59,7 @@ class DAEA(BitSearch):
         d, largest = self.problem.n_var, 3 * self.pop_size
         if largest >= d:
             return self.random_state.random((n, d)) < 0.5
-        return random_strings(n, d, largest, self.random_state)
+        return self._strings_up_to(largest, n)
 
     def _mate(self) -> Mask:
         return self._mutated(self._crossed(self.X, self.X[self._second_parents()]))
@@ -95,7 +93,7 @@ class DAEA(BitSearch):
         different = first ^ second
         t = np.count_nonzero(different, axis=1)
         exchanged = np.where(t > 1, self.random_state.integers(1, np.maximum(t, 2)), 0)
-        return first ^ random_subsets(different, exchanged, self.random_state)
+        return first ^ self._random_subsets(different, exchanged)
 
     def _mutated(self, children: Mask) -> Mask:
         n, d = children.shape

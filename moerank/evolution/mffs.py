@@ -16,11 +16,7 @@ from moerank.evolution.bit_search import (
     front_numbers,
     group_numbers,
     hamming_distances,
-    random_members,
-    random_strings,
     select_by_crowding,
-    tournament,
-    uniform_children,
     without_size,
 )
 
@@ -98,7 +94,7 @@ class MFFS(BitSearch):
         self.front_rows, self.sum_rows = none, [none, none]
 
     def _start(self, n: int) -> Mask:
-        return random_strings(n, self.problem.n_var, self.problem.n_var, self.random_state)
+        return self._strings_up_to(self.problem.n_var, n)
 
     def _mate(self) -> Mask:
         if self.refilling:
@@ -107,8 +103,8 @@ class MFFS(BitSearch):
         populations = [self.front_rows, *self.sum_rows]
         standings = [self.standing, *self.sums]
         for rows, standing, size in zip(populations, standings, self.sizes, strict=True):
-            parents = rows[tournament(standing, 2 * max(1, size // 2), self.random_state)]
-            brood = uniform_children(self.X[parents], self.random_state)
+            parents = rows[self._tournament(standing, 2 * max(1, size // 2))]
+            brood = self._uniform_children(self.X[parents])
             numbers = group_numbers(np.concatenate((brood, self.X, children)))
             present = np.isin(numbers[: len(brood)], numbers[len(brood) :])
             brood[present] = self._one_and_zero_flipped(brood[present])
@@ -174,7 +170,7 @@ class MFFS(BitSearch):
         flipped = strings.copy()
         for bit in (strings, ~strings):
             able = np.flatnonzero(bit.any(axis=1))
-            flipped[able, random_members(bit[able], 1, self.random_state)[0]] ^= True
+            flipped[able, self._random_members(bit[able], 1)[0]] ^= True
         return flipped
 
 

@@ -12,10 +12,7 @@ from moerank.evolution.bit_search import (
     front_numbers,
     group_numbers,
     hamming_distances,
-    random_strings,
     select_by_crowding,
-    tournament,
-    uniform_children,
     without_size,
 )
 
@@ -56,13 +53,12 @@ class PRDH(BitSearch):
     n_objectives = (2, None)
 
     def _start(self, n: int) -> Mask:
-        d = self.problem.n_var
-        return random_strings(n, d, min(d, 3 * self.pop_size), self.random_state)
+        return self._strings_up_to(min(self.problem.n_var, 3 * self.pop_size), n)
 
     def _mate(self) -> Mask:
         n_pairs = self.pop_size // 2
-        parents = self.X[tournament(self.standing, 2 * n_pairs, self.random_state)]
-        return uniform_children(parents, self.random_state)
+        parents = self.X[self._tournament(self.standing, 2 * n_pairs)]
+        return self._uniform_children(parents)
 
     def _survive(self, X: Mask, F: Matrix) -> Integers:
         distinct = first_of_equals(X)

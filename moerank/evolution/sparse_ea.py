@@ -8,14 +8,7 @@ import numpy as np
 from pymoo.core.population import Population
 
 from moerank.arrays import Integers, Mask, Matrix
-from moerank.evolution.bit_search import (
-    BitSearch,
-    first_of_equals,
-    front_numbers,
-    random_members,
-    select_by_crowding,
-    tournament,
-)
+from moerank.evolution.bit_search import BitSearch, first_of_equals, front_numbers, select_by_crowding
 
 
 class SparseEA(BitSearch):
@@ -62,11 +55,11 @@ class SparseEA(BitSearch):
     def _start(self, n: int) -> Mask:
         X = np.zeros((n, self.problem.n_var), np.bool_)
         for row, share in zip(X, self.random_state.random(n), strict=True):
-            row[tournament(self.score, ceil(share * len(row)), self.random_state)] = True
+            row[self._tournament(self.score, ceil(share * len(row)))] = True
         return X
 
     def _mate(self) -> Mask:
-        parents = tournament(self.standing, 2 * self.pop_size, self.random_state)
+        parents = self._tournament(self.standing, 2 * self.pop_size)
         p, q = np.split(self.X[parents], 2)
         children = p.copy()
         off = self._coins()
@@ -89,7 +82,7 @@ class SparseEA(BitSearch):
     def _flip_one(self, children: Mask, candidates: Mask, off: Mask) -> None:
         """Flip a candidate of each row that has any: the better of two to switch on, the worse to switch off."""
         able = np.flatnonzero(candidates.any(axis=1))
-        first, second = random_members(candidates[able], 2, self.random_state)
+        first, second = self._random_members(candidates[able], 2)
         sign = np.where(off[able, 0], -1, 1)
         winner = np.where(sign * self.score[second] < sign * self.score[first], second, first)
         children[able, winner] ^= True

@@ -12,14 +12,7 @@ from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.evolution.bit_search import (
-    BitSearch,
-    crowding_distances,
-    first_of_equals,
-    random_members,
-    tournament,
-    without_size,
-)
+from moerank.evolution.bit_search import BitSearch, crowding_distances, first_of_equals, without_size
 from moerank.evolution.operators import SubsetSizeSampling, row_digests
 
 MOST_OF_A_SIZE = 3  # members of one size
@@ -195,14 +188,14 @@ class Staircase(BitSearch):
     def _children(self, operators: Integers, further: int) -> Mask:
         """Return a child for each operator, with `further` moves at the end."""
         n, rng = len(operators), self.random_state
-        parents = tournament(self.gap, n, rng)
+        parents = self._tournament(self.gap, n)
         by_size = self.X.sum(axis=1).argsort(kind="stable")
         rank = by_size.argsort()[parents]
         away = rng.integers(1, MOST_RANKS_AWAY, n, endpoint=True) * np.where(rng.integers(2, size=n), 1, -1)
         near = by_size.take(rank + away, mode="clip")
         is_near = (operators == NEAR) | ((operators == MOVED) & (rng.random(n) < 0.5))
         is_near &= self.is_used[NEAR]
-        mates = np.where(is_near, near, tournament(self.gap, n, rng))
+        mates = np.where(is_near, near, self._tournament(self.gap, n))
         children = self.X[parents]
         taken = rng.random(children.shape, np.float32) < 0.5
         taken &= (operators <= MOVED)[:, None] & self.is_used[ANY]
@@ -215,8 +208,15 @@ class Staircase(BitSearch):
             kinds = rng.integers(3, size=len(rows))
             if step == 0:
                 kinds[operators[rows] == SWAP] = EXCHANGE
-            _move(children, rows, kinds, rng)
+            self._move(children, rows, kinds)
         return children
+
+    def _move(self, X: Mask, rows: Integers, kinds: Integers) -> None:
+        """Move some strings in place: add a random bit, drop a random one, or both."""
+        sizes = X[rows].sum(axis=1)
+        adds, drops = rows[(kinds != DROP) & (sizes < X.shape[1])], rows[(kinds != ADD) & (sizes > 0)]
+        zeros, ones = self._random_members(~X[adds], 1)[0], self._random_members(X[drops], 1)[0]
+        X[adds, zeros], X[drops, ones] = True, False
 
     def _sent(self, X: Mask) -> Integers:
         distinct = super()._sent(X)
@@ -314,11 +314,3 @@ def _values_without_size(X: Mask, F: Matrix) -> Vector:
         return values
     span = np.ptp(values, axis=0)
     return (values - values.min(axis=0)) / np.where(span > 0, span, 1.0)
-
-
-def _move(X: Mask, rows: Integers, kinds: Integers, random_state: np.random.Generator) -> None:
-    """Move some strings in place: add a random bit, drop a random one, or both."""
-    sizes = X[rows].sum(axis=1)
-    adds, drops = rows[(kinds != DROP) & (sizes < X.shape[1])], rows[(kinds != ADD) & (sizes > 0)]
-    zeros, ones = random_members(~X[adds], 1, random_state)[0], random_members(X[drops], 1, random_state)[0]
-    X[adds, zeros], X[drops, ones] = True, False

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.chance import plausible
 from helpers.plain import all_subsets, front
-from helpers.populations import crowded, peeled, strings
+from helpers.populations import crowded, peeled, placed, strings
 from helpers.toy_search import POP_SIZE, SPARSE, WeighedBits
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
@@ -12,12 +12,11 @@ from pymoo.core.repair import Repair
 from pymoo.optimize import minimize
 from scipy import stats
 
-from moerank.evolution import DensitySampling, SubsetSizeSampling, search
+from moerank.evolution import PRDH, DensitySampling, SubsetSizeSampling, search
 from moerank.evolution.bit_search import (
     first_of_equals,
     group_numbers,
     select_by_crowding,
-    uniform_children,
     without_size,
 )
 
@@ -192,7 +191,7 @@ def test_equal_rows_are_found(rows):
 def test_children_have_each_bit_from_either_parent_but_for_flips():
     n = 20_000
     a, b = strings("11110000", "11001100")
-    children = uniform_children(np.repeat([a, b], n, axis=0), SEEDED(8))
+    children = placed(PRDH(), a[None], [[0, 0]], 8)._uniform_children(np.repeat([a, b], n, axis=0))
     first, second = children[:n], children[n:]
     # A flip turns one of the two equal bits, at each of these four places in each child with probability 1/8.
     flipped = children[:, a == b] != a[a == b]
@@ -204,7 +203,7 @@ def test_children_have_each_bit_from_either_parent_but_for_flips():
 
 
 def test_a_child_without_ones_becomes_a_random_string():
-    children = uniform_children(np.zeros((40_000, 2), bool), SEEDED(9))
+    children = placed(PRDH(), strings("10"), [[0, 0]], 9)._uniform_children(np.zeros((40_000, 2), bool))
     # Each of the four strings comes about by flips with probability 1/4, and the empty one is drawn again.
     assert plausible(np.bincount(children @ [1, 2]), [1 / 16, 5 / 16, 5 / 16, 5 / 16])
 

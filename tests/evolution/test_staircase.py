@@ -150,12 +150,8 @@ def test_near_mates_are_up_to_five_places_away_in_size():
     algorithm = placed(Staircase(), X[::-1], np.zeros((n, 2)), seed=3)
     algorithm.gap = gap
 
-    def from_middle(standing, size, random_state):
-        return np.full(size, 6)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("moerank.evolution.staircase.tournament", from_middle)
-        made = algorithm._children(np.full(6_000, NEAR), further=0)
+    algorithm._tournament = lambda standing, size: np.full(size, 6)
+    made = algorithm._children(np.full(6_000, NEAR), further=0)
     changed = made ^ X[6]
     assert changed[:, 7:12].any(axis=0).all()
     assert changed[:, 2:7].any(axis=0).all()
