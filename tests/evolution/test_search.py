@@ -12,7 +12,6 @@ from pymoo.core.termination import TerminateIfAny
 from pymoo.optimize import minimize
 from pymoo.termination.ftol import MultiObjectiveSpaceTermination
 from pymoo.termination.max_eval import MaximumFunctionCallTermination
-from pymoo.termination.max_gen import MaximumGenerationTermination
 from pymoo.termination.max_time import TimeBasedTermination
 from pymoo.termination.robust import RobustTermination
 
@@ -57,9 +56,6 @@ def test_populations_are_those_of_minimize(made):
 
 TERMINATIONS = {
     "number": (7, 7),
-    "generations": (("n_gen", 7), 7),
-    "evaluations": (("n_eval", 5 * POP_SIZE), 5),
-    "object": (MaximumGenerationTermination(4), 4),
     "any": (TerminateIfAny(TimeBasedTermination(3600), MaximumFunctionCallTermination(3 * POP_SIZE)), 3),
     "tolerance": (RobustTermination(MultiObjectiveSpaceTermination(0.05, only_feas=False), period=5), None),
 }
