@@ -100,14 +100,10 @@ def expected_divergence(train: RankingData, points: Matrix) -> Matrix:
         densities = {int(a): _density(column[train.y == a], at) for a in labels}
         for (a, low), (b, high) in combinations(densities.items(), 2):
             if low is not None and high is not None:
-                total[f] += (b - a) * divergence(low, high)
+                middle = 0.5 * (low + high)
+                divergence = 0.5 * np.sum(low * np.log(low / middle) + high * np.log(high / middle))
+                total[f] += (b - a) * float(divergence)
     return total
-
-
-def divergence(p: Matrix, q: Matrix) -> float:
-    """Return the Jensen–Shannon divergence of two distributions over the same points, all of positive probability."""
-    middle = 0.5 * (p + q)
-    return float(0.5 * np.sum(p * np.log(p / middle) + q * np.log(q / middle)))
 
 
 def _density(sample: Matrix, points: Matrix) -> Matrix | None:

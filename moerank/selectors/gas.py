@@ -154,11 +154,6 @@ def concordance(X: Matrix) -> Matrix:
     return 0.5 * alike / n_pairs
 
 
-def kendall(X: Matrix) -> Matrix:
-    """Return Kendall's τ of all pairs of columns; a pair of documents tied in both is ordered the same way."""
-    return 2.0 * concordance(X) - 1.0
-
-
 # Correlations of short queries are often equal; rounding, which depends on the order of documents, must not part them.
 CORRELATION_DIGITS = 12
 
@@ -187,7 +182,8 @@ def absolute_correlations(data: RankingData, similarity: Similarity, over: Over 
     log m), m the number of documents of a query.
     """
     offsets = data.offsets if over == "queries" else np.array([0, data.n_documents])
-    correlation = spearman if similarity == "spearman" else kendall
+    # Kendall's τ, for which a pair of documents tied in both is ordered the same way, follows from the shares.
+    correlation = spearman if similarity == "spearman" else lambda X: 2.0 * concordance(X) - 1.0
     return data.remember(
         ("absolute correlation of rankings", similarity, over),
         lambda: mean_absolute(data.X64, offsets, correlation).round(CORRELATION_DIGITS),
@@ -236,20 +232,20 @@ class NGAS(RelevanceFilter):
     """
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
-        return unlike_order(relevance, similarity, lambda n_others: 1)
+        return unlike_order(relevance, similarity, 0.0)
 
 
-def unlike_order(relevance: Matrix, similarity: Matrix, n_neighbours: Callable[[int], int]) -> Order:
+def unlike_order(relevance: Matrix, similarity: Matrix, p: float) -> Order:
     """Return all features in the order of the search; shapes (n_features,) and (n_features, n_features).
 
-    `n_neighbours` maps the number of other features to the number of those that are compared with v, the most similar.
+    The share `p` of the others, at least one of them, are compared with v: those that are most similar to it.
     """
     order = [int(np.argmax(relevance))]
     left = [f for f in range(len(relevance)) if f != order[0]]
     while left:
         v = left[int(np.argmin(similarity[order[-1], left]))]
         others = np.array([f for f in left if f != v], np.int64)
-        nearest = np.argsort(-similarity[v, others], kind="stable")[: n_neighbours(len(others))]
+        nearest = np.argsort(-similarity[v, others], kind="stable")[: _share(p, len(others))]
         candidates = [v, *others[nearest].tolist()]
         order.append(candidates[int(np.argmax(relevance[candidates]))])
         left.remove(order[-1])
@@ -300,7 +296,7 @@ class XGAS(RelevanceFilter):
         return [{"p": p} for p in sorted(compared.values())]
 
     def _search(self, relevance: Matrix, similarity: Matrix) -> Order:
-        return unlike_order(relevance, similarity, lambda n_others: _share(self.p, n_others))
+        return unlike_order(relevance, similarity, self.p)
 
 
 def _share(p: float, n_others: int) -> int:
