@@ -301,6 +301,7 @@ KILLED = """
 
 
 def test_resuming_after_a_kill_gives_the_same_bits(fold, tmp_path):
+    """Many more are killed by tests/benchmarks/kill_runs.py."""
     stage, generation = "feature_selection", 4
     memo = tmp_path / "memo"
     command = [sys.executable, "-c", textwrap.dedent(KILLED), str(memo), stage, str(generation)]
