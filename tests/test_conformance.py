@@ -206,34 +206,6 @@ def test_tunes_on_validation_data(name):
     assert not hasattr(tuned, "support_")
 
 
-def one_query():
-    train, _, _ = planted()
-    return RankingData(train.X[:40], train.y[:40])
-
-
-def three_documents():
-    return RankingData([[0.1, 0.9], [0.5, 0.7], [0.9, 0.8]], [0, 1, 2])
-
-
-def five_grades():
-    train, _, _ = planted()
-    return RankingData(train.X, np.arange(train.n_documents) % 5, train.qid)
-
-
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        *((name, make) for name in NAMES for make in (one_query, five_grades)),
-        *((name, three_documents) for name in NAMES if name not in SEARCHES),
-    ],
-)
-def test_small_data_and_five_grades_are_ranked(name, make):
-    data = make()
-    scores = fit(name, data).predict(data.X)
-    assert scores.shape == (data.n_documents,)
-    assert np.isfinite(scores).all()
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_constant_features_are_dropped_without_a_warning(name):
     train, vali, _ = planted()
@@ -305,7 +277,9 @@ def test_odd_data_are_ranked_by_finite_numbers_or_refused_in_a_sentence(name, od
             assert not isinstance(error, np.linalg.LinAlgError)
             assert re.search(REFUSALS.get(oddity, "must be ranked"), str(error)), error
             return
-    assert np.isfinite(estimator.predict(data)).all()
+    scores = estimator.predict(data)
+    assert scores.shape == (data.n_documents,)
+    assert np.isfinite(scores).all()
     assert np.isfinite(getattr(estimator, "coef_", 0.0)).all()
 
 

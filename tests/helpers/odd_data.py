@@ -122,6 +122,9 @@ ODD: dict[str, Callable] = {
     "minus zero": lambda: _column(3, lambda X, _: np.where(X[:, 3] < 0.1, 1.0, -0.0) * np.where(X[:, 3] < 0.5, 1, -1)),
     "150 columns and 60 documents": lambda: _ordinary(6, 10, 150),
     "perfectly separable": _separable,
+    "one query": lambda: (*_ordinary(1, 40)[:2], 0),
+    "three documents": lambda: ([[0.1, 0.9], [0.5, 0.7], [0.9, 0.8]], [0, 1, 2], 0),
+    "five grades": lambda: _labels(lambda y: np.arange(len(y)) % 5),
     "query ids of text": lambda: (*_ordinary()[:2], np.repeat(["b", "a", "d", "c"], 10)),
 }
 
