@@ -10,8 +10,6 @@ from moerank.evolution.daea import DAEA as DAEA
 from moerank.evolution.memo import Finished as Finished
 from moerank.evolution.memo import Memo as Memo
 from moerank.evolution.mffs import MFFS as MFFS
-from moerank.evolution.operators import CROSSOVER as CROSSOVER
-from moerank.evolution.operators import DENSITY as DENSITY
 from moerank.evolution.operators import AdaptiveBitFlip as AdaptiveBitFlip
 from moerank.evolution.operators import DensitySampling as DensitySampling
 from moerank.evolution.operators import DigestDuplicates as DigestDuplicates

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Mask, Matrix
 from moerank.checks import check_choice
 from moerank.data import RankingData
-from moerank.evolution import CROSSOVER, DigestDuplicates, MixedCrossover, MixedMutation, MixedSampling, Operators
+from moerank.evolution import DigestDuplicates, MixedCrossover, MixedMutation, MixedSampling, Operators
+from moerank.evolution.operators import CROSSOVER
 from moerank.metrics import Metric
 from moerank.mofsrank.limits import UNLIMITED, FeatureStrings
 from moerank.mofsrank.objectives import FRONT, Candidates, ObjectiveLike

@@ -323,9 +323,7 @@ class MOFSRank(ShapesMixin, RankingEstimator):
             self.refit_ = None
             if refit is not None:
                 held_out = None if validation is None else validation.with_features(data.columns)
-                finished = self._refit_memo(refit, data, held_out)
-                self.refit_ = self._tuned_to_serve(refit, data, held_out, finished)
-                front, reference = self._served(front, data, held_out, finished)
+                front, reference = self._served(refit, front, data, held_out)
             front = front.on_all_columns(data.columns)
             self._reference = on_all_columns(reference, data.columns)
             parts = {"training": train, "validation": validation, "tests": tests}
@@ -375,14 +373,6 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         self.n_evaluations_, self.n_trained_ = np.sum(ends, axis=0).tolist()
         return front, reference
 
-    def _refit_memo(self, ranker: object, data: _SearchData, validation: RankingData | None) -> Finished | None:
-        """Return what an interrupted run has finished of `refit`: the tuning, and members by their features."""
-        if self._settings.memo is None or not isinstance(ranker, LambdaMART):
-            return None
-        digests = [digest_of_data(part) for part in (data.varying, validation) if part is not None]
-        about = {"ranker": repr(ranker), "tuning": repr(self._tuned_by), "data": digests}
-        return Finished(Path(f"{self._settings.memo}.refit"), about, resume=self._settings.resume)
-
     def _tuned_to_serve(
         self, ranker: Any, data: _SearchData, validation: RankingData | None, finished: Finished | None
     ) -> Any:
@@ -402,9 +392,15 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         return tuned
 
     def _served(
-        self, front: Front, data: _SearchData, validation: RankingData | None, finished: Finished | None
+        self, ranker: Any, front: Front, data: _SearchData, validation: RankingData | None
     ) -> tuple[Front, Population]:
-        """Train the ranker of `refit` on the features of each member, and on all of them."""
+        """Train the ranker of `refit` on the features of each member, and on all of them; set `refit_`."""
+        finished = None  # of an interrupted run: the tuning, and members by their features
+        if self._settings.memo is not None and isinstance(ranker, LambdaMART):
+            digests = [digest_of_data(part) for part in (data.varying, validation) if part is not None]
+            about = {"ranker": repr(ranker), "tuning": repr(self._tuned_by), "data": digests}
+            finished = Finished(Path(f"{self._settings.memo}.refit"), about, resume=self._settings.resume)
+        self.refit_ = self._tuned_to_serve(ranker, data, validation, finished)
         masks = np.concatenate([front.feature_mask, np.ones((1, data.varying.n_features), np.bool_)])
         rankers = train_on_subsets(
             self.refit_,

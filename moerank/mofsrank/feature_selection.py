@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.evolution import (
-    CROSSOVER,
     AdaptiveBitFlip,
     Archive,
     DigestDuplicates,
@@ -27,7 +26,7 @@ from moerank.evolution import (
     redundancy_degrees,
 )
 from moerank.evolution.bit_search import first_of_equals
-from moerank.evolution.operators import Decay, Form, Importance, Redundancy
+from moerank.evolution.operators import CROSSOVER, Decay, Form, Importance, Redundancy
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.instance_selection import evenly_spaced

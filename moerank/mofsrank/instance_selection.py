@@ -11,15 +11,8 @@ from moerank.arrays import Integers, Mask, Matrix
 from moerank.checks import check_choice
 from moerank.data import RankingData
 from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
-from moerank.evolution import (
-    CROSSOVER,
-    DENSITY,
-    DensitySampling,
-    DigestDuplicates,
-    Operators,
-    SparseBitFlip,
-    UniformCrossover,
-)
+from moerank.evolution import DensitySampling, DigestDuplicates, Operators, SparseBitFlip, UniformCrossover
+from moerank.evolution.operators import CROSSOVER, DENSITY
 from moerank.kernels.threads import in_pieces
 from moerank.metrics import Metric
 from moerank.mofsrank.objectives import Candidates, ObjectiveLike

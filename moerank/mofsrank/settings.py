@@ -34,8 +34,8 @@ from sklearn.base import clone
 from moerank.checks import check_at_least, check_switch, most_workers, unknown
 from moerank.data import FeatureCosts
 from moerank.data.inputs import listed
-from moerank.evolution import ALGORITHMS, BIT_SEARCHES, CROSSOVER, DENSITY, Factory, make_algorithm
-from moerank.evolution.operators import Decay, Form, Importance, Redundancy
+from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Factory, make_algorithm
+from moerank.evolution.operators import CROSSOVER, DENSITY, Decay, Form, Importance, Redundancy
 from moerank.metrics import NDCG, Metric, as_metric
 from moerank.mofsrank.objectives import FRONT, Final, read_objectives
 from moerank.rankers import FitnessBackend, as_backend

@@ -13,7 +13,8 @@ from pymoo.core.problem import Problem
 from moerank.arrays import Array, Mask, Matrix, Vector
 from moerank.checks import check_at_least, check_share, most_workers
 from moerank.data import RankingData
-from moerank.evolution import CROSSOVER, Operators, row_digests
+from moerank.evolution import Operators
+from moerank.evolution.operators import CROSSOVER, row_digests
 from moerank.metrics import NDCG, Metric
 from moerank.mofsrank.dask_slices import Slices
 from moerank.mofsrank.limits import FeatureStrings
