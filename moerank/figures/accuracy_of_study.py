@@ -35,7 +35,7 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
     them.
     """
     by_solver, metric = view.results.by_solver(), view.metric
-    means = {s: (m.mean("n_features")[0], m.mean(f"test {metric}")[0]) for s, m in view.results.means().items()}
+    means = view.results.means()[0][["n_features", f"test {metric}"]].T.to_dict("list")
     offering = {solver: folds for solver, folds in by_solver.items() if offers_sizes(folds)}
     curves = {solver: mean_by_size(folds, "test", metric, exact=exact) for solver, folds in offering.items()}
     first = next(iter(by_validation(view.results)), None)

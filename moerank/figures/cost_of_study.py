@@ -24,8 +24,8 @@ def cost_figure(view: View) -> Figure:
     are grey. A note names the solvers beyond `style.limits_of`.
     """
     by_solver, metric = view.results.by_solver(), view.metric
-    means = view.results.means()
-    points = {s: (max(LEAST, mean.mean("seconds")[0]), *mean.mean(f"test {metric}")) for s, mean in means.items()}
+    means, errors = (table[["seconds", f"test {metric}"]].T for table in view.results.means())
+    points = {s: (max(LEAST, seconds), value, errors[s].iloc[1]) for s, (seconds, value) in means.items()}
     values = {solver: np.array([value]) for solver, (_, value, _) in points.items()}
     limits = limits_of(values)
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from moerank.figures import FIGURES
 from moerank.studies.problem import Problem
-from moerank.studies.results import NoResultsError, Results, front_quality, query_pairs
+from moerank.studies.results import NoResultsError, Results, front_quality, means_over_folds, query_pairs
 from moerank.studies.study import Study
 
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
@@ -176,12 +176,8 @@ class ReportTable:
 
 
 def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Return the means of columns over seeds, then folds, with standard errors over folds: a row for each solver.
-
-    `columns` maps the columns to the names of their means. Runs without a value do not count.
-    """
-    folds = runs.groupby(["solver", "fold"], sort=False)[list(columns)].mean().groupby("solver", sort=False)
-    means, errors = folds.mean(), folds.sem()
+    """Return `means_over_folds` with standard errors: `columns` maps the columns to the names of their means."""
+    means, errors = means_over_folds(runs)
     both: dict[str, pd.Series] = {}
     for column, name in columns.items():
         both |= {name: means[column], f"{name}{ERROR}": errors[column]}

@@ -9,7 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -344,7 +344,9 @@ def run_cells(
         return
     running: dict[Future[Outcome], WorkT] = {}
     next_look = monotonic() + POLL
-    with _workers(workers, dask) as crew:
+    check_at_least(1, workers=workers)
+    here = this_process() if workers == 1 else processes(most_workers(workers))
+    with here if dask is None else dask_cluster(dask) as crew:
         try:
             while remaining:
                 running_keys = {cell.key for cell in running.values()}
@@ -369,13 +371,6 @@ def run_cells(
         finally:
             for cell in running.values():
                 store.release(cell.key)
-
-
-def _workers(workers: int, dask: str | None) -> AbstractContextManager[Workers]:
-    check_at_least(1, workers=workers)
-    if dask is not None:
-        return dask_cluster(dask)
-    return this_process() if workers == 1 else processes(most_workers(workers))
 
 
 def _drop_done(store: Store, remaining: dict[str, WorkT], done: Callable[[WorkT, bool], object]) -> None:

@@ -129,8 +129,6 @@ class Split(Section):
     def _is_possible(self) -> Self:
         if self.folds is not None and (self.validation is not None or self.test is not None):
             raise ValueError("folds deals the queries into equal parts, validation and test are shares; give one kind")
-        if sum(self.shares) >= 1:
-            raise ValueError("validation and test leave no query for training; give smaller shares")
         return self
 
     @property
