@@ -43,14 +43,13 @@ def report_command(
     moerank report results/study --format pairs
     moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
     """
-    from moerank.checks import unknown
+    from moerank.checks import check_choice
     from moerank.files import prepare_folder, replace_file
     from moerank.reports.study_report import Report
     from moerank.solvers import split
     from moerank.studies.study import Study
 
-    if format_ not in REPORT_FILES:
-        raise ValueError(unknown("format", format_, REPORT_FILES))
+    check_choice(REPORT_FILES, format=format_)
     path = out or folder / REPORT_FILES[format_]
     content = Report(Study.load(folder), reference, split(metrics))
     prepare_folder(path.parent)

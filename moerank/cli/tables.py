@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # these take seconds to import, and the table of solvers need
     from moerank.studies.results import Results
 
 
+# Width of output to files and pipes, wide enough that no row is wrapped.
 UNBROKEN_WIDTH = 1000
-"""Width of output to files and pipes, wide enough that no row is wrapped."""
 
 
 def output() -> Console:
@@ -83,8 +83,8 @@ def _count(value: object) -> str:
     return value if isinstance(value, str) else f"{value:,}" if type(value) is int else f"{value:g}"
 
 
+# Largest number of features named in a sentence.
 MOST_NAMES = 25
-"""Largest number of features named in a sentence."""
 
 
 def front_table(result: Result) -> Table:

@@ -17,11 +17,11 @@ from moerank.figures.panels import Look, best_of_families, errors_noted, judged,
 from moerank.figures.style import GREY, RING, Style, beyond, limits_of
 from moerank.studies.results import Results, by_validation, mean_by_size, offers_sizes, verdicts
 
+# Markers of published results, different from those of solvers.
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
-"""Markers of published results, different from those of solvers."""
 
+# Largest number of published methods that the legend names one by one.
 MOST_PUBLISHED = 4
-"""Largest number of published methods that the legend names one by one."""
 
 
 def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, float] | None = None) -> Figure:

@@ -13,8 +13,8 @@ from moerank.figures import View
 from moerank.figures.panels import Look, best_of_families, named, panels_figure
 from moerank.figures.style import beyond, limits_of, put_log_scale
 
+# Shortest time on the logarithmic scale, in processor seconds; shorter times are not reliable.
 LEAST = 1e-3
-"""Shortest time on the logarithmic scale, in processor seconds; shorter times are not reliable."""
 
 
 def cost_figure(view: View) -> Figure:

@@ -10,11 +10,11 @@ from moerank.figures.panels import judged, title_of
 from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put_log_scale, put_ticks
 from moerank.studies.result import PARTS, Member, Result
 
+# Markers of the baselines: all features, LambdaMART and FSMRank.
 BASELINES = ("D", "v", "P")
-"""Markers of the baselines: all features, LambdaMART and FSMRank."""
 
+# The x axis is logarithmic if the largest baseline exceeds the largest member by more than this factor.
 WIDE = 4.0
-"""The x axis is logarithmic if the largest baseline exceeds the largest member by more than this factor."""
 
 
 def front_figure(result: Result) -> Figure:

@@ -22,8 +22,8 @@ from moerank.studies.result import Convergence, Result
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.searches import SearchStudy
 
+# Labels of the x axis.
 COUNT_LABELS = {"evaluations": "Evaluations", "trained": "Distinct individuals (rankers trained)"}
-"""Labels of the x axis."""
 
 
 def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:

@@ -42,12 +42,12 @@ DASHES: tuple[LineStyleType, ...] = (
 FAINT = "0.8"
 
 
+# Solvers, and searches by name, whose colours differ from each other.
 PROMINENT = ("mofsrank", "mofsrank-paper", "fsmrank", "rankrls", "ranksvm-primal", "lambdamart", "gas-e")
 SEARCHES = ("staircase", "nsga2", "daea", "sparseea", "prdh", "mffs", "moead")
-"""Solvers, and searches by name, whose colours differ from each other."""
 
+# Looks that differ without colour.
 N_LOOKS = len(MARKERS) * len(DASHES)
-"""Looks that differ without colour."""
 
 
 @cache
@@ -182,8 +182,8 @@ def panels_figure(
 
 
 LABEL_SIZE = 6
+# Longest line of a row's label, in characters.
 LABEL_LENGTH = 36
-"""Longest line of a row's label, in characters."""
 
 ROW, LINE = 0.13, 0.1
 """Height of a row, and of each further line of its label, in inches."""
@@ -202,8 +202,8 @@ def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
     return figure, axes, centres
 
 
+# Largest number of solvers that a sentence names.
 MOST_NAMED = 4
-"""Largest number of solvers that a sentence names."""
 
 
 def named(why: str, solvers: Collection[str]) -> str:

@@ -44,12 +44,12 @@ LINES: dict[str, Style] = {
 
 _SETTINGS = matplotlib.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
 
+# File formats, each with the metadata to omit.
 FIGURE_FILES: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None},
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
 }
-"""File formats, each with the metadata to omit."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ LEGEND_SIZE = NOTE_SIZE = 6
 MOST_COLUMNS = 3
 _LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": LEGEND_SIZE}
 _LEGEND |= {"title_fontproperties": {"size": 8, "weight": "bold"}}
+# Width that titles, legends and notes leave free, in inches.
 MARGINS = 0.1
-"""Width that titles, legends and notes leave free, in inches."""
 
 
 def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
@@ -181,8 +181,8 @@ def put_ticks(axes: Axes, axis: Literal["x", "y"] = "x", nbins: int = 10, *, int
     axes.locator_params(axis=axis, nbins=nbins, integer=integer, steps=ROUND_STEPS)
 
 
+# Least span of an axis of metric values, so that differences that do not matter in practice do not fill it.
 LEAST_SPAN = 4.0 * MARGIN
-"""Least span of an axis of metric values, so that differences that do not matter in practice do not fill it."""
 
 
 def widen(axes: Axes) -> None:

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from moerank.checks import check_choice
 from moerank.figures import FIGURES
 from moerank.studies.problem import Problem
 from moerank.studies.results import NoResultsError, Results, front_quality, means_over_folds, query_pairs
 from moerank.studies.study import Study
 
+# Default references in order of preference.
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
-"""Default references in order of preference."""
 
 ALPHA = 0.05
 """Level of significance."""
@@ -48,8 +49,7 @@ class Report:
             raise NoResultsError(f"{study.out} has no finished cell yet; run the study first")
         labels = self.results.solvers
         self.reference = reference or next((name for name in REFERENCES if name in labels), labels[0])
-        if self.reference not in labels:
-            raise ValueError(f"the study has no results of {self.reference}; choose one of {', '.join(labels)}")
+        check_choice(labels, reference=self.reference)
         self._metrics = metrics
         for problem in self.problems:
             self.metrics(problem)
@@ -110,6 +110,7 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.0005 else f"{p:.3f}"
 
 
+# Formatters for columns whose values are not printed with four decimals.
 FORMATTERS: dict[str, Callable[[float], str]] = {
     **dict.fromkeys(("p", "Holm"), p_text),
     **dict.fromkeys(("training (s)", "tuning (s)", "stability", "corrected"), "{:.2f}".format),
@@ -117,7 +118,6 @@ FORMATTERS: dict[str, Callable[[float], str]] = {
     "features": "{:.1f}".format,
     **dict.fromkeys(("evaluations", "trained"), "{:,.0f}".format),
 }
-"""Formatters for columns whose values are not printed with four decimals."""
 
 
 @dataclass(frozen=True)

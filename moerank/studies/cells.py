@@ -30,8 +30,8 @@ from moerank.studies.solver import digest_of
 CLAIMS = ".claims"
 STARTS = "starts.log"
 REMEDY = "; remove the file to run its cell again"
+# Seconds between two checks for cells that other processes have finished.
 POLL = 0.3
-"""Seconds between two checks for cells that other processes have finished."""
 
 ONE_THREAD = {
     f"{library}_THREADS": "1"
@@ -208,10 +208,7 @@ def run_cell(cell: Work, data: str | Path | None) -> Outcome:
             return Outcome(cell.run(data).to_json())
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
-            raise OSError(
-                f"{cell.label} cannot write {error.filename or 'its temporary files'}: {error.strerror}; make room, "
-                "and run the same command again"
-            ) from None
+            raise
         return Outcome(failure=(f"{type(error).__name__}: {error}", traceback.format_exc()))
 
 

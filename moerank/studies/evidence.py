@@ -33,8 +33,8 @@ from moerank.studies.sources import read_memory
 from moerank.studies.study import Cell
 from moerank.training.pair_moments import PairMoments
 
+# Largest difference of errors, metrics or frequencies that counts as rounding.
 SAME = 1e-9
-"""Largest difference of errors, metrics or frequencies that counts as rounding."""
 
 
 def certify(

@@ -13,7 +13,7 @@ import pandas as pd
 
 from moerank import statistics
 from moerank.arrays import Vector
-from moerank.checks import unknown
+from moerank.checks import check_choice, unknown
 from moerank.files import Json
 from moerank.studies.result import PARTS, Result
 
@@ -139,8 +139,7 @@ class Results(tuple[Result, ...]):
         if not solvers:
             return self
         for solver in solvers:
-            if solver not in self.solvers:
-                raise ValueError(unknown("solver", solver, self.solvers))
+            check_choice(self.solvers, solver=solver)
         return Results([run for solver in solvers for run in self if run.solver == solver], self.ablations)
 
     def by_solver(self) -> dict[str, Runs]:

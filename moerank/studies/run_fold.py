@@ -58,8 +58,8 @@ Progress: TypeAlias = Callable[[str, float, str], object]
 
 Parts = Mapping[str, RankingData]
 
+# Largest rank for NDCG and precision, as in LETOR's scripts.
 MOST_RANKS = 10
-"""Largest rank for NDCG and precision, as in LETOR's scripts."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ class FittedScorer:
         return self.ranker._scores(X).reshape(-1, 1)
 
 
+# The baseline of trees on all features; the verdict mentions it if it is detectably better.
 TREES = "LambdaMART"
-"""The baseline of trees on all features; the verdict mentions it if it is detectably better."""
 
 
 def tuned(
@@ -237,16 +237,16 @@ def _best_single_feature(measure: Measure) -> Member:
     return measure.with_all_metrics(measure.measured("best single feature", ranker, coef != 0)[0], ranker)
 
 
+# The progress text of each stage, with a gap for the number that the stage counts.
 COUNTED = {
     **dict.fromkeys(STAGES, "generation {}"),
     "best_subset": "up to {} features",
     "refit_tuning": "by validation",
     "refit": "{} rankers",
 }
-"""The progress text of each stage, with a gap for the number that the stage counts."""
 
+# The columns of a stage's history by the fields of `Convergence`.
 COURSE = {"generation": "generation", "evaluations": "n_eval", "trained": "n_trained", "hypervolume": "hypervolume"}
-"""The columns of a stage's history by the fields of `Convergence`."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 

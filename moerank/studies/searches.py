@@ -50,8 +50,8 @@ QUALITIES = {"hypervolume share": 1.0, "igd+": -1.0, "epsilon": -1.0, "r2": -1.0
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 """Shares of the hypervolume of the target front."""
 
+# Population of the algorithms that are given by name.
 POPULATION = 100
-"""Population of the algorithms that are given by name."""
 
 SUITES = {
     "moerank-6": ("digits", "planted", "mq2008", "ohsumed", "mslr", "web"),
@@ -251,9 +251,6 @@ class SearchStudy:
         check_at_least(1, n_evaluations=n_evaluations)
         check_at_least(1, MOST_CELLS, seeds=seeds)
         self.algorithms = dict(algorithms if isinstance(algorithms, Mapping) else named_searches(algorithms))
-        for name, problem in problems.items():
-            if problem.n_obj < 2:
-                raise ValueError(f"the problem {name} has one objective; a front needs two or more")
         for name, algorithm in self.algorithms.items():
             if getattr(algorithm, "problem", None) is not None:
                 raise ValueError(f"the algorithm {name} has been set up already; give a freshly made one")

@@ -49,8 +49,8 @@ def find_data(name: str, folders: Folders, advice: str) -> Path:
 
 Precision: TypeAlias = Literal["float32", "float64"]
 
+# Settings that do not change results.
 INDIFFERENT = {"origin", "scaled", "document"}
-"""Settings that do not change results."""
 
 
 class DataSection(Section):
@@ -144,11 +144,11 @@ class Split(Section):
         return split_queries(data, *self.shares, seed=self.seed)
 
 
+# Largest size, in bytes of its features, of a fold that stays in memory for the next cell of a study.
 LARGEST_FOLD = 2**30
-"""Largest size, in bytes of its features, of a fold that stays in memory for the next cell of a study."""
 
+# The fold that was read last, under a key of its settings and the states of its files.
 _last_fold: dict[tuple[object, ...], Fold] = {}
-"""The fold that was read last, under a key of its settings and the states of its files."""
 
 
 class FileData(DataSection):

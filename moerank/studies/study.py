@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
@@ -315,11 +315,6 @@ class Study:
         study._grids = read_grids(study.out / STUDY)
         if not study._grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
-        try:
-            for solver, problem in product(study.solvers, study.problems):
-                problem.spec(solver).takes()
-        except ValueError as error:
-            raise ValueError(f"{study.out / STUDY}: {error}") from None
         return study
 
     @property

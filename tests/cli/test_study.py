@@ -93,7 +93,7 @@ def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
     assert figure.axes[0].get_xlabel() == "Number of features"
     for words, message in [
         (("cost", "s", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
-        (("cost", "s", "--solvers", "gas"), "unknown solver 'gas'"),
+        (("cost", "s", "--solvers", "gas"), "solver must be one of"),
         (("cost", "s", "--names", "rankrsl=RLS"), "did you mean 'rankrls'"),
         (("cost", "s", "--fold", "2"), "this figure takes no fold"),
         (("cost", "s", "--problem", "tiney"), "did you mean 'tiny'"),

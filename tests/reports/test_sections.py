@@ -174,7 +174,7 @@ def test_a_single_run_is_never_significant(report, report_of):
 
 
 def test_a_reference_that_has_no_results_is_refused(tiny_study):
-    with pytest.raises(ValueError, match="the study has no results of rankboost; choose one of fsmrank"):
+    with pytest.raises(ValueError, match=r"reference must be one of 'fsmrank', .*, not 'rankboost'"):
         Report(tiny_study, reference="rankboost")
 
 
