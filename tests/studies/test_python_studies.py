@@ -96,11 +96,6 @@ def test_what_cannot_be_asked_for_is_refused(problems, solvers, message):
         Study(problems, solvers, folds=[1])
 
 
-def test_arguments_of_a_run_make_no_other_solver():
-    solvers = [MOFSRank(metric="MAP"), MOFSRank(metric="MAP", workers=2)]
-    assert len(Study("planted", solvers, folds=[1]).solvers) == 1
-
-
 def test_an_estimator_that_changes_later_is_run_as_it_was_given(fold, tmp_path):
     ranker = RankRLS(alpha=0.5)
     study = Study({"mine": fold}, {"rls": ranker}, tmp_path)
