@@ -91,24 +91,20 @@ def renamed(text: str) -> str:
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write a figure in the format of the path's ending (png at 200 dpi, pdf or svg), and return the path.
 
-    A missing folder is created. Files have no date, so that the same figure gives the same bytes. Any other ending
-    raises a ValueError.
+    A missing folder is created. Files of these formats have no date, so that the same figure gives the same bytes. An
+    ending that matplotlib does not know raises a ValueError.
     """
     kind = path.suffix.lstrip(".").lower()
-    if kind not in FIGURE_FILES:
-        raise ValueError(
-            f"{path}: the name of a figure's file must end in {' or '.join('.' + name for name in FIGURE_FILES)}"
-        )
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode(figure, kind))
     return path
 
 
 def encode(figure: Figure, kind: str) -> bytes:
-    """Return a figure as the bytes of a file; `kind` is a key of `FIGURE_FILES`."""
+    """Return a figure as the bytes of a file, whose ending is `kind`."""
     content = io.BytesIO()
     with in_style():
-        figure.savefig(content, format=kind, metadata=FIGURE_FILES[kind])
+        figure.savefig(content, format=kind, metadata=FIGURE_FILES.get(kind))
     return _reproducible(content.getvalue()) if kind == "svg" else content.getvalue()
 
 

@@ -82,7 +82,7 @@ MISTAKES = [
     ("run TINY --set data.noise=true", "[data] noise: should be a valid number"),
     ("run TINY --set data.grid=[true,20]", "[data.grid] 0: should be a valid integer"),
     ("run TINY --set solver.parameters.workers=2", "workers belongs to a run, not to a method; options such as"),
-    ("study TINY", "name solvers with --solvers, or add --ablate"),
+    ("study TINY", "a study needs a problem, a solver and a fold; moerank solvers lists the solvers"),
     ("study TINY --solvers fsmrnk", "did you mean 'fsmrank'"),
     ("study TINY --solvers fsmrank --folds one", "give numbers separated by commas, or write all"),
     ("report nowhere", "holds no study; moerank study makes one"),

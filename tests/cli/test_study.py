@@ -78,7 +78,7 @@ def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
     (tmp_path / "other.toml").write_text(tiny_problem_file.read_text().replace('"tiny"', '"other"'))
     labels = ["fsmrank", "fsmrank[lambda1=0.5,lambda2=0.1]", "rankrls"]
     command("study", "TINY", tmp_path / "other.toml", "--solvers", ",".join(labels), "--folds", "1,2", "--out", "s")
-    asked = ("--solvers", "rankrls,fsmrank[lambda1=0.5, lambda2=0.1]")
+    asked = ("--solvers", "rankrls,fsmrank[lambda1=0.5,lambda2=0.1]")
     assert command("plot", "cost", "s", *asked).exit_code == 0
     figure, path = drawn.pop()
     assert path.name == "cost-tiny.png"

@@ -147,9 +147,8 @@ def test_files_are_always_the_same_and_of_the_format_of_their_ending(
     first, second = (save_figure(figure, tmp_path / f"x.{kind}").read_bytes() for figure in figures)
     assert first == second
     assert first.startswith(begin) and first.rstrip().endswith(end)
-    for other in ("figure", "figure.jpeg"):
-        with pytest.raises(ValueError, match=r"must end in \.png or \.pdf or \.svg"):
-            save_figure(figures[0], tmp_path / other)
+    with pytest.raises(ValueError, match="Format 'docx' is not supported"):
+        save_figure(figures[0], tmp_path / "figure.docx")
 
 
 @pytest.mark.parametrize("name", OF_SOLVERS)
