@@ -54,9 +54,8 @@ def front_figure(result: Result) -> Figure:
         put_log_scale(axes, amounts)
     else:
         put_ticks(axes, integer=counted == "features")
-    finding = f"{len(result.best.features)} of {len(result.feature_names)} features are chosen"
-    if result.verdict is not None:
-        finding = judged(result.verdict)
+    size = f"{len(result.best.features)} of {len(result.feature_names)} features are chosen"
+    finding = size if result.verdict is None else judged(result.verdict)
     return finished(figure, axes, 2.0, finding, " ".join(notes), axes)
 
 

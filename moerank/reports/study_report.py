@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
@@ -202,9 +203,6 @@ def illustrations(report: Report, section: ReportSection) -> dict[str, tuple[Fig
         results = report.results.of(problem.name)
         for name, figure in FIGURES.items():
             if figure.section == part and figure.reported(results):
-                try:
-                    image = figure.draw(results, problem)
-                except NoResultsError:  # the study has no data for this figure
-                    continue
-                drawn[f"{name}-{problem.name}"] = image, figure.caption
+                with suppress(NoResultsError):  # the study has no data for this figure
+                    drawn[f"{name}-{problem.name}"] = figure.draw(results, problem), figure.caption
     return drawn

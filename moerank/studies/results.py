@@ -421,9 +421,9 @@ def verdicts(results: Results) -> pd.DataFrame:
             "margin": max(verdict.margin for verdict in every),
         }
         total |= {"against": against, "advice": "", "rival": ""}
-        found = [sum(verdict.finding == finding for verdict in every) for finding in ("loss", "gain")]
+        findings = [sum(verdict.finding == finding for verdict in every) for finding in ("loss", "gain")]
         equivalent = sum(verdict.equivalent for verdict in every)
-        rows.append((solver, against, len(every), n_features, every[0].model_copy(update=total), *found, equivalent))
+        rows.append((solver, against, len(every), n_features, every[0].model_copy(update=total), *findings, equivalent))
     columns = ["solver", "against", "runs", "n_features", "verdict", "loss", "gain", "equivalent"]
     return pd.DataFrame(rows, columns=columns)
 

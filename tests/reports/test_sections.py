@@ -79,16 +79,6 @@ def test_the_machine_of_the_results_is_named(report):
     assert platform.machine() in tables_of(report, "How to reproduce")["versions"].loc["machine", "version"]
 
 
-def test_results_are_means_over_folds_after_seeds(report, tiny_study):
-    frame, tables = tiny_study.frame(), tables_of(report)
-    for solver, rows in frame.groupby("solver"):
-        assert tables["cost"].loc[solver, "runs"] == str(len(rows))
-        for metric in ("NDCG@10", "MAP"):
-            folds = [rows[rows["fold"] == fold][f"test {metric}"].mean() for fold in (1, 2)]
-            error = abs(folds[0] - folds[1]) / 2
-            assert tables["results"].loc[solver, metric] == f"{np.mean(folds):.4f} ± {error:.4f}"
-
-
 def test_the_best_of_a_column_is_bold_as_it_is_printed():
     frame = pd.DataFrame({"solver": list("abcd"), "x": [0.51234, 0.51231, 0.4, np.nan], "x ±": [0.01, *[np.nan] * 3]})
     table = ReportTable("t", "", frame, {"x": True}, {"x": {"b"}})
