@@ -207,6 +207,7 @@ def test_a_further_objective_has_a_column_and_a_figure(priced_report, report):
         runs = runs_of(priced_report, solver)
         means = [np.mean([cost(r.best.features) for (f, _), r in runs.items() if f == fold]) for fold in (1, 2)]
         assert table["cost"][solver] == f"{np.mean(means):.4f} ± {abs(means[0] - means[1]) / 2:.4f}"
+        assert tables_of(priced_report)["cost"].loc[solver, "runs"] == str(len(runs))
     assert section.tables[0].caption.endswith("on the training data: cost.")
     names = [f"{name}-tiny" for name in ("accuracy", "fronts", "hypervolume", "cost", "objectives", "instances")]
     assert list(illustrations(priced_report, section)) == names  # no attainment surfaces of three objectives
