@@ -291,11 +291,11 @@ def interval_ends(
     return ends[0], ends[1]
 
 
+# Share of means that `queries_needed` asks for; .02 of it is lost because deviation and skewness vary as well.
 POWER = 0.82
-"""Share of means that `queries_needed` asks for; .02 of it is lost because deviation and skewness vary as well."""
 
+# Numbers of queries, to two digits.
 SIZES = np.concatenate([np.arange(10, 100) * ten for ten in (1, 10, 100, 1000, 10_000)])
-"""Numbers of queries, to two digits."""
 
 
 def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) -> int | None:
@@ -422,8 +422,8 @@ def largest_loss(differences: Vector) -> float:
     return next((margin for margin in margins if shown_above(differences, -margin)), 1.0)
 
 
+# Largest number of differing pairs for which the signed-rank test is exact.
 MOST_EXACT = 50
-"""Largest number of differing pairs for which the signed-rank test is exact."""
 
 
 def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
@@ -550,19 +550,12 @@ def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
         Values of a metric, larger is better; at least two blocks and three solvers.
     alpha : float, default 0.05
 
-    Raises
-    ------
-    ValueError
-        For fewer blocks or solvers.
-
     References
     ----------
     J. Demšar: Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
     """
     table = np.asarray(values, float)
     n_blocks, n_solvers = table.shape
-    if n_blocks < 2 or n_solvers < 3:
-        raise ValueError(f"ranks need at least two blocks and three solvers, not {n_blocks} and {n_solvers}")
     from scipy import stats
 
     ranks = stats.rankdata(-table, axis=1).mean(axis=0)

@@ -10,16 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
+from moerank import statistics
 from moerank.arrays import Vector
-from moerank.statistics import (
-    FEWEST_QUERIES,
-    LEVEL,
-    mean_and_error,
-    mean_interval,
-    p_differs,
-    p_not_within,
-    queries_needed,
-)
 
 Part: TypeAlias = Literal["test", "validation", "new"]
 
@@ -78,7 +70,7 @@ class Verdict(BaseModel):
     advice: str = ""
     against: str = ""
     rival: str = ""
-    level: Annotated[float, Field(gt=0, le=LEVEL)] = LEVEL
+    level: Annotated[float, Field(gt=0, le=statistics.LEVEL)] = statistics.LEVEL
 
     @property
     def n_differing(self) -> int:
@@ -95,35 +87,35 @@ class Verdict(BaseModel):
     @property
     def error(self) -> float | None:
         """The standard error of the mean; None for fewer than two queries that can differ."""
-        return mean_and_error(self.differences)[1] if self.n_differing > 1 else None
+        return statistics.mean_and_error(self.differences)[1] if self.n_differing > 1 else None
 
     @property
     def interval(self) -> tuple[float, float]:
         """The ends of the 95 % interval of the mean difference, at `level`; infinite if all differences are equal."""
-        return mean_interval(self.differences, 1 - self.level) if self.n_differing > 1 else (-np.inf, np.inf)
+        return statistics.mean_interval(self.differences, 1 - self.level) if self.n_differing > 1 else (-np.inf, np.inf)
 
     @property
     def p(self) -> float:
         """The two-sided p value of the hypothesis of no difference."""
-        return p_differs(self.differences) if self.n_differing > 1 else 1.0
+        return statistics.p_differs(self.differences) if self.n_differing > 1 else 1.0
 
     @property
     def p_equivalent(self) -> float:
         """The p value of the hypothesis that the difference exceeds the margin."""
-        return p_not_within(self.differences, self.margin) if self.n_differing > 1 else 1.0
+        return statistics.p_not_within(self.differences, self.margin) if self.n_differing > 1 else 1.0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def finding(self) -> Finding:
         """The result of the test at `level`; "none" for fewer than 30 queries that can differ."""
-        if self.n_differing < FEWEST_QUERIES or self.p >= self.level:
+        if self.n_differing < statistics.FEWEST_QUERIES or self.p >= self.level:
             return "none"
         return "loss" if self.difference < 0 else "gain"
 
     @property
     def equivalent(self) -> bool:
         """Whether the tests reject every difference beyond the margin, at `level`."""
-        return self.n_differing >= FEWEST_QUERIES and self.p_equivalent < self.level
+        return self.n_differing >= statistics.FEWEST_QUERIES and self.p_equivalent < self.level
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -145,7 +137,7 @@ class Verdict(BaseModel):
         change = self.difference
         word = "gain" if change > 0 else "loss" if change < 0 else "difference"
         other = f" against {self.against} with all of them" if self.against else ""
-        allowed_for = "; interval and tests allow for it" if self.level < LEVEL else ""
+        allowed_for = "; interval and tests allow for it" if self.level < statistics.LEVEL else ""
         optimistic = f" (optimistic: these queries chose it{allowed_for})" if self.part == "validation" else ""
         return (
             f"estimated {word} {_short(abs(change))} {self.metric}{self._spread(change)}{other} on {self.counted}: "
@@ -182,7 +174,7 @@ class Verdict(BaseModel):
     @property
     def _findings(self) -> str:
         within = f"within {_short(self.margin)}"
-        if self.n_differing < FEWEST_QUERIES:
+        if self.n_differing < statistics.FEWEST_QUERIES:
             return f"too few to tell{self._enough}"
         if self.finding != "none":
             return f"a {self.finding} is detected" + (f", and it lies {within}" if self.equivalent else "")
@@ -195,7 +187,7 @@ class Verdict(BaseModel):
     @property
     def _enough(self) -> str:
         """How many queries it takes to detect the difference, or to show that it lies within the margin."""
-        needed = queries_needed(self.differences, self.margin, self.level)
+        needed = statistics.queries_needed(self.differences, self.margin, self.level)
         return f"; it takes about {needed:,} such queries" if needed else ""
 
 
@@ -211,7 +203,7 @@ def judge(
     margin: float = MARGIN,
     advice: str = "",
     against: str = "",
-    level: float = LEVEL,
+    level: float = statistics.LEVEL,
 ) -> Verdict:
     """Compare a selection with its reference on the same queries.
 

@@ -100,6 +100,12 @@ def tiny_study(tiny_problem_file, tmp_path_factory):
     return Study([tiny_problem_file], names, folder, folds=[1, 2], seeds=3, ablate=ablate).run()
 
 
+@pytest.fixture(scope="session")
+def results(tiny_study):
+    """The results of the tiny study."""
+    return tiny_study.results()
+
+
 @pytest.fixture
 def command(tiny_problem_file, tmp_path, monkeypatch):
     """Call the command line in an own folder without data; TINY stands for a problem that is solved at once."""

@@ -127,8 +127,6 @@ def _read(path: Path, fold: int) -> Sequence[RankingData]:
     from moerank.studies.draft import draft_problem
 
     if path.is_dir() and (n_folds := count_folds(path)):
-        if fold > n_folds:
-            raise ValueError(f"--fold {fold}: {path} has folds 1 to {n_folds}")
         path = path / f"Fold{fold}"
         if n_folds > 1:
             notice(f"fold {fold} of {n_folds}; choose another with --fold")
@@ -212,10 +210,8 @@ def convert_command(
     moerank data convert Fold1/train.txt --out Fold1/train.parquet
     """
     from moerank.data.read.letor import read_letor
-    from moerank.data.read.table import reader_of, write_documents
+    from moerank.data.read.table import write_documents
 
-    if reader_of(file) is not None:
-        raise ValueError(f"{file} is already a table; data convert reads LETOR text")
     with reading(file):
         documents = read_letor(file, nulls=True)
     write_documents(out, documents)

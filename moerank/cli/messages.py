@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 import os
 import shlex
@@ -25,11 +24,11 @@ INTERRUPTED = 128 + signal.SIGINT
 
 TERMINATED = 128 + signal.SIGTERM
 
+# Seconds that the main thread has to react to a signal; it cannot react inside a kernel.
 GRACE = 0.8
-"""Seconds that the main thread has to react to a signal; it cannot react inside a kernel."""
 
+# A second signal within this many seconds is ignored, because `timeout` sends two.
 REPEATED = 2.0
-"""A second signal within this many seconds is ignored, because `timeout` sends two."""
 
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -170,19 +169,8 @@ def end(code: int) -> None:
     os._exit(code)
 
 
-IN_ASCII = {"−": "-", "±": "+/-", "×": "x", "–": "-", "…": "...", "≥": ">=", "≤": "<="}
-"""Signs of our own sentences for an encoding that lacks them."""
-
-
 def escape_what_cannot_be_written() -> None:
-    r"""Write our signs in ASCII where the encoding of a stream lacks them, other characters as \u03b1."""
-
-    def replaced(error: UnicodeError) -> tuple[str | bytes, int]:
-        if isinstance(error, UnicodeEncodeError) and (sign := error.object[error.start]) in IN_ASCII:
-            return IN_ASCII[sign], error.start + 1
-        return codecs.backslashreplace_errors(error)
-
-    codecs.register_error("moerank", replaced)
+    r"""Write characters that the encoding of a stream lacks in ASCII, such as \u2212 for −."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="moerank")
+            stream.reconfigure(errors="backslashreplace")

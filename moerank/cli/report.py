@@ -43,14 +43,13 @@ def report_command(
     moerank report results/study --format pairs
     moerank report results/study --reference rankrls --metrics NDCG@1,NDCG@5,MAP
     """
-    from moerank.checks import unknown
+    from moerank.checks import check_choice
     from moerank.files import prepare_folder, replace_file
     from moerank.reports.study_report import Report
     from moerank.solvers import split
     from moerank.studies.study import Study
 
-    if format_ not in REPORT_FILES:
-        raise ValueError(unknown("format", format_, REPORT_FILES))
+    check_choice(REPORT_FILES, format=format_)
     path = out or folder / REPORT_FILES[format_]
     content = Report(Study.load(folder), reference, split(metrics))
     prepare_folder(path.parent)
@@ -93,17 +92,14 @@ def plot_command(
     from moerank.checks import check_choice
     from moerank.figures import style
     from moerank.solvers import split
-    from moerank.studies.solver import Solver
     from moerank.studies.study import Study
 
     check_choice(FIGURES, figure=name)
     study = Study.load(folder)
-    own = {solver.label for solver in study.solvers}
-    labels = [text if text in own else Solver.parse(text).label for text in split(solvers)]
     renamed = dict(text.rpartition("=")[::2] for text in split(names))
     paper = {"title": not no_title, "width": width, "names": renamed}
     further = {**({"exact": True} if exact else {}), **({} if x is None else {"count": x})}
-    figure = study.plot(name, problem, solvers=labels, fold=fold, metric=metric, paper=paper, **further)
+    figure = study.plot(name, problem, solvers=split(solvers), fold=fold, metric=metric, paper=paper, **further)
     path = out or folder / f"{name}-{problem or study.problems[0].name}.png"
     style.save_figure(figure, path)
     notice(f"wrote {path}")

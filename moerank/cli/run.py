@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moerank.cli import options
-from moerank.cli.messages import interruptible, is_quiet, notice, quietly, reading, remark, say
+from moerank.cli.messages import interruptible, is_quiet, quietly, reading, remark, say
 
 if TYPE_CHECKING:
     from moerank.studies.problem import Problem
@@ -62,8 +62,7 @@ def run_command(
     and errors. If the folder holds a finished run, its result is printed, and
     it is repeated only if the data or moerank have changed.
 
-    The exit code is 0 after success, 1 if only the figures could not be
-    drawn, 2 after an error, 130 after Ctrl-C.
+    The exit code is 0 after success, 2 after an error, 130 after Ctrl-C.
 
     Examples
     --------
@@ -103,7 +102,7 @@ def run_command(
         _refuse_foreign({out, *folders.values()}, TREC if trec else ())
         with connect(dask) if dask else nullcontext(workers) as evaluators:
             runs = partial(run_folds, chosen, method, folders, seed, data, workers=evaluators, say=remark)
-            results, written, undrawn = _run_and_draw(partial(runs, resume=resume, again=again), folders)
+            results, written = _run_and_draw(partial(runs, resume=resume, again=again), folders)
         for result in results if trec else ():
             write_trec(result, tests[result.fold], folders[result.fold])
         if several:
@@ -112,9 +111,6 @@ def run_command(
             options.print_json(results[0].model_dump(mode="json"))
         else:
             _show(results[0], out, sorted([*written, *(TREC if trec else ())]), command)
-        if undrawn:
-            notice(undrawn)
-            raise typer.Exit(1)
 
 
 def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
@@ -132,17 +128,14 @@ def _refuse_foreign(folders: set[Path], names: Iterable[str]) -> None:
             )
 
 
-def _run_and_draw(
-    runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]
-) -> tuple[list[Result], list[str], str]:
-    """Run the folds and draw their figures; return the results, the names of files, and why drawing failed."""
+def _run_and_draw(runs: Callable[..., Iterator[Result]], folders: Mapping[int, Path]) -> tuple[list[Result], list[str]]:
+    """Run the folds and draw the figures of each once its result is on disk; return results and names of files."""
     from moerank.cli.progress import StageProgress, compiled
     from moerank.figures import draw_run_figures
     from moerank.studies.result import FILES
 
     results: list[Result] = []
-    drawn: list[str] = []
-    undrawn = ""
+    drawn: list[Path] = []
     with compiled(("front",), ("baselines",)), reading("data") as status:
 
         def begin() -> StageProgress:
@@ -151,12 +144,8 @@ def _run_and_draw(
 
         for result in runs(progress=begin):
             results.append(result)
-            try:
-                drawn = [path.name for path in draw_run_figures(result, folders[result.fold])]
-            except Exception as error:  # an error of a plotting library must not lose the result
-                reason = " ".join(f"{type(error).__name__}: {error}".split())
-                undrawn = f"error: the figures could not be drawn ({reason}); the result is in {folders[result.fold]}"
-    return results, [*FILES, *drawn], undrawn
+            drawn = draw_run_figures(result, folders[result.fold])
+    return results, [*FILES, *(path.name for path in drawn)]
 
 
 def _show_folds(problem: Problem, results: list[Result], out: Path, *, as_json: bool) -> None:

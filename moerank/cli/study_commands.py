@@ -77,8 +77,6 @@ def study_command(
         from moerank.studies.study import Study
 
         names = split(solvers)
-        if not names and not ablate:
-            raise ValueError("name solvers with --solvers, or add --ablate mofsrank; moerank solvers lists them")
         if without and not ablate:
             raise ValueError("--without leaves out a part of the solver of --ablate; add --ablate mofsrank")
         settings, numbers = options.read_settings(set_ or []), options.fold_numbers(folds)

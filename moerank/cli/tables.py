@@ -15,14 +15,16 @@ from moerank.cli.messages import printable
 from moerank.solvers import FAMILIES, SolverEntry
 
 if TYPE_CHECKING:  # these take seconds to import, and the table of solvers needs none of them
+    import pandas as pd
+
     from moerank.data import DataDescription
     from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
     from moerank.studies.results import Results
 
 
+# Width of output to files and pipes, wide enough that no row is wrapped.
 UNBROKEN_WIDTH = 1000
-"""Width of output to files and pipes, wide enough that no row is wrapped."""
 
 
 def output() -> Console:
@@ -81,8 +83,8 @@ def _count(value: object) -> str:
     return value if isinstance(value, str) else f"{value:,}" if type(value) is int else f"{value:g}"
 
 
+# Largest number of features named in a sentence.
 MOST_NAMES = 25
-"""Largest number of features named in a sentence."""
 
 
 def front_table(result: Result) -> Table:
@@ -139,23 +141,24 @@ def solver_table(entries: Collection[SolverEntry]) -> Table:
 def study_table(problem: Problem, results: Results) -> Table:
     """Return each solver's means over folds and seeds, with standard errors over folds, beside published means."""
     published = any(entry.solver for entry in problem.published)
-    rows = []
-    for solver, means in results.means().items():
-        row = {"solver": solver, "cells": str(means.n_runs), "features": _with_error(*means.mean("n_features"), 1)}
-        row |= {name: _with_error(*means.mean(name), 4) for name in results.further_objectives}
+    rows, n_runs, (means, errors) = [], results.frame["solver"].value_counts(), results.means()
+    for solver, mean in means.iterrows():
+        both = mean, errors.loc[solver]
+        row = {"solver": str(solver), "cells": str(n_runs[solver]), "features": _with_error(*both, "n_features", 1)}
+        row |= {name: _with_error(*both, name, 4) for name in results.further_objectives}
         for metric in results.metrics:
-            row[metric] = _with_error(*means.mean(f"test {metric}"), 4)
+            row[metric] = _with_error(*both, f"test {metric}", 4)
             if published:
-                row[f"{metric}\npublished"] = _with_error(problem.published_value(solver, metric) or np.nan, np.nan, 4)
-        if "evaluations" in means.folds.dropna(axis=1):
-            row["trained"] = " of ".join(f"{means.mean(count)[0]:,.0f}" for count in ("trained", "evaluations"))
-        rows.append(row | {"seconds": _with_error(*means.mean("seconds"), 1)})
+                value = problem.published_value(str(solver), metric)
+                row[f"{metric}\npublished"] = f"{value:.4f}" if value else ""
+        if not np.isnan(mean["evaluations"]):
+            row["trained"] = " of ".join(f"{mean[count]:,.0f}" for count in ("trained", "evaluations"))
+        rows.append(row | {"seconds": _with_error(*both, "seconds", 1)})
     note = "; published values are means over all folds" * published
     return text_table(f"{problem.name}: test means over folds and seeds ± standard error over folds{note}", rows)
 
 
-def _with_error(mean: float, error: float, digits: int) -> str:
-    """Return the mean, with its standard error if there is one; an empty text if there is no mean."""
-    if np.isnan(mean):
-        return ""
-    return f"{mean:.{digits}f}" if np.isnan(error) else f"{mean:.{digits}f} ± {error:.{digits}f}"
+def _with_error(means: pd.Series, errors: pd.Series, column: str, digits: int) -> str:
+    """Return the mean of a column, with its standard error if there is one; an empty text if there is no mean."""
+    texts = [f"{numbers[column]:.{digits}f}" for numbers in (means, errors) if not np.isnan(numbers[column])]
+    return " ± ".join(texts)

@@ -12,7 +12,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
-from moerank.checks import check_choice, unknown
+from moerank.checks import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,8 +111,7 @@ class StudyFigure:
             raise ValueError(f"fold {fold} has no finished cell; choose one of {', '.join(map(str, mine.folds))}")
         shown = mine.among(solvers)
         for name in (paper or {}).get("names", ()):
-            if name not in shown.solvers:
-                raise ValueError(unknown("solver", name, shown.solvers))
+            check_choice(shown.solvers, names=name)
         return _draw(self.source, View(shown, problem, solvers, fold, metric or shown.metric), paper, **options)
 
 

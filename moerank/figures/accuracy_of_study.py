@@ -17,11 +17,11 @@ from moerank.figures.panels import Look, best_of_families, errors_noted, judged,
 from moerank.figures.style import GREY, RING, Style, beyond, limits_of
 from moerank.studies.results import Results, by_validation, mean_by_size, offers_sizes, verdicts
 
+# Markers of published results, different from those of solvers.
 PUBLISHED = ("*", "h", "d", "8", "H", (4, 1, 0), (6, 1, 0))
-"""Markers of published results, different from those of solvers."""
 
+# Largest number of published methods that the legend names one by one.
 MOST_PUBLISHED = 4
-"""Largest number of published methods that the legend names one by one."""
 
 
 def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, float] | None = None) -> Figure:
@@ -35,7 +35,7 @@ def accuracy_figure(view: View, *, exact: bool = False, limits: tuple[float, flo
     them.
     """
     by_solver, metric = view.results.by_solver(), view.metric
-    means = {s: (m.mean("n_features")[0], m.mean(f"test {metric}")[0]) for s, m in view.results.means().items()}
+    means = view.results.means()[0][["n_features", f"test {metric}"]].T.to_dict("list")
     offering = {solver: folds for solver, folds in by_solver.items() if offers_sizes(folds)}
     curves = {solver: mean_by_size(folds, "test", metric, exact=exact) for solver, folds in offering.items()}
     first = next(iter(by_validation(view.results)), None)

@@ -13,8 +13,8 @@ from moerank.figures import View
 from moerank.figures.panels import Look, best_of_families, named, panels_figure
 from moerank.figures.style import beyond, limits_of, put_log_scale
 
+# Shortest time on the logarithmic scale, in processor seconds; shorter times are not reliable.
 LEAST = 1e-3
-"""Shortest time on the logarithmic scale, in processor seconds; shorter times are not reliable."""
 
 
 def cost_figure(view: View) -> Figure:
@@ -24,8 +24,8 @@ def cost_figure(view: View) -> Figure:
     are grey. A note names the solvers beyond `style.limits_of`.
     """
     by_solver, metric = view.results.by_solver(), view.metric
-    means = view.results.means()
-    points = {s: (max(LEAST, mean.mean("seconds")[0]), *mean.mean(f"test {metric}")) for s, mean in means.items()}
+    means, errors = (table[["seconds", f"test {metric}"]].T for table in view.results.means())
+    points = {s: (max(LEAST, seconds), value, errors[s].iloc[1]) for s, (seconds, value) in means.items()}
     values = {solver: np.array([value]) for solver, (_, value, _) in points.items()}
     limits = limits_of(values)
 

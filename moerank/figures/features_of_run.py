@@ -12,8 +12,8 @@ from moerank.arrays import Mask
 from moerank.figures.style import CHOSEN, WIDTH, put_title
 from moerank.studies.result import Result
 
+# Largest number of features in the figure, the most used ones.
 MOST_ROWS = 50
-"""Largest number of features in the figure, the most used ones."""
 
 MOST_TICKS = 12
 

@@ -18,20 +18,20 @@ from moerank.figures.style import CHOSEN, GREY, WIDTH, finished, in_style, renam
 from moerank.studies.evidence import Stability
 from moerank.studies.results import NoResultsError, feature_stability, offers_sizes
 
+# Largest number of features in the figure.
 MOST_FREQUENT = 16
-"""Largest number of features in the figure."""
 
+# Longest line of a solver's label, in characters.
 HEAD_LENGTH = 15
-"""Longest line of a solver's label, in characters."""
 
+# Longest name of a feature, in characters.
 NAME_LENGTH = 26
-"""Longest name of a feature, in characters."""
 
+# Height of the row of a feature, in inches.
 FEATURE_HEIGHT = 0.16
-"""Height of the row of a feature, in inches."""
 
+# Largest number of features in the figure, the most frequent ones.
 MOST_BARS = 20
-"""Largest number of features in the figure, the most frequent ones."""
 
 
 def frequency_figure(view: View) -> Figure:

@@ -10,11 +10,11 @@ from moerank.figures.panels import judged, title_of
 from moerank.figures.style import GREY, LINES, RING, WIDTH, Style, finished, put_log_scale, put_ticks
 from moerank.studies.result import PARTS, Member, Result
 
+# Markers of the baselines: all features, LambdaMART and FSMRank.
 BASELINES = ("D", "v", "P")
-"""Markers of the baselines: all features, LambdaMART and FSMRank."""
 
+# The x axis is logarithmic if the largest baseline exceeds the largest member by more than this factor.
 WIDE = 4.0
-"""The x axis is logarithmic if the largest baseline exceeds the largest member by more than this factor."""
 
 
 def front_figure(result: Result) -> Figure:
@@ -54,9 +54,8 @@ def front_figure(result: Result) -> Figure:
         put_log_scale(axes, amounts)
     else:
         put_ticks(axes, integer=counted == "features")
-    finding = f"{len(result.best.features)} of {len(result.feature_names)} features are chosen"
-    if result.verdict is not None:
-        finding = judged(result.verdict)
+    size = f"{len(result.best.features)} of {len(result.feature_names)} features are chosen"
+    finding = size if result.verdict is None else judged(result.verdict)
     return finished(figure, axes, 2.0, finding, " ".join(notes), axes)
 
 

@@ -17,13 +17,13 @@ from moerank.arrays import Matrix
 from moerank.checks import check_choice
 from moerank.figures import View
 from moerank.figures.panels import MOST_LINES, Look, apart_from_first, boxed, named, panels_figure
-from moerank.figures.style import put_log_scale
+from moerank.figures.style import Style, put_log_scale
 from moerank.studies.result import Convergence, Result
 from moerank.studies.results import NoResultsError, Results
 from moerank.studies.searches import SearchStudy
 
+# Labels of the x axis.
 COUNT_LABELS = {"evaluations": "Evaluations", "trained": "Distinct individuals (rankers trained)"}
-"""Labels of the x axis."""
 
 
 def hypervolume_figure(view: View, *, count: str = "evaluations") -> Figure:
@@ -128,10 +128,9 @@ def shares_figure(study: SearchStudy, problem: str | None, count: str) -> Figure
             look.fill(runs.index, low, high)
             look.plot(runs.index, median)
 
-    labels = count.capitalize(), "Hypervolume share, median and quartiles"
-    return _of_searches(
-        study, draw, prepare, list(curves), study.finding(), labels, height=1.1 if len(curves) > 1 else 2
-    )
+    labels, height = (count.capitalize(), "Hypervolume share, median and quartiles"), 1.1 if len(curves) > 1 else 2
+    shown: Style = {"columns": list(curves), "finding": study.finding(), "labels": labels, "height": height}
+    return _of_searches(study, draw, prepare=prepare, **shown)
 
 
 def runtimes_figure(study: SearchStudy, problem: str | None, count: str) -> Figure:
@@ -152,21 +151,11 @@ def runtimes_figure(study: SearchStudy, problem: str | None, count: str) -> Figu
 
     lowest, highest = times["target"].min(), times["target"].max()
     finding = f"Targets reached on {', '.join(times['problem'].unique())}: {lowest:g} to {highest:g} hypervolume share"
-    return _of_searches(
-        study, draw, prepare, [""], finding, (count.capitalize(), "Share of targets and runs"), height=2
-    )
+    labels = count.capitalize(), "Share of targets and runs"
+    return _of_searches(study, draw, prepare=prepare, finding=finding, labels=labels, height=2)
 
 
-def _of_searches(
-    study: SearchStudy,
-    draw: Callable[[Look], None],
-    prepare: Callable[[Axes, str], None],
-    columns: Sequence[str],
-    finding: str,
-    labels: tuple[str, str],
-    height: float,
-) -> Figure:
-    """Return a figure of all searches of a study, the first seven in colour."""
+def _of_searches(study: SearchStudy, draw: Callable[[Look], None], **shown: Any) -> Figure:
+    """Return a figure of all searches of a study, the first seven in colour; `shown` goes to `panels_figure`."""
     names = list(study.algorithms)
-    shown: dict[str, Any] = {"finding": finding, "labels": labels, "height": height, "prepare": prepare}
-    return panels_figure(draw, names, names[: MOST_LINES + 1], columns, **shown)
+    return panels_figure(draw, names, names[: MOST_LINES + 1], **shown)

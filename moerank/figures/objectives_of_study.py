@@ -16,16 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from moerank.arrays import Matrix
-from moerank.figures import View
-from moerank.figures.panels import (
-    Look,
-    best_of_families,
-    fronts_of_fold,
-    non_dominated,
-    panels_figure,
-    same_goal,
-    title_of,
-)
+from moerank.figures import View, panels
 from moerank.figures.style import RING, put_log_scale
 from moerank.studies.result import Result
 from moerank.studies.results import NoResultsError, Results, front_points
@@ -37,22 +28,22 @@ def objectives_figure(view: View) -> Figure:
     A staircase joins the members of a solver that are non-dominated in the pair, and the chosen one has a ring. A note
     names the solvers without a front. If there are many solvers, the best of each family by validation has a colour.
     """
-    view, apart = same_goal(view)
+    view, apart = panels.same_goal(view)
     fold, objectives = view.fold_of(view.results), view.results.objectives
     if len(objectives) < 2:
         raise NoResultsError(f"the study of {view.where} has one objective, so there is no pair to draw")
-    runs, without_front = fronts_of_fold(view)
+    runs, without_front = panels.fronts_of_fold(view)
     pairs = list(combinations(objectives, 2))
-    words = {name: title_of(name, view.metric) for name in objectives}
+    words = {name: panels.title_of(name, view.metric) for name in objectives}
     xlabel, ylabel = "", f"Objectives in training, fold {fold} "
     titles = {fill(f"{words[y]} against {_within(words[x])}", 44): (x, y) for x, y in pairs}
     if len(pairs) == 1:
         titles = {"": pairs[0]}
         xlabel, ylabel = words[objectives[0]], f"{words[objectives[1]]}, training, fold {fold}"
 
-    def draw(look: Look) -> None:
+    def draw(look: panels.Look) -> None:
         points = front_points(runs[look.label])[:, [objectives.index(name) for name in titles[look.column]]]
-        best, points = (upwards(part, titles[look.column]) for part in (points[non_dominated(points)], points))
+        best, points = (upwards(part, titles[look.column]) for part in (points[panels.non_dominated(points)], points))
         if not look.faint:
             look.plot(*points.T, linestyle="none", markevery=1, markersize=2.6, label="_members")
             look.axes.plot(
@@ -66,16 +57,16 @@ def objectives_figure(view: View) -> Figure:
 
     first, points = next(iter(runs)), [front_points(run) for run in runs.values()]
     owners = np.repeat(list(runs), [len(mine) for mine in points])
-    counts = Counter(owners[non_dominated(np.concatenate(points))].tolist())  # of the joint front
+    counts = Counter(owners[panels.non_dominated(np.concatenate(points))].tolist())  # of the joint front
     ((leader, most),) = counts.most_common(1)
     if len(runs) > 1:
         finding = f"{leader} has {most} of the {counts.total()} members of the joint front in training"
     else:
         finding = f"{most} members are non-dominated in all {len(objectives)} objectives together"
-    return panels_figure(
+    return panels.panels_figure(
         draw,
         list(runs),
-        list(dict.fromkeys([*best_of_families(view.results, list(runs)), leader])),
+        list(dict.fromkeys([*panels.best_of_families(view.results, list(runs)), leader])),
         list(titles),
         finding=finding,
         height=1.2 if len(pairs) > 1 else 2.2,

@@ -42,12 +42,12 @@ DASHES: tuple[LineStyleType, ...] = (
 FAINT = "0.8"
 
 
+# Solvers, and searches by name, whose colours differ from each other.
 PROMINENT = ("mofsrank", "mofsrank-paper", "fsmrank", "rankrls", "ranksvm-primal", "lambdamart", "gas-e")
 SEARCHES = ("staircase", "nsga2", "daea", "sparseea", "prdh", "mffs", "moead")
-"""Solvers, and searches by name, whose colours differ from each other."""
 
+# Looks that differ without colour.
 N_LOOKS = len(MARKERS) * len(DASHES)
-"""Looks that differ without colour."""
 
 
 @cache
@@ -90,9 +90,9 @@ def best_of_families(results: Results, solvers: Sequence[str]) -> list[str]:
     if len(solvers) <= MOST_LINES:
         return list(solvers)
     among = results.among(solvers)
-    validation = {name: means.mean(f"validation {among.metric}")[0] for name, means in among.means().items()}
+    validation = among.means()[0][f"validation {among.metric}"]
     selecting = by_validation(among)
-    others = sorted(validation.keys() - {*selecting}, key=lambda solver: (-validation[solver], solver))
+    others = sorted({*validation.index} - {*selecting}, key=lambda solver: (-validation[solver], solver))
     table, best = solver_table(), dict.fromkeys([*FAMILIES, "given"], "")
     for solver in reversed([*selecting, *others]):
         entry = table.get(solver.partition("[")[0])
@@ -182,8 +182,8 @@ def panels_figure(
 
 
 LABEL_SIZE = 6
+# Longest line of a row's label, in characters.
 LABEL_LENGTH = 36
-"""Longest line of a row's label, in characters."""
 
 ROW, LINE = 0.13, 0.1
 """Height of a row, and of each further line of its label, in inches."""
@@ -202,8 +202,8 @@ def rows_figure(labels: Sequence[str]) -> tuple[Figure, Axes, Vector]:
     return figure, axes, centres
 
 
+# Largest number of solvers that a sentence names.
 MOST_NAMED = 4
-"""Largest number of solvers that a sentence names."""
 
 
 def named(why: str, solvers: Collection[str]) -> str:
@@ -261,11 +261,10 @@ def apart_from_first(ends: Mapping[str, pd.Series], *, largest: bool) -> tuple[l
 
 def errors_noted(results: Results, metric: str) -> str:
     """Return a sentence with the standard errors over folds; "" if there is a single fold."""
-    means = [solver for solver in results.means().values() if len(solver.folds) > 1]
-    errors = [f"{solver.mean(f'test {metric}')[1]:.3f}" for solver in means]
-    if not errors:
+    errors = results.means()[1][f"test {metric}"].dropna()
+    if errors.empty:
         return ""
-    span = " to ".join(sorted({min(errors), max(errors)}))
+    span = " to ".join(sorted({f"{errors.min():.3f}", f"{errors.max():.3f}"}))
     return f"Standard error over folds of the test {metric} of chosen rankers: {span}."
 
 

@@ -9,8 +9,8 @@ from moerank.figures.panels import LABEL_SIZE, ROW
 from moerank.figures.style import GREY, WIDTH, finished, put_ticks, renamed
 from moerank.studies.searches import SearchStudy
 
+# Largest number of searches in the diagram, those with the best ranks; more names leave no room for the axis.
 MOST_RANKED = 16
-"""Largest number of searches in the diagram, those with the best ranks; more names leave no room for the axis."""
 
 
 def ranks_figure(study: SearchStudy, problem: str | None = None, count: str = "evaluations") -> Figure:

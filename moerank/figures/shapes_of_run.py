@@ -21,14 +21,14 @@ from moerank.studies.results import NoResultsError
 
 N_COLUMNS = 3
 MOST_PANELS = 18
+# Characters over a panel.
 LONGEST_TITLE = 18
-"""Characters over a panel."""
 
+# Inches of the height of a panel.
 PANEL = 0.62
-"""Inches of the height of a panel."""
 
+# Largest value over the last decile from which an axis is logarithmic.
 LONG_TAIL = 3.0
-"""Largest value over the last decile from which an axis is logarithmic."""
 
 
 def shapes_figure(result: Result) -> Figure:

@@ -44,12 +44,12 @@ LINES: dict[str, Style] = {
 
 _SETTINGS = matplotlib.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
 
+# File formats, each with the metadata to omit.
 FIGURE_FILES: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None},
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
 }
-"""File formats, each with the metadata to omit."""
 
 
 @dataclass(frozen=True)
@@ -91,24 +91,20 @@ def renamed(text: str) -> str:
 def save_figure(figure: Figure, path: Path) -> Path:
     """Write a figure in the format of the path's ending (png at 200 dpi, pdf or svg), and return the path.
 
-    A missing folder is created. Files have no date, so that the same figure gives the same bytes. Any other ending
-    raises a ValueError.
+    A missing folder is created. Files of these formats have no date, so that the same figure gives the same bytes. An
+    ending that matplotlib does not know raises a ValueError.
     """
     kind = path.suffix.lstrip(".").lower()
-    if kind not in FIGURE_FILES:
-        raise ValueError(
-            f"{path}: the name of a figure's file must end in {' or '.join('.' + name for name in FIGURE_FILES)}"
-        )
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode(figure, kind))
     return path
 
 
 def encode(figure: Figure, kind: str) -> bytes:
-    """Return a figure as the bytes of a file; `kind` is a key of `FIGURE_FILES`."""
+    """Return a figure as the bytes of a file, whose ending is `kind`."""
     content = io.BytesIO()
     with in_style():
-        figure.savefig(content, format=kind, metadata=FIGURE_FILES[kind])
+        figure.savefig(content, format=kind, metadata=FIGURE_FILES.get(kind))
     return _reproducible(content.getvalue()) if kind == "svg" else content.getvalue()
 
 
@@ -125,8 +121,8 @@ LEGEND_SIZE = NOTE_SIZE = 6
 MOST_COLUMNS = 3
 _LEGEND: Style = {"loc": "outside upper left", "title": "finding", "alignment": "left", "fontsize": LEGEND_SIZE}
 _LEGEND |= {"title_fontproperties": {"size": 8, "weight": "bold"}}
+# Width that titles, legends and notes leave free, in inches.
 MARGINS = 0.1
-"""Width that titles, legends and notes leave free, in inches."""
 
 
 def put_title(figure: Figure, finding: str, lines: Axes | None = None) -> None:
@@ -181,8 +177,8 @@ def put_ticks(axes: Axes, axis: Literal["x", "y"] = "x", nbins: int = 10, *, int
     axes.locator_params(axis=axis, nbins=nbins, integer=integer, steps=ROUND_STEPS)
 
 
+# Least span of an axis of metric values, so that differences that do not matter in practice do not fill it.
 LEAST_SPAN = 4.0 * MARGIN
-"""Least span of an axis of metric values, so that differences that do not matter in practice do not fill it."""
 
 
 def widen(axes: Axes) -> None:

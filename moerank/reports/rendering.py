@@ -22,8 +22,8 @@ from moerank.studies.results import NoResultsError, by_validation
 from moerank.studies.run_fold import Progress
 from moerank.studies.searches import QUALITIES, SearchStudy
 
+# A cell with more characters gets a minimum width.
 LONG = 40
-"""A cell with more characters gets a minimum width."""
 
 
 def html_report(report: Report, progress: Progress | None = None) -> str:
@@ -120,6 +120,7 @@ def _svg(name: str, figure: Figure) -> Markup:
     return Markup(named.replace("<svg ", '<svg role="img" ', 1))
 
 
+# Replacements for characters that LaTeX reads as commands or that T1 fonts lack.
 LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -135,13 +136,12 @@ LATEX = str.maketrans(
         "−": "$-$",
     }
 )
-"""Replacements for characters that LaTeX reads as commands or that T1 fonts lack."""
 
+# A table with longer rows gets the smallest letters.
 LINE_LENGTH = 100
-"""A table with longer rows gets the smallest letters."""
 
+# A longer text is broken into lines.
 SHORT_TEXT = 30
-"""A longer text is broken into lines."""
 
 
 def latex_report(report: Report) -> str:

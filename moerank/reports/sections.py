@@ -23,11 +23,11 @@ from moerank.studies.results import (
     verdicts,
 )
 
+# Columns about the quality of a front; empty ones are left out.
 FRONT_COLUMNS = ("hypervolume", "IGD+", "instances used", "given up", "proved")
-"""Columns about the quality of a front; empty ones are left out."""
 
+# Largest number of feature names in a cell.
 MOST_LISTED = 8
-"""Largest number of feature names in a cell."""
 
 
 def verdict_section(report: Report) -> ReportSection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
@@ -10,13 +11,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from moerank.checks import check_choice
 from moerank.figures import FIGURES
 from moerank.studies.problem import Problem
-from moerank.studies.results import NoResultsError, Results, front_quality, query_pairs
+from moerank.studies.results import NoResultsError, Results, front_quality, means_over_folds, query_pairs
 from moerank.studies.study import Study
 
+# Default references in order of preference.
 REFERENCES = ("ranksvm-primal", "rankrls", "fsmrank")
-"""Default references in order of preference."""
 
 ALPHA = 0.05
 """Level of significance."""
@@ -48,8 +50,7 @@ class Report:
             raise NoResultsError(f"{study.out} has no finished cell yet; run the study first")
         labels = self.results.solvers
         self.reference = reference or next((name for name in REFERENCES if name in labels), labels[0])
-        if self.reference not in labels:
-            raise ValueError(f"the study has no results of {self.reference}; choose one of {', '.join(labels)}")
+        check_choice(labels, reference=self.reference)
         self._metrics = metrics
         for problem in self.problems:
             self.metrics(problem)
@@ -110,6 +111,7 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.0005 else f"{p:.3f}"
 
 
+# Formatters for columns whose values are not printed with four decimals.
 FORMATTERS: dict[str, Callable[[float], str]] = {
     **dict.fromkeys(("p", "Holm"), p_text),
     **dict.fromkeys(("training (s)", "tuning (s)", "stability", "corrected"), "{:.2f}".format),
@@ -117,7 +119,6 @@ FORMATTERS: dict[str, Callable[[float], str]] = {
     "features": "{:.1f}".format,
     **dict.fromkeys(("evaluations", "trained"), "{:,.0f}".format),
 }
-"""Formatters for columns whose values are not printed with four decimals."""
 
 
 @dataclass(frozen=True)
@@ -176,12 +177,8 @@ class ReportTable:
 
 
 def over_folds(runs: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Return the means of columns over seeds, then folds, with standard errors over folds: a row for each solver.
-
-    `columns` maps the columns to the names of their means. Runs without a value do not count.
-    """
-    folds = runs.groupby(["solver", "fold"], sort=False)[list(columns)].mean().groupby("solver", sort=False)
-    means, errors = folds.mean(), folds.sem()
+    """Return `means_over_folds` with standard errors: `columns` maps the columns to the names of their means."""
+    means, errors = means_over_folds(runs)
     both: dict[str, pd.Series] = {}
     for column, name in columns.items():
         both |= {name: means[column], f"{name}{ERROR}": errors[column]}
@@ -206,9 +203,6 @@ def illustrations(report: Report, section: ReportSection) -> dict[str, tuple[Fig
         results = report.results.of(problem.name)
         for name, figure in FIGURES.items():
             if figure.section == part and figure.reported(results):
-                try:
-                    image = figure.draw(results, problem)
-                except NoResultsError:  # the study has no data for this figure
-                    continue
-                drawn[f"{name}-{problem.name}"] = image, figure.caption
+                with suppress(NoResultsError):  # the study has no data for this figure
+                    drawn[f"{name}-{problem.name}"] = figure.draw(results, problem), figure.caption
     return drawn

@@ -9,7 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -30,8 +30,8 @@ from moerank.studies.solver import digest_of
 CLAIMS = ".claims"
 STARTS = "starts.log"
 REMEDY = "; remove the file to run its cell again"
+# Seconds between two checks for cells that other processes have finished.
 POLL = 0.3
-"""Seconds between two checks for cells that other processes have finished."""
 
 ONE_THREAD = {
     f"{library}_THREADS": "1"
@@ -208,10 +208,7 @@ def run_cell(cell: Work, data: str | Path | None) -> Outcome:
             return Outcome(cell.run(data).to_json())
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
-            raise OSError(
-                f"{cell.label} cannot write {error.filename or 'its temporary files'}: {error.strerror}; make room, "
-                "and run the same command again"
-            ) from None
+            raise
         return Outcome(failure=(f"{type(error).__name__}: {error}", traceback.format_exc()))
 
 
@@ -344,7 +341,9 @@ def run_cells(
         return
     running: dict[Future[Outcome], WorkT] = {}
     next_look = monotonic() + POLL
-    with _workers(workers, dask) as crew:
+    check_at_least(1, workers=workers)
+    here = this_process() if workers == 1 else processes(most_workers(workers))
+    with here if dask is None else dask_cluster(dask) as crew:
         try:
             while remaining:
                 running_keys = {cell.key for cell in running.values()}
@@ -369,13 +368,6 @@ def run_cells(
         finally:
             for cell in running.values():
                 store.release(cell.key)
-
-
-def _workers(workers: int, dask: str | None) -> AbstractContextManager[Workers]:
-    check_at_least(1, workers=workers)
-    if dask is not None:
-        return dask_cluster(dask)
-    return this_process() if workers == 1 else processes(most_workers(workers))
 
 
 def _drop_done(store: Store, remaining: dict[str, WorkT], done: Callable[[WorkT, bool], object]) -> None:

@@ -28,26 +28,26 @@ from moerank.metrics import NDCG, Metric
 from moerank.rankers.rank_rls import RankRLS
 from moerank.studies.problem import Problem
 
+# Largest number of different values in a column that may hold relevance labels.
 MOST_GRADES = 10
-"""Largest number of different values in a column that may hold relevance labels."""
 
+# Largest label y for the gain 2^y − 1; with larger ones, only the largest label would matter.
 LARGEST_EXPONENT = 15
-"""Largest label y for the gain 2^y − 1; with larger ones, only the largest label would matter."""
 
+# Usual names of the column of document ids.
 DOCUMENTS = ("doc", "docid", "doc_id", "document", "document_id", "item_id", "product_id", "prop_id", "sku", "asin")
-"""Usual names of the column of document ids."""
 
 SEARCH = "mofsrank-staircase[instance_selection=false]"
 
+# Names of columns that are known only after the ranking, or number something; _ separates words.
 AFTER = re.compile(r"(?i)(?:^|_)(?:(?:click|purchase|cart|position|rank|impression)(?:s|ed)?(?:_|$)|id$)")
-"""Names of columns that are known only after the ranking, or number something; _ separates words."""
 
+# Most documents that are ranked by each feature alone; with fewer queries, one orders all of them by chance.
 ROWS_FOR_LEAKS = 2**15
 QUERIES_FOR_LEAKS = 20
-"""Most documents that are ranked by each feature alone; with fewer queries, one orders all of them by chance."""
 
+# Level of the test whether some feature ranks better than all together.
 LEAK_LEVEL = 0.01
-"""Level of the test whether some feature ranks better than all together."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ from moerank.studies.sources import read_memory
 from moerank.studies.study import Cell
 from moerank.training.pair_moments import PairMoments
 
+# Largest difference of errors, metrics or frequencies that counts as rounding.
 SAME = 1e-9
-"""Largest difference of errors, metrics or frequencies that counts as rounding."""
 
 
 def certify(
@@ -86,8 +86,6 @@ def _settings(result: Result) -> tuple[Problem, RankRLS, bool]:
     A backend raises a ValueError if there are no best subsets for its loss.
     """
     settings = result.configuration
-    if settings["data"]["source"] == "memory":
-        raise ValueError(f"{result.problem}: its data were in memory; certify needs a problem file with data files")
     sections = {name: settings[name] for name in ("features", "metric", "backend") if settings.get(name) is not None}
     problem = Problem.model_validate({"name": result.problem, "data": settings["data"], **sections})
     backend = make_backend(problem.backend.name, **problem.backend.parameters)

@@ -32,8 +32,8 @@ from moerank.mofsrank.settings import (
 from moerank.studies.solver import PlainParameters, Solver
 from moerank.studies.sources import Data, Folders, InMemory, MemoryData, find_data, read_memory, shipped_folder
 
+# Largest size of a table of costs.
 MOST_BYTES_OF_COSTS = 2**24
-"""Largest size of a table of costs."""
 
 
 class FeaturesSection(LimitsSection):
@@ -438,11 +438,10 @@ def with_settings(problem: Problem, settings: Mapping[str, object]) -> Problem:
 def _problem_path(problem: str | Path) -> Path:
     check_path(problem=problem)
     shipped = shipped_problems()
-    if str(problem) in shipped:
-        return shipped[str(problem)]
-    if Path(problem).exists() and not Path(problem).is_dir():
-        return Path(problem)
-    raise FileNotFoundError(unknown("problem", str(problem), shipped) + " (or give the path of a problem file)")
+    path = shipped.get(str(problem), Path(problem))
+    if not path.is_file():
+        raise FileNotFoundError(unknown("problem", str(problem), shipped) + " (or give the path of a problem file)")
+    return path
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from moerank.checks import first_mistake
 from moerank.data import UNSCALED, Scaling
@@ -20,7 +20,6 @@ from moerank.mofsrank.objectives import FRONT
 from moerank.rankers.model import Forest, Model
 from moerank.rankers.shapes import Shape
 from moerank.verdict import Verdict
-from moerank.version import VERSION
 
 MEMO = "search.memo"
 RESULT = "result.json"
@@ -29,8 +28,8 @@ FRONT_TABLE = "front.csv"
 FILES = (RESULT, FRONT_TABLE, "model.json")
 """The files of a finished run, in the order in which they are written."""
 
+# Largest size of a result, or of any other file of a study.
 MOST_BYTES = 256 * 2**20
-"""Largest size of a result, or of any other file of a study."""
 
 FORMAT = 6
 """Number of the format of results and studies; it increases whenever older files can no longer be read."""
@@ -67,13 +66,7 @@ class Stored(BaseModel):
             raise ValueError(f"{path}: {str(error).removeprefix(f'{path}: ')}{advice}") from None
 
 
-def _check_format(number: int) -> int:
-    if number != FORMAT:
-        raise ValueError(f"the file has format {number}, and moerank {VERSION} reads format {FORMAT}")
-    return number
-
-
-Format = Annotated[int, AfterValidator(_check_format)]
+Format = Annotated[int, Field(ge=FORMAT, le=FORMAT)]
 
 
 class Member(Stored):

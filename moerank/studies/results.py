@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
 from typing import Self, TypeAlias
@@ -12,18 +11,10 @@ from typing import Self, TypeAlias
 import numpy as np
 import pandas as pd
 
+from moerank import statistics
 from moerank.arrays import Vector
-from moerank.checks import unknown
+from moerank.checks import check_choice, unknown
 from moerank.files import Json
-from moerank.statistics import (
-    PairedTest,
-    compare_paired,
-    holm,
-    hypervolume,
-    igd_plus,
-    joint_front,
-    mean_and_error,
-)
 from moerank.studies.result import PARTS, Result
 
 Runs: TypeAlias = dict[int, list[Result]]
@@ -32,26 +23,6 @@ Runs: TypeAlias = dict[int, list[Result]]
 
 class NoResultsError(ValueError):
     """A study has no result of the requested kind."""
-
-
-@dataclass(frozen=True)
-class SolverMeans:
-    """The means of a solver on a problem, first over seeds and then over folds, because a fold has the same queries.
-
-    Attributes
-    ----------
-    n_runs : int
-        The number of runs on all folds with all seeds.
-    folds : DataFrame
-        The numbers of `results_frame` by fold, averaged over the seeds, and their ``seconds`` of tuning and training.
-    """
-
-    n_runs: int
-    folds: pd.DataFrame
-
-    def mean(self, column: str) -> tuple[float, float]:
-        """Return the mean of a column over the folds and its standard error, which is NaN for a single fold."""
-        return mean_and_error(self.folds[column])
 
 
 class Results(tuple[Result, ...]):
@@ -168,8 +139,7 @@ class Results(tuple[Result, ...]):
         if not solvers:
             return self
         for solver in solvers:
-            if solver not in self.solvers:
-                raise ValueError(unknown("solver", solver, self.solvers))
+            check_choice(self.solvers, solver=solver)
         return Results([run for solver in solvers for run in self if run.solver == solver], self.ablations)
 
     def by_solver(self) -> dict[str, Runs]:
@@ -202,14 +172,10 @@ class Results(tuple[Result, ...]):
         """The numbers of all runs, see `results_frame`."""
         return results_frame(self)
 
-    def means(self) -> dict[str, SolverMeans]:
-        """Return the means of each solver; all results must belong to one problem."""
-        means = {}
-        for solver, rows in self.frame.groupby("solver", sort=False) if self else ():
-            folds = rows.drop(columns="seed").groupby("fold").mean(numeric_only=True)
-            seconds = folds["tuning seconds"] + folds["training seconds"]
-            means[str(solver)] = SolverMeans(len(rows), folds.assign(seconds=seconds))
-        return means
+    def means(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return `means_over_folds` of one problem, with the ``seconds`` of tuning and training."""
+        seconds = self.frame["tuning seconds"] + self.frame["training seconds"]
+        return means_over_folds(self.frame.assign(seconds=seconds))
 
     def query_values(self, metric: str, part: str = "test") -> dict[str, dict[int, Vector]]:
         """Return the metric of each query by solver and fold, averaged over seeds; needs results of one problem."""
@@ -245,6 +211,17 @@ def results_frame(results: Iterable[Result], *, members: bool = False) -> pd.Dat
             for number in (range(len(result.front)) if members else [result.chosen])
         ]
     )
+
+
+def means_over_folds(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the means of all numbers, a row for each solver, and their standard errors over folds.
+
+    The means are over seeds first, because runs on one fold have the same queries. The standard error is NaN for a
+    single fold. Runs without a value do not count.
+    """
+    folds = runs.drop(columns="seed").groupby(["solver", "fold"], sort=False).mean(numeric_only=True)
+    by_solver = folds.groupby("solver", sort=False)
+    return by_solver.mean(), by_solver.sem()
 
 
 def _row(result: Result, number: int, *, members: bool) -> Json:
@@ -356,21 +333,20 @@ def front_quality(results: Results) -> pd.DataFrame:
         One row per run: ``solver``, ``fold``, ``seed``, ``hypervolume`` as a share of `Result.box`, and ``igd_plus`` to
         the joint front of all runs on the fold with the same goal, with objectives as shares of the box.
     """
-    quality = {}
+    rows = []
     for same_goal, fold in ((alike, fold) for alike in results.alike().values() for fold in alike.folds):
         runs = [run for run in same_goal if run.fold == fold]
         ideal, reference = np.array([runs[0].box[name] for name in runs[0].objectives]).T
         reference = np.where(reference > ideal, reference, ideal + 1.0)
-        target = joint_front([front_points(run) for run in runs])
+        target = statistics.joint_front([front_points(run) for run in runs])
         for run in runs:
-            volume = hypervolume(front_points(run), reference=reference.tolist(), ideal=ideal.tolist())
-            distance = igd_plus(front_points(run), target, scale=(reference - ideal).tolist())
-            quality[id(run)] = run.solver, run.fold, run.seed, volume, distance
-    rows = [quality[id(run)] for run in results]
+            volume = statistics.hypervolume(front_points(run), reference=reference.tolist(), ideal=ideal.tolist())
+            distance = statistics.igd_plus(front_points(run), target, scale=(reference - ideal).tolist())
+            rows.append((run.solver, run.fold, run.seed, volume, distance))
     return pd.DataFrame(rows, columns=["solver", "fold", "seed", "hypervolume", "igd_plus"])
 
 
-def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
+def compare_runs(values: pd.Series, solver: str, reference: str) -> statistics.PairedTest:
     """Compare two solvers by a value of each run, over the folds and seeds that both have.
 
     The differences are first averaged over the seeds of each fold, so that the test is over folds. Runs on one fold
@@ -384,7 +360,7 @@ def compare_runs(values: pd.Series, solver: str, reference: str) -> PairedTest:
         Labels of solvers in `values`.
     """
     difference = (values.loc[solver] - values.loc[reference]).dropna().groupby("fold").mean()
-    return compare_paired(difference, np.zeros(len(difference)))
+    return statistics.compare_paired(difference, np.zeros(len(difference)))
 
 
 def against_reference(results: Results, reference: str, metric: str, part: str = "test") -> pd.DataFrame:
@@ -406,16 +382,8 @@ def against_reference(results: Results, reference: str, metric: str, part: str =
         One row per solver: ``solver``, the mean ``difference`` (solver minus reference) with its standard ``error``,
         the numbers of queries with ``wins``, ``ties`` and ``losses``, ``p`` of the paired t test, and ``holm``, p
         adjusted for all rows.
-
-    Raises
-    ------
-    NoResultsError
-        If the reference has no result.
     """
     values = results.query_values(metric, part)
-    if reference not in values:
-        where = ", ".join(results.problems)
-        raise NoResultsError(f"the reference {reference} has no finished run on {where}")
     tests = _query_tests(values, ((solver, reference) for solver in values if solver != reference))
     return tests.drop(columns=["other", "n"])
 
@@ -446,26 +414,18 @@ def verdicts(results: Results) -> pd.DataFrame:
         n_features = float(np.mean([np.mean([verdict.n_features for verdict in runs]) for runs in folds]))
         means = [np.mean([verdict.differences for verdict in runs], axis=0) for runs in folds]
         against = every[0].against.partition("(")[0]
-        total = {
+        total: Json = {
             "n_queries": sum(runs[0].n_queries for runs in folds),
             "differences": tuple(np.concatenate(means).tolist()),
             "n_features": round(n_features),
             "margin": max(verdict.margin for verdict in every),
         }
-        counts = Counter(verdict.finding for verdict in every)
-        rows.append(
-            {
-                "solver": solver,
-                "against": against,
-                "runs": len(every),
-                "n_features": n_features,
-                "verdict": every[0].model_copy(update={**total, "against": against, "advice": "", "rival": ""}),
-                "loss": counts["loss"],
-                "gain": counts["gain"],
-                "equivalent": sum(verdict.equivalent for verdict in every),
-            }
-        )
-    return pd.DataFrame(rows)
+        total |= {"against": against, "advice": "", "rival": ""}
+        findings = [sum(verdict.finding == finding for verdict in every) for finding in ("loss", "gain")]
+        equivalent = sum(verdict.equivalent for verdict in every)
+        rows.append((solver, against, len(every), n_features, every[0].model_copy(update=total), *findings, equivalent))
+    columns = ["solver", "against", "runs", "n_features", "verdict", "loss", "gain", "equivalent"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 PAIR_COLUMNS = ["solver", "other", "n", "difference", "error", "wins", "ties", "losses", "p", "holm"]
@@ -504,10 +464,10 @@ def _query_tests(values: Mapping[str, Mapping[int, Vector]], pairs: Iterable[tup
     for solver, other in pairs:
         if shared := sorted(values[solver].keys() & values[other].keys()):
             first, second = (np.concatenate([values[name][fold] for fold in shared]) for name in (solver, other))
-            test = compare_paired(first, second)
+            test = statistics.compare_paired(first, second)
             rows.append({"solver": solver, "other": other, "n": len(first), **test.__dict__})
     frame = pd.DataFrame(rows, columns=PAIR_COLUMNS)
-    return frame.assign(holm=holm(frame["p"].to_numpy(float)))
+    return frame.assign(holm=statistics.holm(frame["p"].to_numpy(float)))
 
 
 def by_validation(results: Results) -> list[str]:
@@ -517,10 +477,11 @@ def by_validation(results: Results) -> list[str]:
     queries do not count. Solvers without a verdict select no features.
     """
     selecting = dict.fromkeys(result.solver for result in results if result.verdict is not None)
-    means = results.among(list(selecting)).means() if selecting else {}
-    column = f"validation {results.metric}"
+    if not selecting:
+        return []
+    means, _ = results.among(list(selecting)).means()
     # The last bits of a mean depend on the order of its sum, so means that agree to ten places are a tie.
-    order = [(-round(mean.mean(column)[0], 10), mean.mean("n_features")[0], name) for name, mean in means.items()]
+    order = zip(-means[f"validation {results.metric}"].round(10), means["n_features"], means.index, strict=True)
     return [name for _, _, name in sorted(order)]
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from moerank import solvers
 from moerank.arrays import Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
@@ -38,16 +39,6 @@ from moerank.rankers.lambda_mart import LambdaMART, leaf_sizes
 from moerank.rankers.model import Model
 from moerank.rankers.population import batch_of
 from moerank.rankers.shapes import shapes_of
-from moerank.solvers import (
-    code_is_allowed,
-    is_code,
-    load_code,
-    make_backend,
-    make_solver,
-    names_of_code,
-    read_solver,
-    solver_entry,
-)
 from moerank.statistics import mean_and_error
 from moerank.studies.problem import Problem
 from moerank.studies.result import PARTS, Convergence, Member, Result, Times
@@ -67,8 +58,8 @@ Progress: TypeAlias = Callable[[str, float, str], object]
 
 Parts = Mapping[str, RankingData]
 
+# Largest rank for NDCG and precision, as in LETOR's scripts.
 MOST_RANKS = 10
-"""Largest rank for NDCG and precision, as in LETOR's scripts."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +168,8 @@ class FittedScorer:
         return self.ranker._scores(X).reshape(-1, 1)
 
 
+# The baseline of trees on all features; the verdict mentions it if it is detectably better.
 TREES = "LambdaMART"
-"""The baseline of trees on all features; the verdict mentions it if it is detectably better."""
 
 
 def tuned(
@@ -228,7 +219,9 @@ def fsm_rank(solver: str, verdict: Verdict | None, measure: Measure, tuning: Met
     if verdict is not None:
         report("verdict", 1.0, verdict.sentence)
     report("FSMRank", 0.0, "after the front")
-    ranker = tuned(make_solver("fsmrank"), measure.parts, tuning, (), lambda share: report("FSMRank", share, "tuning"))
+    ranker = tuned(
+        solvers.make_solver("fsmrank"), measure.parts, tuning, (), lambda share: report("FSMRank", share, "tuning")
+    )
     member = measure.fitted("FSMRank", ranker.fit(train))
     report("FSMRank", 1.0, "measured")
     return [member]
@@ -244,16 +237,16 @@ def _best_single_feature(measure: Measure) -> Member:
     return measure.with_all_metrics(measure.measured("best single feature", ranker, coef != 0)[0], ranker)
 
 
+# The progress text of each stage, with a gap for the number that the stage counts.
 COUNTED = {
     **dict.fromkeys(STAGES, "generation {}"),
     "best_subset": "up to {} features",
     "refit_tuning": "by validation",
     "refit": "{} rankers",
 }
-"""The progress text of each stage, with a gap for the number that the stage counts."""
 
+# The columns of a stage's history by the fields of `Convergence`.
 COURSE = {"generation": "generation", "evaluations": "n_eval", "trained": "n_trained", "hypervolume": "hypervolume"}
-"""The columns of a stage's history by the fields of `Convergence`."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pymoo", "lightgbm")
 
@@ -322,7 +315,7 @@ def run_fold(
                 warnings.warn(remark, stacklevel=2)
         metrics = (metric, _second_metric(metric, parts))
 
-        backend = make_backend(problem.backend.name, **problem.backend.parameters)
+        backend = solvers.make_backend(problem.backend.name, **problem.backend.parameters)
         backend = tuned(backend, parts, tuning) if problem.backend.tune and hasattr(backend, "tune") else backend
         defaults = {
             "backend": backend,
@@ -457,16 +450,16 @@ def configuration(problem: Problem, fold: int, solver: Solver, seed: int, *, bas
 def _code(settings: object) -> dict[str, str]:
     """Return digests of the objects that settings name as ``module:name``; ignore other texts of this form."""
     digests = {}
-    for text in names_of_code(settings) if code_is_allowed() else []:
+    for text in solvers.names_of_code(settings) if solvers.code_is_allowed() else []:
         with suppress(ValueError):
-            digests[text] = digest_of(identity_of(load_code(text), text))
+            digests[text] = digest_of(identity_of(solvers.load_code(text), text))
     return digests
 
 
 def _as_run(problem: Problem, solver: Solver) -> Json:
     """Return the settings of a problem with those that the name of a solver or the user fixes instead."""
     settings = problem.configuration()
-    entry = solver_entry(solver.name) if solver.given is None else None
+    entry = solvers.solver_entry(solver.name) if solver.given is None else None
     if entry is None:
         return settings
     settled = entry.settled(solver.settings)
@@ -477,11 +470,11 @@ def _as_run(problem: Problem, solver: Solver) -> Json:
             settings[name] = {**settings[name], **settled[name]}
     settings["search"] |= {name: settled[name] for name in settings["search"].keys() & settled.keys()}
     if isinstance(backend := settled.get("backend"), str):
-        name, parameters = read_solver(backend)
+        name, parameters = solvers.read_solver(backend)
         settings["backend"] = {"name": name, "parameters": parameters, "tune": settled.get("tune", False)}
     name = settings["backend"]["name"]
-    if "instance_selection" not in settled and (code_is_allowed() or not is_code(name)):
-        backend = solver_entry(name)
+    if "instance_selection" not in settled and (solvers.code_is_allowed() or not solvers.is_code(name)):
+        backend = solvers.solver_entry(name)
         if backend is not None and hasattr(backend.kind, "judge_of_instances"):  # MOFSRank leaves the stage out
             del settings["instance_selection"]
     return settings

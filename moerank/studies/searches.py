@@ -8,7 +8,7 @@ from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import filterfalse, product
 from pathlib import Path
 from pkgutil import resolve_name
 from time import process_time
@@ -22,6 +22,7 @@ from pymoo.core.algorithm import Algorithm
 from pymoo.core.problem import Problem
 from pymoo.indicators.spacing import SpacingIndicator
 
+from moerank import statistics
 from moerank.arrays import Array, Matrix
 from moerank.checks import Parameters, check_at_least, check_choice
 from moerank.evolution import ALGORITHMS, BIT_SEARCHES, Archive, make_algorithm, search
@@ -30,17 +31,6 @@ from moerank.mofsrank import FeatureSelection
 from moerank.rankers import RankRLS
 from moerank.rankers.arguments import varying_in_queries
 from moerank.solvers import is_code, load_code
-from moerank.statistics import (
-    FEWEST_BLOCKS,
-    LEVEL,
-    RankTest,
-    friedman,
-    holm,
-    hypervolume,
-    igd_plus,
-    joint_front,
-    signed_rank_p,
-)
 from moerank.studies.cells import REMEDY, Store, Work, run_cells
 from moerank.studies.problem import load_problem
 from moerank.studies.result import Stored
@@ -60,8 +50,8 @@ QUALITIES = {"hypervolume share": 1.0, "igd+": -1.0, "epsilon": -1.0, "r2": -1.0
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 """Shares of the hypervolume of the target front."""
 
+# Population of the algorithms that are given by name.
 POPULATION = 100
-"""Population of the algorithms that are given by name."""
 
 SUITES = {
     "moerank-6": ("digits", "planted", "mq2008", "ohsumed", "mslr", "web"),
@@ -90,18 +80,23 @@ class TargetFront:
         if not len(F):
             return 0.0
         reference = [1.1] * self.front.shape[1]
-        volumes = [hypervolume(self.scaled(front), reference) for front in (F, self.front)]
+        volumes = [statistics.hypervolume(self.scaled(front), reference) for front in (F, self.front)]
         return volumes[0] / volumes[1]
 
     def qualities(self, F: Matrix) -> dict[str, float]:
-        """Return all `QUALITIES` of a front; R2 for two objectives, the spread from two members on."""
+        """Return all `QUALITIES` of a front; R2 for two objectives, the spread from two members on.
+
+        An empty front has no hypervolume, and NaN elsewhere.
+        """
+        if not len(F):
+            return dict.fromkeys(QUALITIES, np.nan) | {"hypervolume share": 0.0}
         points, goal = self.scaled(F), self.scaled(self.front)
         spread = SpacingIndicator().do(points) if len(points) > 1 else np.nan
         # The R2 indicator is not defined beyond the ideal point, which runs may reach if the target is not proved.
         r2 = moocore.r2_exact(points.clip(0.0), ref=np.zeros(2)) if points.shape[1] == 2 else np.nan
         return {
             "hypervolume share": self.share(F),
-            "igd+": igd_plus(points, goal, [1.0] * goal.shape[1]),
+            "igd+": statistics.igd_plus(points, goal, [1.0] * goal.shape[1]),
             "epsilon": float(moocore.epsilon_additive(points, ref=goal)),
             "r2": float(r2),
             "spread": float(spread),
@@ -256,9 +251,6 @@ class SearchStudy:
         check_at_least(1, n_evaluations=n_evaluations)
         check_at_least(1, MOST_CELLS, seeds=seeds)
         self.algorithms = dict(algorithms if isinstance(algorithms, Mapping) else named_searches(algorithms))
-        for name, problem in problems.items():
-            if problem.n_obj < 2:
-                raise ValueError(f"the problem {name} has one objective; a front needs two or more")
         for name, algorithm in self.algorithms.items():
             if getattr(algorithm, "problem", None) is not None:
                 raise ValueError(f"the algorithm {name} has been set up already; give a freshly made one")
@@ -310,10 +302,10 @@ class SearchStudy:
 
     def _target(self, name: str, fronts: Sequence[ArrayLike]) -> TargetFront:
         if name in self._references:
-            return TargetFront(joint_front([self._references[name]]), "Reference front of long runs")
+            return TargetFront(statistics.joint_front([self._references[name]]), "Reference front of long runs")
         if (proved := deepcopy(self.problems[name]).pareto_front()) is not None:
-            return TargetFront(joint_front([proved]), "Proved front")
-        return TargetFront(joint_front(fronts), "Joint front of all runs")
+            return TargetFront(statistics.joint_front([proved]), "Proved front")
+        return TargetFront(statistics.joint_front(fronts), "Joint front of all runs")
 
     def frame(self, most: float | None = None, count: str = "evaluations") -> pd.DataFrame:
         """Return a row for each finished run, with the quality of its front after `most` evaluations.
@@ -340,9 +332,7 @@ class SearchStudy:
             front = run.front(self.n_evaluations if most is None else most, count)
             row: dict[str, Any] = {"problem": cell.problem_name, "algorithm": cell.algorithm_name, "seed": cell.seed}
             row |= {"members": len(front), "evaluations": run.n_evaluations, "trained": run.n_trained}
-            row |= {"seconds": run.seconds, **dict.fromkeys(QUALITIES, np.nan)}
-            empty = {"hypervolume share": 0.0}
-            rows.append(row | (targets[cell.problem_name].qualities(front) if len(front) else empty))
+            rows.append(row | {"seconds": run.seconds} | targets[cell.problem_name].qualities(front))
         return pd.DataFrame(rows)
 
     def anytime(self, problem: str, count: str = "evaluations", points: int = 60) -> pd.DataFrame:
@@ -399,13 +389,7 @@ class SearchStudy:
         expected = (runs[count].sum() / runs["reached"].sum().replace(0, np.nan)).fillna(np.inf)
         return expected.unstack("algorithm").reindex(columns=list(self.algorithms))
 
-    def tests(
-        self,
-        reference: str | None = None,
-        quality: str = "hypervolume share",
-        alpha: float = 0.05,
-        most: float | None = None,
-    ) -> pd.DataFrame:
+    def tests(self, reference: str | None = None, quality: str = "hypervolume share") -> pd.DataFrame:
         """Compare each algorithm with a reference on each problem; the parameters are those of `table`.
 
         Returns
@@ -413,7 +397,7 @@ class SearchStudy:
         DataFrame
             ``problem``, ``algorithm``, number of ``runs`` that both have, the median ``difference`` (positive if the
             algorithm is better), ``p`` of Wilcoxon's signed-rank test over the seeds, ``holm``, adjusted over the
-            table, the ``sign`` of a difference at the level `alpha` ("=" if none is detected), and ``A12``, the
+            table, the ``sign`` of a difference at the level .05 ("=" if none is detected), and ``A12``, the
             probability that a run of the algorithm is better than one of the reference, with half of the ties.
 
         References
@@ -425,35 +409,29 @@ class SearchStudy:
 
         reference = reference or list(self.algorithms)[-1]
         check_choice(self.algorithms, reference=reference)
-        values, rows = self._values(quality, most) * QUALITIES[quality], []
+        values, rows = self._values(quality) * QUALITIES[quality], []
         for (problem, runs), name in product(values.groupby(level=0, sort=False), values.columns.drop(reference)):
             mine, theirs = runs[[name, reference]].dropna().to_numpy().T
             if n := len(mine):
                 step = np.median(mine - theirs) or np.mean(mine - theirs)
                 effect = mannwhitneyu(mine, theirs).statistic / n**2
-                rows.append((problem, name, n, step, signed_rank_p(mine, theirs), effect))
+                rows.append((problem, name, n, step, statistics.signed_rank_p(mine, theirs), effect))
         tests = pd.DataFrame(rows, columns=["problem", "algorithm", "runs", "difference", "p", "A12"])
-        tests.insert(5, "holm", holm(tests["p"]) if rows else [])
-        tests.insert(6, "sign", np.sign(tests["difference"]).where(tests["holm"] <= alpha, 0).map(SYMBOLS))
+        tests.insert(5, "holm", statistics.holm(tests["p"]) if rows else [])
+        tests.insert(6, "sign", np.sign(tests["difference"]).where(tests["holm"] <= statistics.LEVEL, 0).map(SYMBOLS))
         return tests
 
-    def _values(self, quality: str, most: float | None = None) -> pd.DataFrame:
+    def _values(self, quality: str) -> pd.DataFrame:
         """Return a quality of each run: a row for problem and seed, a column for each algorithm."""
         check_choice(QUALITIES, quality=quality)
-        frame = self.frame(most)
+        frame = self.frame()
         if frame.empty:
             raise NoResultsError(f"{self.out} has no finished run yet; run the study first")
         values = frame.pivot(index=["problem", "seed"], columns="algorithm", values=quality)
         problems = [name for name in self.problems if name in values.index.levels[0]]
         return values.reindex(columns=list(self.algorithms)).loc[problems]
 
-    def table(
-        self,
-        reference: str | None = None,
-        quality: str = "hypervolume share",
-        alpha: float = 0.05,
-        most: float | None = None,
-    ) -> pd.DataFrame:
+    def table(self, reference: str | None = None, quality: str = "hypervolume share") -> pd.DataFrame:
         """Return the table of medians: a row for each problem, a column for each algorithm.
 
         Parameters
@@ -462,10 +440,6 @@ class SearchStudy:
             The algorithm with which the others are compared; by default the last one.
         quality : str, default "hypervolume share"
             Or "igd+", "epsilon", "r2" or "spread"; see `frame`.
-        alpha : float, default 0.05
-            Level of the tests.
-        most : float, optional
-            Evaluations that count; by default those of the study.
 
         Returns
         -------
@@ -474,8 +448,8 @@ class SearchStudy:
             "−" if it is worse, "=" if no difference is detected, and the effect size A12; see `tests`. The last row
             counts the signs. ``to_latex()`` makes a table for a paper.
         """
-        tests = self.tests(reference, quality, alpha, most).set_index(["problem", "algorithm"])
-        problems = self._values(quality, most).groupby(level="problem", sort=False)
+        tests = self.tests(reference, quality).set_index(["problem", "algorithm"])
+        problems = self._values(quality).groupby(level="problem", sort=False)
         low, median, high = (problems.quantile(share) for share in (0.25, 0.5, 0.75))
         ends = (" " + tests["sign"] + tests["A12"].map(" {:.2f}".format)).unstack("algorithm")
         table = median.map("{:.4f}".format) + (high - low).map(" ({:.4f})".format)
@@ -485,24 +459,26 @@ class SearchStudy:
         table.loc["+/−/="] = counts.reindex(table.columns).fillna("")
         return table.rename_axis(index=None, columns=None)
 
-    def ranks(self, quality: str = "hypervolume share", *, tested: bool = False) -> tuple[list[str], RankTest]:
+    def ranks(
+        self, quality: str = "hypervolume share", *, tested: bool = False
+    ) -> tuple[list[str], statistics.RankTest]:
         """Return the algorithms by mean rank of their medians over the problems, and Friedman's and Nemenyi's tests.
 
         A NoResultsError is raised if fewer than three algorithms have runs on two problems, or, to be `tested`, on
         `FEWEST_BLOCKS` problems.
         """
         medians = self._values(quality).groupby(level="problem").median().dropna(axis=1) * QUALITIES[quality]
-        fewest = FEWEST_BLOCKS if tested else 2
+        fewest = statistics.FEWEST_BLOCKS if tested else 2
         if len(medians) < fewest or medians.shape[1] < 3:
             raise NoResultsError(f"ranks need three searches on {fewest} problems; {len(medians)} problems have runs")
-        test = friedman(medians.to_numpy())
+        test = statistics.friedman(medians.to_numpy())
         return [str(medians.columns[i]) for i in test.order], test
 
     def finding(self) -> str:
         """Return in a sentence how the searches differ from the last one in the hypervolume share; see `tests`."""
         tests = self.tests()
         most = int(tests["runs"].max()) if len(tests) else 0
-        if len(tests) * 2.0 ** (1 - most) > LEVEL:
+        if len(tests) * 2.0 ** (1 - most) > statistics.LEVEL:
             return f"{most} runs of each search on each problem: too few to tell a difference"
         better, worse, level = ((tests["sign"] == symbol).sum() for symbol in "+−=")
         by = f"hypervolume share after {self.n_evaluations:,} evaluations, signed-rank test of {most} runs, Holm"
@@ -514,12 +490,12 @@ class SearchStudy:
         with suppress(NoResultsError):
             names, test = self.ranks()
             ranked = ", ".join(f"{name} {rank:.1f}" for name, rank in zip(names, test.ranks, strict=True))
-            few = f"; {test.n_blocks} problems are too few for a test of ranks" * (test.n_blocks < FEWEST_BLOCKS)
+            few = f"; {test.n_blocks} problems are too few for a test of ranks" * (
+                test.n_blocks < statistics.FEWEST_BLOCKS
+            )
             said.append(f"Mean ranks: {ranked}{few}")
-        by_origin: dict[str, list[str]] = {}
-        for name, target in targets.items():
-            by_origin.setdefault(target.origin, []).append(name)
-        said += [f"{origin}: {', '.join(problems)}" for origin, problems in by_origin.items()]
+        origins = pd.Series({name: target.origin for name, target in targets.items()})
+        said += [f"{origin}: {', '.join(mine.index)}" for origin, mine in origins.groupby(origins, sort=False)]
         if "staircase" in self.algorithms and (seen := [name for name in targets if name in SUITES["moerank-6"]]):
             said.append(f"Staircase was developed on {', '.join(seen)}")
         return [f"{sentence}." for sentence in said]
@@ -552,12 +528,10 @@ def named_searches(names: Iterable[str]) -> Searches:
     >>> list(named_searches(["nsga2", "staircase"]))
     ['nsga2', 'staircase']
     """
-    searches: dict[str, Callable[[Problem], Algorithm]] = {}
-    for name in names:
-        if not is_code(name):
-            check_choice(ALGORITHMS, algorithm=name)
-        searches[name] = load_code(name) if is_code(name) else partial(_named, name)
-    return searches
+    names = list(names)
+    for name in filterfalse(is_code, names):
+        check_choice(ALGORITHMS, algorithm=name)
+    return {name: load_code(name) if is_code(name) else partial(_named, name) for name in names}
 
 
 def load_suite(

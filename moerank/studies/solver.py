@@ -27,11 +27,11 @@ from moerank.mofsrank.settings import STAGES, Section, given_settings
 from moerank.rankers import RankingEstimator, with_features
 from moerank.solvers import find_solver, is_code, make_solver, read_solver, solver_entry, solvers, written
 
+# Parameters of an estimator that every run sets; results do not depend on them.
 SET_BY_RUN = ("memo", "progress", "resume", "workers")
-"""Parameters of an estimator that every run sets; results do not depend on them."""
 
+# Parameters that do not count when two estimators are compared.
 IGNORED = (*SET_BY_RUN, "verbose")
-"""Parameters that do not count when two estimators are compared."""
 
 RUN_ARGUMENTS = (*IGNORED, "random_state")
 """Arguments of solvers that belong to a run, not to a method; files must not set them."""
@@ -265,8 +265,8 @@ SWITCHES: dict[str, Parameters] = {
 }
 """The arguments that leave out a part of MOFSRank; searches such as Staircase have further parts of their own."""
 
+# Parts for which searches of bit strings have steps of their own.
 _OPERATORS = ("adaptive mutation", "crossover", "mutation", "elimination of duplicates")
-"""Parts for which searches of bit strings have steps of their own."""
 
 
 def ablations(base: str, parts: Iterable[str] = ()) -> dict[str, str]:

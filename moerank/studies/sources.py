@@ -49,8 +49,8 @@ def find_data(name: str, folders: Folders, advice: str) -> Path:
 
 Precision: TypeAlias = Literal["float32", "float64"]
 
+# Settings that do not change results.
 INDIFFERENT = {"origin", "scaled", "document"}
-"""Settings that do not change results."""
 
 
 class DataSection(Section):
@@ -129,8 +129,6 @@ class Split(Section):
     def _is_possible(self) -> Self:
         if self.folds is not None and (self.validation is not None or self.test is not None):
             raise ValueError("folds deals the queries into equal parts, validation and test are shares; give one kind")
-        if sum(self.shares) >= 1:
-            raise ValueError("validation and test leave no query for training; give smaller shares")
         return self
 
     @property
@@ -146,11 +144,11 @@ class Split(Section):
         return split_queries(data, *self.shares, seed=self.seed)
 
 
+# Largest size, in bytes of its features, of a fold that stays in memory for the next cell of a study.
 LARGEST_FOLD = 2**30
-"""Largest size, in bytes of its features, of a fold that stays in memory for the next cell of a study."""
 
+# The fold that was read last, under a key of its settings and the states of its files.
 _last_fold: dict[tuple[object, ...], Fold] = {}
-"""The fold that was read last, under a key of its settings and the states of its files."""
 
 
 class FileData(DataSection):

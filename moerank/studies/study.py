@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Self, TypeAlias, TypeVar
@@ -96,7 +96,7 @@ class Grid(Section):
         n_drawn = sum(solver.seeded for solver in self.solvers)
         n_cells = len(self.problems) * len(self.folds) * (len(self.solvers) + (self.seeds - 1) * n_drawn)
         if not n_cells:
-            raise ValueError("a study needs at least one problem, one solver and one fold")
+            raise ValueError("a study needs a problem, a solver and a fold; moerank solvers lists the solvers")
         if n_cells > MOST_CELLS:
             raise ValueError(f"a study has at most {MOST_CELLS:,} cells, not {n_cells:,}; divide it into several")
         return self
@@ -118,14 +118,10 @@ def read_problems(requested: RequestedProblems, settings: Mapping[str, object]) 
 
     A mapping gives names, also to data in memory; see `make_problem`. Two different problems must not share a name.
     """
-    if isinstance(requested, str | Path | Problem):
+    if isinstance(requested, str | Path | Problem | RankingData):
         requested = [requested]
-    if isinstance(requested, Mapping):
-        problems = [_problem(given, settings, name) for name, given in requested.items()]
-    elif isinstance(requested, RankingData) or not all(isinstance(given, str | Path | Problem) for given in requested):
-        raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
-    else:
-        problems = [_problem(given, settings) for given in requested]
+    named = requested.items() if isinstance(requested, Mapping) else ((None, given) for given in requested)
+    problems = [_problem(given, settings, name) for name, given in named]
     return _distinct(problems, "two problems are called {}; give one of them another name")
 
 
@@ -190,8 +186,10 @@ def read_grids(path: Path) -> list[Grid]:
         return []
 
 
-def _problem(given: Any, settings: Mapping[str, object], name: str | None = None) -> Problem:
-    if name is not None and not isinstance(given, str | Path | Problem):
+def _problem(given: Any, settings: Mapping[str, object], name: str | None) -> Problem:
+    if not isinstance(given, str | Path | Problem):
+        if name is None:
+            raise ValueError("data in memory need a name: problems={'name': (train, validation, test)}")
         return make_problem(name, given, settings)
     problem = with_settings(given, settings) if isinstance(given, Problem) else load_problem(given, settings)
     return problem if name is None else with_settings(problem, {"name": name})
@@ -315,11 +313,6 @@ class Study:
         study._grids = read_grids(study.out / STUDY)
         if not study._grids:
             raise ValueError(f"{folder} holds no study; moerank study makes one")
-        try:
-            for solver, problem in product(study.solvers, study.problems):
-                problem.spec(solver).takes()
-        except ValueError as error:
-            raise ValueError(f"{study.out / STUDY}: {error}") from None
         return study
 
     @property

@@ -68,7 +68,7 @@ def test_folders_of_tables_and_of_folds(command, tmp_path):
     assert [part["documents"] for part in described(outcome)] == [5, 5, 5]
     assert outcome.stderr.splitlines()[0] == "fold 1 of 2; choose another with --fold"
     assert [part["documents"] for part in described(command(*asked, "--fold", 2))] == [6, 6, 6]
-    assert "--fold 3: set has folds 1 to 2" in command(*asked, "--fold", 3).stderr
+    assert "set/Fold3" in command(*asked, "--fold", 3).stderr
 
 
 def test_a_letor_file_and_a_problem_are_described_as_they_are_read(command, tmp_path):

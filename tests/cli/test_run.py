@@ -61,11 +61,6 @@ def test_the_verdict_on_a_selection_is_printed_and_stored(command, tmp_path):
     assert "Verdict" not in command("run", "TINY", "--solver", "rankrls").stdout
 
 
-def test_json_is_all_there_is_on_standard_output(command, tiny_result):
-    outcome = command("run", "TINY", "--fold", 2, "--seed", 4, "--json", "--workers", 2)
-    assert what_stays(outcome.stdout) == what_stays(tiny_result.to_json())
-
-
 def test_set_changes_the_problem(command):
     changes = ["feature_selection.generations=2", "data.n_noise=1", "metric.name=MAP", "search.final=train"]
     outcome = command("run", "TINY", "--json", *[word for change in changes for word in ("--set", change)])

@@ -78,7 +78,7 @@ def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
     (tmp_path / "other.toml").write_text(tiny_problem_file.read_text().replace('"tiny"', '"other"'))
     labels = ["fsmrank", "fsmrank[lambda1=0.5,lambda2=0.1]", "rankrls"]
     command("study", "TINY", tmp_path / "other.toml", "--solvers", ",".join(labels), "--folds", "1,2", "--out", "s")
-    asked = ("--solvers", "rankrls,fsmrank[lambda1=0.5, lambda2=0.1]")
+    asked = ("--solvers", "rankrls,fsmrank[lambda1=0.5,lambda2=0.1]")
     assert command("plot", "cost", "s", *asked).exit_code == 0
     figure, path = drawn.pop()
     assert path.name == "cost-tiny.png"
@@ -93,7 +93,7 @@ def test_a_plot_is_of_the_solvers_and_the_problem_that_were_asked_for(
     assert figure.axes[0].get_xlabel() == "Number of features"
     for words, message in [
         (("cost", "s", "--solvers", "fsmrnk"), "did you mean 'fsmrank'"),
-        (("cost", "s", "--solvers", "gas"), "unknown solver 'gas'"),
+        (("cost", "s", "--solvers", "gas"), "solver must be one of"),
         (("cost", "s", "--names", "rankrsl=RLS"), "did you mean 'rankrls'"),
         (("cost", "s", "--fold", "2"), "this figure takes no fold"),
         (("cost", "s", "--problem", "tiney"), "did you mean 'tiny'"),

@@ -17,11 +17,6 @@ def problem(tiny_study):
     return tiny_study.problems[0]
 
 
-@pytest.fixture(scope="session")
-def results(tiny_study):
-    return Results(tiny_study.results())
-
-
 def changed(result, number):
     """Return the result with scores and times that no other number has."""
 

@@ -82,12 +82,6 @@ def test_published_results_of_one_method_are_joined_by_their_number_of_features(
     np.testing.assert_allclose(point.get_xydata(), [[4.0, 0.84]])
 
 
-def test_every_figure_says_what_it_is():
-    for name, figure in FIGURES.items():
-        assert figure.caption.endswith("."), name
-        assert figure.section in ("results", "features", "ablations"), name
-
-
 def test_shapes_are_those_of_the_first_solver_that_has_some(results, problem):
     shape = Shape(("price",), ((2.0, 30.0),), (tuple(range(11)),), (-0.5, 0.9, -0.4), (0.2, 0.3, 0.5))
     additive = Results(replace(run, shapes=[shape] * (run.solver == "mofsrank")) for run in results)
@@ -153,9 +147,8 @@ def test_files_are_always_the_same_and_of_the_format_of_their_ending(
     first, second = (save_figure(figure, tmp_path / f"x.{kind}").read_bytes() for figure in figures)
     assert first == second
     assert first.startswith(begin) and first.rstrip().endswith(end)
-    for other in ("figure", "figure.jpeg"):
-        with pytest.raises(ValueError, match=r"must end in \.png or \.pdf or \.svg"):
-            save_figure(figures[0], tmp_path / other)
+    with pytest.raises(ValueError, match="Format 'docx' is not supported"):
+        save_figure(figures[0], tmp_path / "figure.docx")
 
 
 @pytest.mark.parametrize("name", OF_SOLVERS)
@@ -233,16 +226,10 @@ def test_equal_searches_are_rarely_called_different(folds):
 
 @pytest.mark.parametrize("name", OF_SOLVERS)
 def test_only_the_chosen_solvers_are_drawn(name, results, problem):
-    chosen = ["mofsrank[ensemble=false]", "mofsrank", "greedy-rankrls"]
-    if name in ("attainment", "hypervolume", "ablation"):
-        chosen = chosen[:2]
+    chosen = ["mofsrank[ensemble=false]", "mofsrank"]
     texts = [text for text, _ in texts_on_the_page(draw(name, results, problem, solvers=chosen))]
     words, page = words_of(texts), re.sub(r"\s", "", "".join(texts))
-    shown = (
-        {"complete": "mofsrank", "ensemble": "mofsrank[ensemble=false]"}
-        if name == "ablation"
-        else {s: s for s in chosen}
-    )
+    shown = ("complete", "ensemble") if name == "ablation" else chosen
     assert all(re.sub(r"\s", "", label) in page for label in shown)
     assert not {"fsmrank", "ranksvm-primal"} & words
     with pytest.raises(ValueError, match="did you mean 'fsmrank'"):

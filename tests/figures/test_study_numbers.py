@@ -171,14 +171,10 @@ def test_instances_are_the_shares_of_all_members(results, problem):
     for mine, (middle, row), ends in zip(some.values(), median, quartiles.get_segments(), strict=True):
         assert sorted(members[members[:, 1] == row, 0]) == sorted(mine)
         np.testing.assert_allclose([*ends[:, 0], middle], np.quantile(mine, (0.25, 0.75, 0.5)))
-    middle, n_all = (
-        np.median([share for mine in some.values() for share in mine]),
-        sum(len(shares[s]) - len(some[s]) for s in rows),
-    )
-    assert f"use {middle:.0%} of them at the median" in title_of_figure(figure)
-    assert (f"; {n_all} of {sum(len(shares[s]) for s in rows)} members use all" in title_of_figure(figure)) == (
-        n_all > 0
-    )
+    middle, title = np.median([share for mine in some.values() for share in mine]), title_of_figure(figure)
+    n_all, n_members = (sum(len(shares[s]) - n * len(some[s]) for s in rows) for n in (1, 0))
+    assert f"use {middle:.0%} of them at the median" in title
+    assert (f"; {n_all} of {n_members} members use all" in title) == (n_all > 0)
 
 
 def test_cost_is_processor_time_and_the_metric_with_its_error(large, drawn_large, results, problem):

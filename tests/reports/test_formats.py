@@ -1,15 +1,10 @@
 import re
-import shutil
-import subprocess
 
 import pandas as pd
-import pytest
 from helpers.changes import replace
 
 from moerank.reports.rendering import latex, latex_report
 from moerank.reports.study_report import p_text
-from moerank.solvers import solvers
-from moerank.studies.problem import Published
 from moerank.studies.results import query_pairs
 from moerank.studies.solver import Solver
 
@@ -67,30 +62,6 @@ def test_latex_of_hostile_names_is_balanced(report, tiny_study, report_of):
         n_columns = len(re.sub(r">\{\\raggedright\\arraybackslash\}p\{[^}]*\}", "p", columns))
         for row in rows.partition(r"\endlastfoot")[2].splitlines()[1:]:
             assert len(re.findall(r"(?<!\\)&", row)) == n_columns - 1
-
-
-def test_latex_compiles_and_fits_on_its_pages(report, report_of, tmp_path):
-    if shutil.which("pdflatex") is None:
-        pytest.skip("no pdflatex is installed")
-    mine = list({result.solver: result for result in report.results}.values())
-    results = [  # as many rows as there may be, each with two folds
-        replace(mine[position % len(mine)], solver=name, fold=fold, seed=0)
-        for position, name in enumerate(solvers())
-        for fold in (1, 2)
-    ]
-    entry = Published(method="Theirs", solver="fsmrank", scores={"MAP": 0.25, "NDCG@10": 0.5}, source="a paper")
-    problem = replace(report.problems[0], published=(entry,))
-    tex = latex_report(report_of(results, solvers=[Solver(name=name) for name in solvers()], problems=[problem]))
-    (tmp_path / "report.tex").write_text(tex, encoding="utf-8")
-    (tmp_path / "paper.tex").write_text(
-        r"\documentclass[a4paper]{article}\textwidth16cm\oddsidemargin0cm\textheight24.5cm\topmargin-1.5cm"
-        r"\usepackage{array,booktabs,longtable}\usepackage[T1]{fontenc}\begin{document}\input{report}\end{document}"
-    )
-    for _ in range(2):  # the second time with the numbers of tables
-        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
-        assert run.returncode == 0, run.stdout[-3000:]
-    assert not re.findall(r"Overfull \\hbox.*|Float too large.*|undefined.*", run.stdout)
 
 
 def test_the_table_of_pairs_holds_every_test_of_every_problem(report, report_of):

@@ -199,7 +199,7 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
     assert [row[0] for row in rows] == sorted_by_size(report)
     column = head.index("NDCG@10")
     for row in rows:
-        mean, error = report.results.means()[row[0]].mean("test NDCG@10")
+        mean, error = (table.at[row[0], "test NDCG@10"] for table in report.results.means())
         assert (row[column], row[column + 1]) == (f"{mean:.4f}", f"{error:.4f}")
     assert figure.startswith("<svg") and "</svg>" in figure
     ElementTree.fromstring(figure)
@@ -211,5 +211,5 @@ def test_the_page_runs_in_a_browser(kind, tmp_path, request):
 
 def sorted_by_size(report):
     """The solvers by mean number of features, in the order of the study where it is equal."""
-    means = {solver: means.mean("n_features")[0] for solver, means in report.results.means().items()}
+    means = report.results.means()[0]["n_features"].to_dict()
     return sorted(means, key=means.__getitem__)

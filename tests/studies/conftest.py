@@ -2,14 +2,6 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def results(tiny_study):
-    """The results of the tiny study."""
-    from moerank.studies.results import Results
-
-    return Results(tiny_study.results())
-
-
-@pytest.fixture(scope="session")
 def parts(tiny_problem):
     """The parts of the second fold of the tiny problem."""
     return dict(zip(("train", "validation", "test"), tiny_problem.load_fold(2), strict=True))

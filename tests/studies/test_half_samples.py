@@ -201,13 +201,3 @@ def test_fewer_false_features_are_selected_than_the_bound_allows():
     assert np.mean(rates["noise"]) < size / 12 < np.mean(rates["relevant"])
     assert 0 < n_false.mean() < result.bound == expected_false(3, 12, 0.6)
     assert n_false.mean() < 1
-
-
-def test_the_order_of_the_features_does_not_count(parts, found):
-    order = np.random.default_rng(0).permutation(30)
-    train, vali = (
-        RankingData(part.X[:, order], part.y, part.qid, feature_names=np.array(part.feature_names)[order])
-        for part in parts[:2]
-    )
-    permuted = stability(GreedyRankRLS(5, alpha=ALPHA), train, vali, size=3, pairs=6)
-    np.testing.assert_array_equal(permuted.frequency, np.array(found.frequency)[order])

@@ -86,19 +86,15 @@ def test_what_a_folder_knows_by_its_digest_alone_is_asked_for(fold, tmp_path):
     [
         ("planted", {"mine": "fsmrank"}, "fsmrank keeps its name: solvers={'fsmrank': 'fsmrank'}"),
         ("planted", [RankSVM(), type("RankSVM", (RankSVM,), {})()], "two solvers are called RankSVM"),
-        ("planted", (), "^a study needs at least one problem, one solver and one fold$"),
+        ("planted", (), "^a study needs a problem, a solver and a fold; moerank solvers lists"),
         (["planted", load_problem("planted", {"metric.name": "MAP"})], "gas", "two problems are called planted"),
         ({"no name": "planted"}, "gas", "--set name"),
+        (load_planted_fold(1), "gas", "data in memory need a name: problems="),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(problems, solvers, message):
     with pytest.raises(ValueError, match=message.replace("{", r"\{")):
         Study(problems, solvers, folds=[1])
-
-
-def test_arguments_of_a_run_make_no_other_solver():
-    solvers = [MOFSRank(metric="MAP"), MOFSRank(metric="MAP", workers=2)]
-    assert len(Study("planted", solvers, folds=[1]).solvers) == 1
 
 
 def test_an_estimator_that_changes_later_is_run_as_it_was_given(fold, tmp_path):

@@ -1,6 +1,5 @@
 import csv
 import errno
-import json
 import os
 
 import pytest
@@ -11,8 +10,9 @@ from moerank.rankers.model import Model
 from moerank.studies.result import write_result
 
 
-def test_front_table(tiny_result, tmp_path):
+def test_the_files_have_the_front_and_the_chosen_model(tiny_result, tmp_path):
     write_result(tiny_result, tmp_path)
+    assert Model.from_json((tmp_path / "model.json").read_text()) == tiny_result.model(tiny_result.best)
     with (tmp_path / "front.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(tiny_result.front)
@@ -45,16 +45,6 @@ def test_a_spreadsheet_runs_no_name_of_the_front_table(tiny_result, tmp_path):
     members = {name for member in tiny_result.front for name in (names[feature] for feature in member.features)}
     assert shown == {name if name[0] == "a" else f"'{name}" for name in members}
     assert {name[1] for name in shown if name[0] == "'"} >= set("=+")
-
-
-def test_model_ranks_like_the_chosen_member(tiny_result, tiny_problem, tmp_path):
-    write_result(tiny_result, tmp_path)
-    model = json.loads((tmp_path / "model.json").read_text())
-    train, _, _ = tiny_problem.load_fold(2)
-    assert model["names"] == tiny_result.names(tiny_result.best.features)
-    assert [train.feature_names[column] for column in model["columns"]] == model["names"]
-    assert tuple(model["weights"]) == tiny_result.best.weights
-    assert Model.from_json((tmp_path / "model.json").read_text()) == tiny_result.model(tiny_result.best)
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):

@@ -88,7 +88,6 @@ def test_a_folder_without_validation_part_gets_one_from_the_training_queries(pro
         (OWN.replace("file =", "folder =") + "split = {validation = 0.2}", r"\[data\] split is for one file"),
         ('source = "letor"', r"\[data\] give folder, which holds Fold1, Fold2 and so on .*, or give file"),
         (OWN + "split = {folds = 5, test = 0.1}", r"\[data\.split\] folds deals the queries into equal parts"),
-        (OWN + "split = {validation = 0.5, test = 0.5}", r"\[data\.split\] validation and test leave no query"),
         (OWN + "split = {folds = 2}", r"\[data\.split\] folds must be at least 3, not 2"),
         (
             OWN + 'split = {}\nnormalize = "query"\nscaled = "query"',

@@ -154,11 +154,6 @@ def test_results_are_read_as_one_table(undisturbed, tiny_problem, tmp_path):
         read_results("nowhere")
 
 
-def test_folders_without_a_study_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="holds no study; moerank study makes one"):
-        Study.load(tmp_path)
-
-
 def test_states_are_told_by_the_files_alone(undisturbed, tiny_problem_file, tmp_path):
     study = Study([tiny_problem_file], SOLVERS, tmp_path, folds=[1, 2], seeds=2)
     assert set(study.states().values()) == {"open"}
