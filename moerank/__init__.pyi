@@ -8,9 +8,11 @@ from .data import load_digits_fold as load_digits_fold
 from .data import load_fold as load_fold
 from .data import load_letor as load_letor
 from .data import load_planted_fold as load_planted_fold
+from .data import load_shop_fold as load_shop_fold
 from .data import load_table as load_table
 from .data import load_web_fold as load_web_fold
 from .data import make_planted as make_planted
+from .data import make_shop as make_shop
 from .data import make_web as make_web
 from .data import query_level_norm as query_level_norm
 from .data.ingest import ingest as ingest

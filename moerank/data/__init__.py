@@ -25,3 +25,5 @@ from moerank.data.scaling import centre_in_queries as centre_in_queries
 from moerank.data.scaling import fill_missing as fill_missing
 from moerank.data.scaling import fit_scaling as fit_scaling
 from moerank.data.scaling import query_level_norm as query_level_norm
+from moerank.data.shop import load_shop_fold as load_shop_fold
+from moerank.data.shop import make_shop as make_shop

@@ -16,6 +16,7 @@ from moerank.data import (
     load_fold,
     load_letor,
     load_planted_fold,
+    load_shop_fold,
     load_table,
     load_table_fold,
     load_web_fold,
@@ -403,6 +404,19 @@ class PlantedData(DataSection):
         return load_planted_fold(fold, **self.model_dump(exclude={"source", *DataSection.model_fields}))
 
 
+class ShopData(DataSection):
+    """A made table of a shop with known relevant features; see `make_shop`."""
+
+    source: Literal["shop"]
+    n_queries: Annotated[int, at_least(5)] = 2000
+    n_documents: Annotated[int, at_least(2)] = 10
+    seed: Annotated[int, at_least(0, MOST_SEED)] = 0
+
+    def read(self, fold: int, folders: Folders) -> Fold:
+        """Return the parts of a fold, made without files."""
+        return load_shop_fold(fold, n_queries=self.n_queries, n_documents=self.n_documents, seed=self.seed)
+
+
 class WebData(DataSection):
     """Synthetic data with the shape of MSLR-WEB30K; see `make_web`."""
 
@@ -416,9 +430,9 @@ class WebData(DataSection):
         return load_web_fold(fold, n_queries=self.queries, seed=self.seed, dtype=self.dtype)
 
 
-SOURCES = (DigitsData, PlantedData, WebData, LetorData, TableData, MemoryData)
+SOURCES = (DigitsData, PlantedData, ShopData, WebData, LetorData, TableData, MemoryData)
 
 Data = Annotated[
-    DigitsData | PlantedData | WebData | LetorData | TableData | MemoryData,
+    DigitsData | PlantedData | ShopData | WebData | LetorData | TableData | MemoryData,
     Field(discriminator="source"),
 ]

@@ -4,10 +4,12 @@ import hashlib
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
 
-from moerank.data import load_digits_fold, load_web_fold, make_planted, make_web
+from moerank.data import load_digits_fold, load_web_fold, make_planted, make_shop, make_web
 from moerank.data.folds import QUERIES_OF_A_BLOCK
+from moerank.data.shop import LOADINGS, RELEVANT, LABEL_SHARES
 
 
 @pytest.mark.parametrize(
@@ -15,6 +17,7 @@ from moerank.data.folds import QUERIES_OF_A_BLOCK
     [
         (lambda: load_digits_fold(1), 16, "<i8", ["y"], "b60cd6697c429331"),
         (lambda: [make_planted().data], 1, "<f8", ["y"], "848394511b26df11"),
+        (lambda: [make_shop(100)], 1, "<f8", ["y"], "8a63b3ba0e2b6649"),
         (lambda: [make_web()], 1, "<f4", ["y", "qid"], "0a35e55b9804d310"),
     ],
 )
@@ -43,6 +46,7 @@ def test_seeds_differ():
         *((make_planted, name, -1) for name in ("n_queries", "n_documents", "n_relevant", "n_redundant", "n_noise")),
         *((make_planted, "noise", value) for value in (-0.1, np.nan, np.inf)),
         (make_planted, "n_labels", 1),
+        *((make_shop, name, -1) for name in ("n_queries", "n_documents", "noise", "seed")),
         (make_web, "n_queries", 0),
         (make_web, "seed", 2**64),
         (load_web_fold, "fold", 6),
@@ -110,6 +114,36 @@ def test_without_noise_the_relevant_features_alone_order_the_documents():
     for query in range(20):
         labels = data.y[data.offsets[query] : data.offsets[query + 1]]
         assert [int((labels >= label).sum()) for label in range(1, 4)] == [8, 2, 1]
+
+
+@pytest.fixture(scope="module")
+def shop():
+    return make_shop(3000, 10)
+
+
+def test_labels_of_the_shop_follow_eight_features_as_its_documentation_says(shop):
+    """The mean label of each decile of a feature says how it counts, because most others are independent of it."""
+    np.testing.assert_allclose((shop.y[:, None] < [1, 2, 3, 4]).mean(axis=0), LABEL_SHARES, atol=1e-3)
+    correlated = {name for name, (cause, _) in LOADINGS.items()}  # with the title's match or with sales
+    for name, column in zip(shop.feature_names, shop.X.T, strict=True):
+        low, middle, high = (shop.y[np.argsort(column)[part]].mean() for part in np.split(np.arange(30_000), 3))
+        if name == "price":
+            assert middle > low + 0.3, name
+            assert middle > high + 0.3, name
+        elif name in {"hours to deliver", "age in days"}:
+            assert low > high + 0.2, name
+        elif name in RELEVANT:
+            assert high > low + 0.2, name
+        elif name not in correlated:
+            assert abs(high - low) < 0.06, name  # three standard errors
+
+
+def test_features_of_the_shop_are_correlated_as_their_loadings_say(shop):
+    """The rank correlation of two normal variables is 6/π · asin(ρ/2), whatever increases with them."""
+    ranks = spearmanr(shop.X[:, [shop.feature_names.index(name) for name in LOADINGS]]).statistic
+    cause, loading = (np.array(values) for values in zip(*LOADINGS.values(), strict=True))
+    expected = np.where(cause[:, None] == cause, np.outer(loading, loading), 0.0)
+    np.testing.assert_allclose(ranks, 6 / np.pi * np.arcsin((expected + np.diag(1 - loading**2)) / 2), atol=0.02)
 
 
 @pytest.fixture(scope="module")

@@ -32,8 +32,8 @@ def write(folder: Path, text: str) -> Path:
 def test_shipped_problems_say_what_the_papers_say():
     problems = {name: load_problem(name) for name in shipped_problems()}
     of_letor = ["hp2004", "mq2007", "mq2008", "np2004", "ohsumed", "ohsumed-letor2", "td2004", "td2004-letor2"]
-    assert sorted(problems) == sorted([*of_letor, "digits", "mslr", "planted", "web", "yahoo1", "yahoo2"])
-    for name in problems.keys() - {"planted"}:
+    assert sorted(problems) == sorted([*of_letor, "digits", "mslr", "planted", "shop", "web", "yahoo1", "yahoo2"])
+    for name in problems.keys() - {"planted", "shop"}:
         stages = problems[name].instance_selection, problems[name].feature_selection, problems[name].ensemble
         generations = [25, 50, 50] if name == "digits" else [50, 100, 100]
         assert [(stage.generations, stage.population) for stage in stages] == [(n, 100) for n in generations]
