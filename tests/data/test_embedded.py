@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from moerank.data import load_digits_fold, load_web_fold, make_planted, make_shop, make_web
 from moerank.data.folds import QUERIES_OF_A_BLOCK
-from moerank.data.shop import LOADINGS, RELEVANT, LABEL_SHARES
+from moerank.data.shop import LABEL_SHARES, LOADINGS, RELEVANT
 
 
 @pytest.mark.parametrize(
