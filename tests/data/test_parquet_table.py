@@ -13,9 +13,9 @@ from moerank.data import load_table
 def table(tmp_path):
     """Write columns to a Parquet file and read it."""
 
-    def read(columns, name="train.parquet", written=None, **options):
-        path = tmp_path / name
-        pq.write_table(pa.table(columns), path, **(written or {}))
+    def read(columns, **options):
+        path = tmp_path / "train.parquet"
+        pq.write_table(pa.table(columns), path)
         return load_table(path, **{"label": "label", "query": "query"} | options)
 
     return read
@@ -47,7 +47,7 @@ def test_all_kinds_of_numbers_become_features(table, kind):
     ],
 )
 def test_ids_of_queries_have_any_type(table, ids, expected):
-    data = table({**PLAIN, "query": ids}, name="table")  # known by its first bytes
+    data = table({**PLAIN, "query": ids})
     assert (data.X.tolist(), data.y.tolist(), data.qid.tolist()) == ([[0.1], [1e300], [-0.0]], [2, 0, 1], expected)
 
 
