@@ -20,8 +20,7 @@ Value = TypeVar("Value")
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk and of an exhausted quota."""
 
-LONGEST_NAME = 60
-"""Most characters in the temporary name of a file of a run or a study."""
+LONGEST_NAME = 60  # most characters in the temporary name of a file of a run or a study
 
 
 def cannot_write(what: object, error: OSError) -> OSError:

@@ -26,11 +26,10 @@ from moerank.data.read import text_lines
 from moerank.data.trec import trec_lines
 from moerank.files import Json, read_json
 
-OWN = ("qid", "label", "query", "doc", "position")
-"""Columns of the table in front of the features."""
+OWN = ("qid", "label", "query", "doc", "position")  # columns of the table in front of the features
 
+# The document of a hit, and the names and values of its features.
 Hit: TypeAlias = tuple[str | None, list[tuple[str, object]]]
-"""The document of a hit, and the names and values of its features."""
 
 
 @dataclass(frozen=True)
@@ -400,13 +399,12 @@ def _engine_of(response: Json) -> str:
 
 # Judgments
 
-USUAL_COLUMNS = {
+USUAL_COLUMNS = {  # by their content, in lower case and without other characters
     "query": ("query", "querytext", "keywords", "userquery"),
     "id": ("queryid", "qid"),
     "doc": ("docid", "doc", "documentid", "document", "corpusid"),
     "grade": ("grade", "rating", "gain", "label", "relevance", "relevancelabel", "judgment", "judgement", "score"),
 }
-"""Usual names of the columns by their content, in lower case and without other characters."""
 
 
 def read_judgments(path: Path, columns: Sequence[str] | None = None, rule: tables.Labels | None = None) -> pd.DataFrame:
@@ -464,10 +462,8 @@ def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
         if (twice := named["id"].duplicated()).any():
             query, text = named[twice].iloc[0]
             earlier = named[named["id"] == query]["query"].iloc[0]
-            raise ValueError(
-                f"{where(int(named[twice].index[0]))}: the query id {query!r} has the text {text!r}, and {earlier!r} "
-                "before; give each query an id of its own"
-            )
+            both = f"the query id {query!r} has the text {text!r}, and {earlier!r} before"
+            raise ValueError(f"{where(int(named[twice].index[0]))}: {both}; give each query an id of its own")
 
 
 def _table_rows(path: Path, rows: tables.Rows, columns: Sequence[str] | None) -> Iterator[dict[str, str | int]]:

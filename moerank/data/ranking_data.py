@@ -297,10 +297,8 @@ class RankingData:
 
     def _list_pairs(self) -> PreferencePairs:
         n_pairs = self.n_pairs
-        check_room(
-            f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)",
-            32 * n_pairs,  # for two rows, and the values that solvers keep for a pair
-        )
+        what = f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)"
+        check_room(what, 32 * n_pairs)  # for two rows, and the values that solvers keep for a pair
         return PreferencePairs.of(self.y, self.offsets)
 
     @property
@@ -469,10 +467,8 @@ class RankingData:
         """Raise a ValueError if no query has two documents with different labels."""
         if self.n_pairs == 0:
             alone = " (there is 1 sample)" * (self.n_documents == 1)
-            raise ValueError(
-                f"{self.name}: no preference pair: no query has two documents with different labels{alone}, so there "
-                "is nothing to learn an order from; check the labels and the query ids"
-            )
+            reason = f"no query has two documents with different labels{alone}"
+            raise ValueError(f"{self.name}: no preference pair: {reason}; check the labels and the query ids")
 
     def __repr__(self) -> str:
         return (

@@ -106,13 +106,15 @@ def test_what_a_table_does_not_know_is_missing(table):
         assert data.X.tolist() == [[0.5, 1.0], [0.25, -1.0], [0.75, 2.0]]
 
 
-def test_masked_labels_and_queries_are_missing():
+def test_masked_labels_queries_and_weights_are_missing():
     with pytest.raises(ValueError, match=r"y\[1\] is nan"):
         RankingData(VALUES, np.ma.MaskedArray(LABELS, mask=[0, 1, 0]), QUERIES)
     for ids in (QUERIES, ["a", "a", "b"]):
         with pytest.raises(ValueError, match=r"qid\[2\] is (nan|None); every row"):
             RankingData(VALUES, LABELS, np.ma.MaskedArray(ids, mask=[0, 0, 1]))
         assert RankingData(VALUES, LABELS, np.ma.MaskedArray(ids)).offsets.tolist() == [0, 2, 3]
+    with pytest.raises(ValueError, match=r"document_weights\[0\] is nan"):
+        RankingData(VALUES, LABELS, QUERIES, document_weights=np.ma.MaskedArray(LABELS, mask=[1, 0, 0]))
 
 
 @pytest.mark.parametrize(
