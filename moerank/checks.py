@@ -18,8 +18,7 @@ if TYPE_CHECKING:  # every command loads this file, and some do without pydantic
     from pydantic import ValidationError
 
 
-Parameters: TypeAlias = dict[str, Any]
-"""Arguments by name."""
+Parameters: TypeAlias = dict[str, Any]  # by name
 
 ROOM = 16.0  # GiB that one table may take, unless the user says otherwise
 
@@ -205,8 +204,7 @@ def _constraint(hint: object) -> Callable[..., None] | None:
     return None
 
 
-PLAIN_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
-"""The feature names that search engines accept."""
+PLAIN_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"  # the feature names that search engines accept
 
 
 def plain_name(name: str) -> str:

@@ -17,8 +17,8 @@ from moerank.data.inputs import doubles
 
 COLUMNS = ("name", "cost", "group", "group_cost")  # of a table of costs; the first two are required
 
+# Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits.
 ROUNDING = 1e-9
-"""Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits."""
 
 
 @dataclass(frozen=True, eq=False)

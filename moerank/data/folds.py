@@ -42,8 +42,7 @@ class Draws:
         return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-N_FOLDS = 5
-"""Number of folds of LETOR's data sets, and of the embedded problems."""
+N_FOLDS = 5  # of LETOR's data sets, and of the embedded problems
 
 MOST_FOLDS = 1000
 

@@ -89,7 +89,8 @@ def without_mask(values: Any) -> Array:
     """Return an array with NaN (None unless it holds floats) for the masked entries of a masked one."""
     if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
         return np.asarray(values)
-    return np.where(values.mask, np.nan if values.dtype.kind == "f" else None, values.data)
+    absent: Any = np.nan if values.dtype.kind == "f" else None
+    return np.where(values.mask, absent, values.data)
 
 
 def require_same_index(X: object, values: object, what: str, name: str) -> None:

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from helpers.broken_letor import BINARY_ACCIDENTS, VALID, after_an_accident, broken, judged
+from helpers.broken_letor import VALID, broken, judged, somewhere_else
 
 import moerank.data.read.letor
 from moerank.data import load_table
@@ -81,7 +81,7 @@ def line_moved(text, rng):
 
 
 def damaged(text, rng):
-    return after_an_accident(text, rng, BINARY_ACCIDENTS)
+    return somewhere_else(text, rng.randrange(len(text) + 1), rng)
 
 
 def mutated(text, rng, mutations):

@@ -3,8 +3,8 @@ import gzip
 import numpy as np
 import pytest
 
-from moerank.data import RankingData, load_fold, split_fold
-from moerank.data.folds import count_folds, deal_queries, split_queries
+from moerank.data import RankingData, load_fold
+from moerank.data.folds import count_folds, deal_queries, split_fold, split_queries
 
 TRAIN = b"1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25\n"
 VALI = b"1 qid:2 1:0.5 4:1\n"

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from moerank.data import RankingData, fill_missing, fit_scaling
-from moerank.data.scaling import ROWS
+from moerank.data import RankingData, fit_scaling
+from moerank.data.scaling import ROWS, fill_missing
 from moerank.exports.deployable import obstacles
 from moerank.rankers import RankRLS
 from moerank.rankers.model import Model

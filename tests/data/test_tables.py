@@ -100,7 +100,7 @@ def test_missing_values_need_a_rule(table, written):
     assert data.X.tolist() == [[1, 2], [-1.5, 4]]
     assert data.n_missing.tolist() == [1, 0]
     assert data.missing == -1.5
-    with pytest.raises(ValueError, match="line 3: the value of 'a' is missing; say what missing values become: a num"):
+    with pytest.raises(ValueError, match="line 3: the value of 'a' is missing; say what missing values become, by"):
         table(text)
 
 

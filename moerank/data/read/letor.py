@@ -142,7 +142,7 @@ def read_letor(
     if zero_based:
         documents = replace(documents, feature_names=tuple(map(str, range(documents.X.shape[1]))))
     if weights_file is not None:
-        weights = _numbers_beside(weights_file, _NUMBER, "a weight; write one positive number a line")
+        weights: Any = _numbers_beside(weights_file, _NUMBER, "a weight; write one positive number a line")
         n_queries = 1 + np.count_nonzero(documents.qid[1:] != documents.qid[:-1])
         roles = {n_queries: "query_weights", n_documents: "document_weights"}
         if len(weights) not in roles:
@@ -172,9 +172,8 @@ class _Parser:
     least: int  # the number of the first feature
 
     def __post_init__(self) -> None:
-        self._largest = float(np.finfo(self.dtype).max)
-        if self.dtype == np.float32:  # the last double that is not rounded to infinity
-            self._largest = float(np.nextafter(2.0**128 - 2.0**103, 0.0))
+        # The last double that is not rounded to infinity.
+        self._largest = np.finfo(float).max if self.dtype == float else np.nextafter(2.0**128 - 2.0**103, 0.0)
         self._pieces: list[Floats] = []
         self._labels: list[Integers] = [np.zeros(0, np.int64)]
         self._queries: dict[bytes | int, tuple[str, int]] = {}  # their first spelling, and their first row

@@ -38,9 +38,9 @@ MOST_LABEL = 2**31 - 1
 # Key of the metadata of a Parquet file that say which columns are label, query, document and features.
 ROLES = b"moerank"
 
+# Usual names of the columns of label and query, the most usual first; case does not matter.
 LABELS = ("label", "relevance", "rel", "grade", "target", "y")
 QUERIES = ("qid", "query_id", "query", "queryid", "srch_id", "session_id", "group")
-"""Usual names of the columns of label and query, the most usual first; case does not matter."""
 
 NAMES_OF_PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
@@ -61,8 +61,7 @@ Labels: TypeAlias = Mapping[str, int] | Sequence[float]
 
 NOT_NUMBERS = "turn it into numbers, or leave the column out: exclude= in Python, or in [data] of a problem file"
 
-CELLS_AT_A_TIME = 2**22
-"""Values that are read together."""
+CELLS_AT_A_TIME = 2**22  # values that are read together
 
 # Bytes of each column of a Parquet file that are read ahead: a group of rows may be as large as the file.
 BUFFER = 2**16
