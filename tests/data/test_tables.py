@@ -141,33 +141,6 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("content", "sentence"), REFUSED)
-def test_what_is_no_table_of_numbers_is_refused_by_place(table, tmp_path, content, sentence):
-    for missing in (None, 0.0):
-        with pytest.raises(ValueError, match=sentence) as error:
-            table(content, missing=missing)
-        assert str(error.value).startswith(f"{tmp_path / 'train.csv'}")
-
-
-def test_wrong_arguments_are_refused_by_name(table, tmp_path):
-    for options, sentence in (
-        (dict(features=["prise"]), r"unknown column 'prise'; did you mean 'price'\?"),
-        (dict(features=["label"]), r"the column 'label' cannot be both label and feature"),
-        (dict(features=[]), r"no feature besides 'label' and 'query'"),
-        (dict(query="label"), r"the column 'label' cannot be both label and query"),
-        (dict(missing="query-worse"), r"did you mean 'query-worst'\?"),
-        (dict(dtype=np.int64), r"dtype must be float32 or float64, not int64"),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            table(TEXT, **options)
-    with pytest.raises(ValueError, match=r"line 2: the value 1e\+39 of 'a' is infinite, or too large"):
-        table("label,query,a\n1,7,1e39\n", dtype=np.float32)
-    with pytest.raises(IsADirectoryError, match=r"Is a directory: .*test_wrong_arguments"):
-        load_table(tmp_path, label="label", query="query")
-    with pytest.raises(FileNotFoundError):
-        load_table(tmp_path / "absent.csv", label="label", query="query")
-
-
 def test_a_table_beyond_the_limit_is_refused_while_its_rows_are_counted(table, monkeypatch):
     n_rows = 200_000
     content = gzip.compress(b"label,query,a,b\n" + b"1,7,0,0\n" * n_rows)
@@ -276,33 +249,6 @@ def test_ids_and_weights_have_columns_of_their_own(tmp_path, name):
     assert data.document_weights.tolist() == [1.0, 0.5, 1.5]
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        (NOTED.replace("p2,3,1", "p2,4,1"), {}, "line 3: another weight in the column 'use' than in the first row"),
-        (NOTED.replace("p2,3,1", "p2,3,0"), {}, r"csv: document_weights\[1\] is 0; weights are positive"),
-        (NOTED.replace("p2,3,1", "p2,3,"), {}, r"document_weights\[1\] is nan"),
-        (NOTED.replace("p2,3", ",3"), {}, "line 3: no document id in the column 'id'"),
-        (NOTED, {"document": "doc"}, "document=: unknown column 'doc'"),
-        (NOTED, {"document_weight": "use"}, "'use' cannot be both query_weight and document_weight"),
-        (NOTED, {"features": ["price", "use"]}, "the column 'use' cannot be both query_weight and feature"),
-        (GRADED, {"labels": {"E": 3}}, "line 3: the label 'S' in the column 'label' is none of 'E'; add it to labels"),
-        (GRADED, {"labels": [0.5]}, "line 2: the label 'E' in the column 'label' is not a number"),
-        (
-            GRADED,
-            {"labels": [0.5, 0.5]},
-            r"labels is \[0.5, 0.5\]; give the label of each text, .*, or increasing limits",
-        ),
-        (GRADED, {"labels": "E"}, "labels is 'E'; give"),
-        (GRADED, {"labels": []}, r"labels is \[\]; give"),
-        (GRADED, {"labels": {"E": -1}}, "labels of 'E' must be at least 0"),
-    ],
-)
-def test_wrong_ids_weights_and_rules_for_labels_are_refused(table, text, options, message):
-    with pytest.raises(ValueError, match=message):
-        table(text, **(COLUMNS if text != GRADED else {}) | options)
-
-
 PLAIN = {"label": [2, 0, 1], "query": ["x", "x", "y"], "a": [0.1, 1e300, -0.0]}
 
 
@@ -361,29 +307,59 @@ def test_missing_values_of_arrow_need_a_rule(table):
             table({**PLAIN, "b": column})
 
 
-@pytest.mark.parametrize(
-    ("columns", "options", "sentence"),
-    [
-        (dict(a=[1.0, np.inf, 2.0]), {}, r"row 2: the value inf of 'a' is infinite"),
-        (dict(a=[1.0, 2.0, -1e39]), dict(dtype=np.float32), r"row 3: the value -1e\+39 of 'a' is infinite, or too"),
-        (dict(label=[1, None, 0]), {}, r"row 2: the label nan in the column 'label'"),
-        (dict(query=["x", None, "y"]), {}, r"row 2: no query id in the column 'query'"),
-        (dict(query=[[1], [1], [2]]), {}, r"the column 'query' holds list<.*, which are not ids; make texts"),
-        (dict(__index_level_0__=[1, 2, 3]), {}, r"the column '__index_level_0__' is an index that pandas wrote"),
-        (dict(label=[], query=[], a=[]), {}, "not plain numbers|the table has no row"),
-        (dict(query=[1.0, 1.0, np.nan]), {}, "row 3: the query id nan in the column 'query' is NaN, or a float"),
-        (
-            dict(query=[1.0, 1.0, 2.0**53]),
-            {},
-            r"row 3: the query id 9\.0072e\+15 in the column 'query' is NaN, or a float",
-        ),
-        (dict(query=["x", "x", "x\0"]), {}, "row 3: the query id in the column 'query' ends in a zero byte"),
-        (dict(d=["x", "x", "x\0"]), dict(document="d"), "row 3: the document id in the column 'd' ends in a zero byte"),
-    ],
-)
-def test_wrong_values_are_refused_by_place(table, columns, options, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        table({**PLAIN, **columns}, **options)
+WRONG = [
+    *((content, {}, sentence) for content, sentence in REFUSED),
+    (TEXT, {"features": ["prise"]}, r"unknown column 'prise'; did you mean 'price'\?"),
+    (TEXT, {"features": ["label"]}, "the column 'label' cannot be both label and feature"),
+    (TEXT, {"features": []}, "no feature besides 'label' and 'query'"),
+    (TEXT, {"query": "label"}, "the column 'label' cannot be both label and query"),
+    (TEXT, {"missing": "query-worse"}, r"did you mean 'query-worst'\?"),
+    (TEXT, {"dtype": np.int64}, "dtype must be float32 or float64, not int64"),
+    ("label,query,a\n1,7,1e39\n", {"dtype": np.float32}, r"line 2: the value 1e\+39 of 'a' is infinite, or too large"),
+    (NOTED.replace("p2,3,1", "p2,4,1"), COLUMNS, "line 3: another weight in the column 'use' than in the first row"),
+    (NOTED.replace("p2,3,1", "p2,3,0"), COLUMNS, r"csv: document_weights\[1\] is 0; weights are positive"),
+    (NOTED.replace("p2,3,1", "p2,3,"), COLUMNS, r"document_weights\[1\] is nan"),
+    (NOTED.replace("p2,3", ",3"), COLUMNS, "line 3: no document id in the column 'id'"),
+    (NOTED, COLUMNS | {"document": "doc"}, "document=: unknown column 'doc'"),
+    (NOTED, COLUMNS | {"document_weight": "use"}, "'use' cannot be both query_weight and document_weight"),
+    (NOTED, COLUMNS | {"features": ["use"]}, "the column 'use' cannot be both query_weight and feature"),
+    (GRADED, {"labels": {"E": 3}}, "line 3: the label 'S' in the column 'label' is none of 'E'; add it to labels"),
+    (GRADED, {"labels": [0.5]}, "line 2: the label 'E' in the column 'label' is not a number"),
+    (GRADED, {"labels": [0.5, 0.5]}, r"labels is \[0.5, 0.5\]; give the label of each text, .*, or increasing limits"),
+    (GRADED, {"labels": "E"}, "labels is 'E'; give"),
+    (GRADED, {"labels": []}, r"labels is \[\]; give"),
+    (GRADED, {"labels": {"E": -1}}, "labels of 'E' must be at least 0"),
+    (PLAIN | {"a": [1.0, np.inf, 2.0]}, {}, r"row 2: the value inf of 'a' is infinite"),
+    (PLAIN | {"a": [1.0, 2.0, -1e39]}, {"dtype": np.float32}, r"row 3: the value -1e\+39 of 'a' is infinite, or too"),
+    (PLAIN | {"label": [1, None, 0]}, {}, r"row 2: the label nan in the column 'label'"),
+    (PLAIN | {"query": ["x", None, "y"]}, {}, r"row 2: no query id in the column 'query'"),
+    (PLAIN | {"query": [[1], [1], [2]]}, {}, r"the column 'query' holds list<.*, which are not ids; make texts"),
+    (PLAIN | {"__index_level_0__": [1, 2, 3]}, {}, r"the column '__index_level_0__' is an index that pandas wrote"),
+    (PLAIN | {"label": [], "query": [], "a": []}, {}, "not plain numbers|the table has no row"),
+    (PLAIN | {"query": [1.0, 1.0, np.nan]}, {}, "row 3: the query id nan in the column 'query' is NaN, or a float"),
+    (
+        PLAIN | {"query": [1.0, 1.0, 2.0**53]},
+        {},
+        r"row 3: the query id 9\.0072e\+15 in the column 'query' is NaN, or a",
+    ),
+    (PLAIN | {"query": ["x", "x", "x\0"]}, {}, "row 3: the query id in the column 'query' ends in a zero byte"),
+    (PLAIN | {"d": ["x", "x", "x\0"]}, {"document": "d"}, "row 3: the document id in the column 'd' ends in a zero"),
+]
+
+
+@pytest.mark.parametrize(("content", "options", "sentence"), WRONG)
+def test_what_is_no_table_of_numbers_is_refused_by_place(table, tmp_path, content, options, sentence):
+    for missing in (None, 0.0):
+        with pytest.raises(ValueError, match=sentence) as error:
+            table(content, **{"missing": missing} | options)
+        assert options or str(error.value).startswith(f"{tmp_path}/train.")
+
+
+def test_folders_and_missing_files_are_named(tmp_path):
+    with pytest.raises(IsADirectoryError, match=r"Is a directory: .*test_folders"):
+        load_table(tmp_path, label="label", query="query")
+    with pytest.raises(FileNotFoundError, match=r"absent\.csv"):
+        load_table(tmp_path / "absent.csv", label="label", query="query")
 
 
 def test_what_is_no_parquet_file_is_refused(tmp_path):
@@ -394,6 +370,3 @@ def test_what_is_no_parquet_file_is_refused(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"train\.parquet: not a Parquet file that can be read, or a damaged one"):
             load_table(path, label="label", query="query")
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        load_table(path, label="label", query="query")
