@@ -142,7 +142,11 @@ def ingest(
     rows = pd.DataFrame({**hits, "label": label, "order": pd.factorize(hits["qid"])[0]})
     rows = rows[label >= 0].sort_values(["order", "position", "doc"], kind="stable")
     X = X[rows.index]
-    _write(path, rows, X, result)
+    roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
+    kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
+    contents = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}
+    contents |= {name: pa.array(column, from_pandas=True) for name, column in zip(result.names, X.T, strict=True)}
+    tables.write_table(path, contents, {"roles": roles, "engine": result.engine})
     n_missing = int(np.isnan(X).sum())
     lines += [*joined, f"missing values: {n_missing:,}"]
     if (X == 0).any() and (result.engine != "elasticsearch" or not n_missing):
@@ -543,15 +547,3 @@ def _labels(
 def _plain(documents: pd.Series) -> pd.Series:
     """Return ids without what programs often change: blanks, case, and the .0 of a column with gaps."""
     return documents.str.strip().str.casefold().str.removesuffix(".0")
-
-
-# Writing
-
-
-def _write(path: Path, rows: pd.DataFrame, X: Floats, result: _Log) -> None:
-    """Write the table, whose metadata hold the roles of the columns."""
-    roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
-    kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
-    columns = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}
-    columns |= {name: pa.array(column, from_pandas=True) for name, column in zip(result.names, X.T, strict=True)}
-    tables.write_table(path, columns, {"roles": roles, "engine": result.engine})

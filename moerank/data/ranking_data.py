@@ -48,12 +48,6 @@ class LabelRuns:
         """The number of preference pairs of all queries."""
         return int(self.n_pairs_of.sum())
 
-    def n_pairs_among(self, documents: Mask) -> int:
-        """Count the preference pairs whose documents are both in `documents`, shape (n_documents,); O(n_documents)."""
-        size = np.bincount(self.run[documents], minlength=len(self.n_worse))
-        together = np.add.reduceat(size, self.first[:-1])
-        return int((together @ together - size @ size) // 2)
-
     @classmethod
     def of(cls, y: Integers, offsets: Integers) -> LabelRuns:
         """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
@@ -501,4 +495,9 @@ def n_pairs_of_queries(data: RankingData, masks: Mask) -> Integers:
 
 def n_pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
     """Count the preference pairs whose documents are both kept by each row of `masks` (n, n_documents), shape (n,)."""
-    return np.array([data.label_runs.n_pairs_among(mask) for mask in masks], np.int64)
+    runs, counts = data.label_runs, np.zeros(len(masks), np.int64)
+    for number, mask in enumerate(masks):
+        size = np.bincount(runs.run[mask], minlength=len(runs.n_worse))
+        together = np.add.reduceat(size, runs.first[:-1])
+        counts[number] = (together @ together - size @ size) // 2
+    return counts
