@@ -361,21 +361,12 @@ def test_what_is_no_judgment(text, columns, message, tmp_path):
 @pytest.mark.parametrize(
     ("judgments", "message"),
     [
-        (
-            "Trail  shoes,p7,1",
-            "0 of 1 judgments by query text: the log has document 'p7' of query 'trail shoes'",
-        ),
+        ("Trail  shoes,p7,1", "0 of 1 judgments by query text: the log has document 'p7' of query 'trail shoes'"),
         ("q1,p7,1", "the judgments 'p7' of 'q1'; write both alike, and ids of queries in a column query_id"),
         ("trail shoes,71.0,1", "the log has document 'p7' .*, the judgments '71.0'"),
-        (
-            "trail shoes,x,1\ntrail shoes,P3.0,1",
-            "the log has document 'p3' of .*, the judgments 'P3.0' of 'trail shoes'",
-        ),
+        ("trail shoes,x,1\ntrail shoes,P3.0,1", "the log has document 'p3' of .*, the judgments 'P3.0' of 'trail"),
         ("trail shoes,p7,1\na,b,1\ntrail shoes,p7,2", "line 2 and line 4: several grades of document 'p7'"),
-        (
-            "query_id,docid,rating\ntrail shoes,p7,1",
-            "id: .* of query 'q1', the judgments 'p7' of 'trail shoes'",
-        ),
+        ("query_id,docid,rating\ntrail shoes,p7,1", "id: .* of query 'q1', the judgments 'p7' of 'trail shoes'"),
         (logs.trec(GOLDEN).replace("q", "x"), "by query id: the log has document 'p7' of query 'q1', .* of 'x1'"),
     ],
 )

@@ -73,10 +73,7 @@ GOOD = "1 qid:2 1:0.5 2:1"
         ("1 qid:" + "9" * 5000 + " 1:0.5", "the query id '9{29}…' is not a text of 1 to 100 characters"),
         ("1 qid:a\N{NO-BREAK SPACE}b 1:0.5", "the query id 'a.xa0b' is not a text of 1 to 100"),
         ("1 qid:1 1:0.5", "query 1 begins again; sort the lines"),
-        (
-            "1 qid:2 0:1 1:0.5",
-            "'0:1' is not feature:value of a feature from 1 to 10000; if numbers start at 0",
-        ),
+        ("1 qid:2 0:1 1:0.5", "'0:1' is not feature:value of a feature from 1 to 10000; if numbers start at 0"),
         ("1 qid:2 1:1 1:1", "'1:1' is not feature:value of a feature from 2 to 10000"),
         ("1 qid:2 1:1 3:0 2:1", "'2:1' is not feature:value of a feature from 4"),
         ("1 qid:2 -1:1", "'-1:1' is not feature:value"),
@@ -106,9 +103,7 @@ def test_null_becomes_what_missing_says(load):
     content = b"1 qid:1 1:NULL 2:0.5 #docid = NULL\n0 qid:1 1:1 2:NULL\n"
     for missing in (0.0, -1.5, 1e-7):
         assert_same_documents(load(content, missing=missing), content, missing)
-    with pytest.raises(
-        ValueError, match=r"line 2: the value of feature 2 is missing \(NULL\); say what missing values become"
-    ):
+    with pytest.raises(ValueError, match=r"line 2: the value of feature 2 is missing \(NULL\); say what missing"):
         load(b"1 qid:1 1:1\n1 qid:1 1:1 2:NULL\n")
     spelt = b"1 qid:1 1:NULL 2:null 3:Null 4:nan 5:NaN 6:NAN\n"
     assert load(spelt, missing=0.5).X.tolist() == [[0.5] * 6]
@@ -350,9 +345,7 @@ def test_queries_in_both_places_or_in_none_are_refused(path):
     path.with_name("rank.train.query").write_bytes(b"3\n1\n")
     assert load_letor(packed).n_queries == 2
     packed.write_bytes(gzip.compress(BARE + b"1 qid:1 1:1\n"))
-    with pytest.raises(
-        ValueError, match=r"line 5: the line has a query id, but rank\.train\.query also gives the queries"
-    ):
+    with pytest.raises(ValueError, match=r"line 5: the line has a query id, but rank\.train\.query also gives"):
         load_letor(packed)
 
 

@@ -68,9 +68,7 @@ def test_listed_features_come_in_their_order_and_others_are_not_looked_at(table)
     data = table(text, features=("b", "a"))
     assert data.feature_names == ("b", "a")
     assert data.X.tolist() == [[2, 1], [4, 3]]
-    with pytest.raises(
-        ValueError, match=r"csv, line 2: the value 'red' of 'note' is not a number; turn it into numbers, or leave"
-    ):
+    with pytest.raises(ValueError, match=r"csv, line 2: the value 'red' of 'note' is not a number; turn it into"):
         table(text)
 
 
@@ -178,9 +176,7 @@ def test_usual_names_are_guessed(tmp_path):
     assert load_table(path).feature_names == ("x",)
     assert load_table(path, label="x").y.tolist() == [2]
     path.write_text("score,x,Query_ID\n")
-    with pytest.raises(
-        ValueError, match=r"no column has a usual name for the label; give label=, such as one of score"
-    ):
+    with pytest.raises(ValueError, match=r"no column has a usual name for the label; give label=, such as"):
         load_table(path)
 
 
@@ -207,9 +203,7 @@ def test_values_stand_for_missing_ones(table):
     text = "label,query,a,b\n1,7,-999,1.79769313486e308\n0,7,2,4\n"
     data = table(text, missing=0.5, missing_values=[-999, 1.79769313486e308])
     assert (data.X.tolist(), data.n_missing.tolist(), data.missing_values[0]) == ([[0.5, 0.5], [2, 4]], [1, 1], -999)
-    with pytest.raises(
-        ValueError, match=r"csv: X\[0, 0\] is NaN \(row 0, feature 'a'\); say what missing values become"
-    ):
+    with pytest.raises(ValueError, match=r"csv: X\[0, 0\] is NaN \(row 0, feature 'a'\); say what missing"):
         table(text, missing_values=[-999])
     with pytest.raises(ValueError, match=r"missing_values is .*; give a list of finite numbers"):
         table(text, missing=0, missing_values=[float("nan")])
