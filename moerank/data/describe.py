@@ -98,15 +98,11 @@ class DataDescription:
             remarks = [f"{values}, most of them of feature {worst}."]
         remarks += extreme_remarks(self.extreme_features)
         if self.identical_documents:
-            remarks.append(
-                "No ranker can order identical documents of a query: leave out copies, or add a feature that tells "
-                "them apart."
-            )
+            identical = "No ranker can order identical documents of a query"
+            remarks.append(f"{identical}: leave out copies, or add a feature that tells them apart.")
         if self.comes_scaled and self.scaling == "none":
-            remarks.append(
-                'The features come scaled per query, as LETOR\'s QueryLevelNorm files are: say scaled = "query" in the '
-                'problem file, or data.declared("query") in Python.'
-            )
+            remedy = 'say scaled = "query" in the problem file, or data.declared("query") in Python.'
+            remarks.append(f"The features come scaled per query, as LETOR's QueryLevelNorm files are: {remedy}")
         return remarks
 
 

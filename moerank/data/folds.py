@@ -176,8 +176,6 @@ def split_queries(data: RankingData, validation: float = 0.2, test: float = 0.2,
     The same seed gives the same queries with every version of NumPy. A part without a query is a ValueError.
     """
     check_share(one=False, validation=validation, test=test)
-    if validation + test >= 1:
-        raise ValueError("validation and test leave no query for training; give smaller shares")
     train, for_test, vali = _drawn(data, {"test": test, "validation": validation}, seed)
     return train, vali, for_test
 

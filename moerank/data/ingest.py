@@ -135,7 +135,7 @@ def ingest(
     grades = read_judgments(judged, columns, tables.checked_labels_rule(labels))
     result = _Log(paths, log, document, set(exclude))
     result.read()
-    hits, X = result.hits(grades, judged)
+    hits, X = result.hits(grades)
     title, n_features = ENGINES[result.engine].title, len(result.names)
     lines = [f"read {result.n_responses:,} responses of {title}: {len(hits):,} documents, {n_features} features"]
     label, joined = _labels(hits, grades, judged, unjudged)
@@ -240,7 +240,7 @@ class _Log:
         """Return the file and line of a hit."""
         return f"{self.paths[self.rows[row][4]]}, line {self.rows[row][5]}"
 
-    def hits(self, judgments: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, Floats]:
+    def hits(self, judgments: pd.DataFrame) -> tuple[pd.DataFrame, Floats]:
         """Return each document of a query once, and its values; refuse one that occurs twice with other values."""
         hits = pd.DataFrame(self.rows, columns=["id", "query", "doc", "position", "file", "line"], dtype=object)
         check_texts(hits, self.where)
@@ -250,26 +250,24 @@ class _Log:
             raise ValueError(f"{self.where(row)}: no query with the query_id, which other lines lack; give both")
         hits["qid"] = hits[kind]
         if self.engine == "vespa" and self.document is None:
-            hits["doc"] = self._short_ids(hits["doc"], judgments["doc"], path)
+            hits["doc"] = self._short_ids(hits["doc"], judgments["doc"])
         with np.errstate(over="ignore"):  # the precision of the engine, in which all values must be finite
             X = np.frombuffer(self.values).reshape(-1, len(self.names)).astype(ENGINES[self.engine].dtype)
         for row, column in np.argwhere(np.isinf(X)):
             name = self.names[column]
             raise ValueError(f"{self.where(row)}: the value of {name!r} is infinite or too large; --exclude {name!r}")
-        keys = pd.MultiIndex.from_frame(hits[["qid", "doc"]])
-        first = np.flatnonzero(~keys.duplicated())
-        earlier = first[keys[first].get_indexer(keys)]
-        for row in np.flatnonzero(earlier != np.arange(len(hits))).tolist():
+        earlier = hits.index.to_series().groupby([hits["qid"], hits["doc"]], sort=False).transform("first").to_numpy()
+        is_first = earlier == hits.index
+        for row in np.flatnonzero(~is_first).tolist():
             if not np.array_equal(X[row], X[earlier[row]], equal_nan=True):
                 pair = f"document {hits['doc'][row]!r} of query {hits['qid'][row]!r}"
                 before = f"{self.where(earlier[row])}; keep one (documents of two indices need ids of their own)"
                 raise ValueError(f"{self.where(row)}: {pair} has other values than in {before}")
-        return hits.loc[first].reset_index(drop=True), X[first]
+        return hits[is_first].reset_index(drop=True), X[is_first]
 
-    def _short_ids(self, ids: pd.Series, judged: pd.Series, path: Path) -> pd.Series:
+    def _short_ids(self, ids: pd.Series, judged: pd.Series) -> pd.Series:
         """Return Vespa's ids after the fourth colon, unless the judgments have whole ids."""
-        full = judged.str.startswith("id:")
-        if full.all():
+        if judged.str.startswith("id:").all():
             return ids
         short = ids.str.split(":", n=4).str[4]
         for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:

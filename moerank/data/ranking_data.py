@@ -246,10 +246,7 @@ class RankingData:
         if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
         mask = np.isnan(self.X)
-        try:
-            fill_in_place(self.X, self.offsets, cast("MissingRule", self.missing))
-        except ValueError as error:
-            raise ValueError(f"{self.name}: {error}") from None
+        fill_in_place(self.X, self.offsets, cast("MissingRule", self.missing))
         return mask
 
     @property

@@ -171,7 +171,7 @@ def test_queries_are_dealt_into_equal_parts(n_queries, n_folds):
     [
         (split_queries, (0.0, 0.2), r"validation must be in \(0, 1\), not 0\.0"),
         (split_queries, (0.2, 1.0), r"test must be in \(0, 1\), not 1\.0"),
-        (split_queries, (0.5, 0.5), "validation and test leave no query for training"),
+        (split_queries, (0.5, 0.5), "own: 10 queries cannot be split"),
         (split_queries, (0.2, 0.01), r"10 queries cannot be split into shares of 0\.2 for validation and 0\.01 for"),
         (split_queries, (0.04, 0.2), "own: 10 queries cannot be split"),
         (split_queries, (0.48, 0.5), "own: 10 queries cannot be split"),

@@ -107,7 +107,7 @@ def test_what_is_filled_is_finite_and_where_the_rule_says(column, rule, dtype):
         ("zero", "must be a finite number, 'query-min', 'query-mean' or 'query-worst', not 'zero'$"),
         (float("inf"), "not inf"),
         (True, "not True"),
-        (1e39, "mine: missing is 1e.39, which is too large"),
+        (1e39, "missing is 1e.39, which is too large"),
         ([0.0], "not "),
     ],
 )
