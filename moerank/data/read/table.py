@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from math import isfinite
 from pathlib import Path
@@ -75,7 +75,6 @@ class Columns:
     query: str
     features: tuple[str, ...]
     further: Mapping[str, str]  # columns of documents and weights, by the names of the arguments of `RankingData`
-    labels: Labels | None = None
 
     @property
     def texts(self) -> list[str]:
@@ -207,8 +206,14 @@ def load_table(
     check_missing_rule(missing, or_none=True)
     further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
     columns = table_columns(path, label=label, query=query, features=features, exclude=exclude, **further)
-    columns = replace(columns, labels=checked_labels_rule(labels))
-    documents = read_table(path, columns, dtype=dtype, nulls=missing is not None)
+    rule, precision = checked_labels_rule(labels), read.as_precision(dtype)
+    try:
+        documents = _read(path, columns, rule, precision, missing is not None)
+    except WrongRowError as error:
+        [line] = row_names(path, [error.row], columns.all)
+        raise ValueError(f"{path}, {line}: {error.reason}") from None
+    except pa.ArrowException as error:
+        raise ValueError(f"{path}: cannot be read ({error})") from None
     return documents.as_data(name or str(path), missing, missing_values)
 
 
@@ -279,32 +284,17 @@ def _faults_of_columns(
         yield f"no feature besides {roles['label']!r} and {roles['query']!r}; at least one column is needed"
 
 
-def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -> read.Documents:
-    """Return the documents of a table; `nulls` allows missing values."""
-    reader = _table_reader(path)
-    try:
-        batches = reader.batches(path, columns.all, columns.texts)
-        return _read(path, batches, columns, read.as_precision(dtype), nulls)
-    except WrongRowError as error:
-        [line] = row_names(path, [error.row], columns.all)
-        raise ValueError(f"{path}, {line}: {error.reason}") from None
-    except pa.ArrowException as error:
-        raise ValueError(f"{path}: cannot be read ({error})") from None
-
-
 def row_names(path: Path, rows: Sequence[int], needed: Sequence[str] = ()) -> list[str]:
     """Return the places of rows, counted from 0, for messages: lines, or numbers in a file without lines."""
     lines_of = _table_reader(path).lines_of
     return [f"line {n}" for n in lines_of(path, needed, rows)] if lines_of else [f"row {row + 1:,}" for row in rows]
 
 
-def _read(
-    path: Path, batches: Iterable[pa.RecordBatch], columns: Columns, dtype: type[np.floating[Any]], nulls: bool
-) -> read.Documents:
+def _read(path: Path, columns: Columns, rule: Labels | None, dtype: read.Precision, nulls: bool) -> read.Documents:
     """Gather the documents of all batches: features piece by piece, everything else as a table of Arrow."""
     pieces: list[Floats] = []
     others, n_rows, n_features = [], 0, len(columns.features)
-    for batch in batches:
+    for batch in _table_reader(path).batches(path, columns.all, columns.texts):
         n_bytes = (n_rows + batch.num_rows) * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
         check_room(f"{path}: {n_rows + batch.num_rows:,} rows of {n_features:,} features", n_bytes)
         features = batch.select(list(columns.features))
@@ -317,7 +307,7 @@ def _read(
         raise ValueError(f"{path}: the table has no row")
     table = pa.Table.from_batches(others)
     ids, offsets = _queries(_ids(table[columns.query], path, columns.query, "query"), columns.query)
-    y = labels_of(table[columns.label], path, columns.label, columns.labels)
+    y = labels_of(table[columns.label], path, columns.label, rule)
     arrays: dict[str, Array] = {}
     for array, name in columns.further.items():
         if array == "documents":
