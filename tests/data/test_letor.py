@@ -196,17 +196,6 @@ def test_neither_the_size_of_the_pieces_nor_the_order_in_memory_matters(load, mo
                 load(content + wrong + end + content, dtype=dtype)
 
 
-def test_lines_become_wider_or_shorter(load, monkeypatch):
-    wider = b"".join(b"1 qid:1 1:0.5 %d:%d\n" % (j, j) for j in [*range(2, 40), 500, 499, 10_000, 3])
-    lines = [f"1 qid:1 1:{row} 2:{-row} # {'long' * 50}" for row in range(30)]
-    lines += [f"0 qid:1 1:0.{'1234567890' * 3}{row} 2:1e{row}" for row in range(300)] + [
-        f"0 qid:2 2:1 {3 + row}:0.5" for row in range(40)
-    ]
-    for content, chunk in ((wider, 64), ("\n".join(lines).encode(), 100), ("\n".join(lines).encode(), 5000)):
-        monkeypatch.setattr(letor, "CHUNK", chunk)
-        assert_same_documents(load(content), content)
-
-
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [
