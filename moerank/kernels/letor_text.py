@@ -44,7 +44,8 @@ def read_lines(
         Zeros, with a row for each line. A value is the correctly rounded double, or that double rounded to single.
         Features beyond the width are checked and left out: read again with the number of features for the width.
     rows : (n_rows, 4)
-        The label; the start and the end of the query id; and the index of the comment, −1 if there is none.
+        The label; the start of the query id, −1 if the row before has the same id; its end; and the index of the
+        comment, −1 if there is none.
     hard : (at least end / 4 + 1, 4)
         Start and end of a value that the caller has to convert, its row and its column.
     limit : the largest feature number that is allowed
@@ -55,7 +56,7 @@ def read_lines(
     O(end). The caller has to convert all values except digits, with a sign and a point, that have at most 19 digits
     after leading zeros, 53 bits and 22 decimals.
     """
-    at = begin = row = widest = n_hard = before = 0
+    at = begin = row = widest = n_hard = before = id_begin = id_end = 0
     while at < end:
         begin, before = at, n_hard
         at = _behind_blanks(text, at)
@@ -77,7 +78,9 @@ def read_lines(
                 at = _behind_blanks(text, at)
             if at < 0:
                 return begin, row, widest, before
-            rows[row, 0], rows[row, 1], rows[row, 2] = label, first, last
+            same = row > 0 and _are_same(text, first, last, id_begin, id_end)
+            id_begin, id_end = first, last
+            rows[row, 0], rows[row, 1], rows[row, 2] = label, -1 if same else first, last
             rows[row, 3] = at if text[at] == HASH else -1
             row += 1
             widest = max(widest, feature - least + 1)
@@ -165,3 +168,13 @@ def _is_end(c: int) -> bool:
 @kernel
 def _is_gap(c: int) -> bool:
     return c in (SPACE, TAB, LF, CR, HASH)
+
+
+@kernel
+def _are_same(text: NDArray[np.uint8], begin: int, end: int, other_begin: int, other_end: int) -> bool:
+    """Whether two parts of the text are the same."""
+    same = end - begin == other_end - other_begin
+    while same and begin < end:
+        same = text[begin] == text[other_begin]
+        begin, other_begin = begin + 1, other_begin + 1
+    return same

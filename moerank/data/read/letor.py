@@ -243,9 +243,9 @@ class _Parser:
 
     def _begin_queries(self, text: bytes, rows: Integers) -> list[tuple[int, str]]:
         """Record the queries that begin; return the index and reason of the first that must not."""
-        runs = pc.run_end_encode(_parts(text, rows[:, 1:3]))
-        for row, raw in zip([0, *runs.run_ends.to_pylist()], runs.values.to_pylist(), strict=False):
-            begin = int(rows[row, 1])
+        begins = np.flatnonzero(rows[:, 1] >= 0)
+        for row, (begin, end) in zip(begins.tolist(), rows[begins, 1:3].tolist(), strict=True):
+            raw = text[begin:end]
             number = int(raw) if re.fullmatch(rb"-?[0-9]{1,19}", raw) else 2**63
             query = number if -(2**63) <= number < 2**63 else raw  # 7 and 07 are one integer
             if query == self._query:
@@ -262,7 +262,9 @@ class _Parser:
         """Convert the values that the kernel left over; return the index of the first that is not a value."""
         if not len(hard):
             return []
-        texts = _parts(text, hard[:, :2])
+        bounds = hard[:, :2].astype(np.int32)
+        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(text)]
+        texts = pa.Array.from_buffers(pa.binary(), bounds.size - 1, buffers)[::2]  # without what is between values
         are_numbers = pc.match_substring_regex(texts, _NUMBER)
         numbers = pc.if_else(are_numbers, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
         right = np.abs(numbers) <= self._largest
@@ -309,12 +311,6 @@ class _Parser:
                 return f"the value {read.quoted(raw)} of feature {feature} is not a finite number of {bits} bits"
             before = feature
         return "the line is not a document"
-
-
-def _parts(text: bytes, bounds: Integers) -> pa.Array:
-    """Return the parts of a text between bounds that increase, shape (n, 2)."""
-    buffers = [None, pa.py_buffer(bounds.astype(np.int32)), pa.py_buffer(text)]
-    return pa.Array.from_buffers(pa.binary(), max(bounds.size - 1, 0), buffers)[::2]  # without what is between parts
 
 
 def _line_ends(text: bytes) -> int:
