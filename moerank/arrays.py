@@ -8,23 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
-"""An array of any kind of values."""
-
-Vector: TypeAlias = NDArray[np.float64]
-"""A one-dimensional array in double precision."""
-
-Matrix: TypeAlias = NDArray[np.float64]
-"""A two-dimensional array in double precision."""
-
-Floats: TypeAlias = NDArray[np.floating[Any]]
-"""An array in single or double precision."""
-
+Vector: TypeAlias = NDArray[np.float64]  # of one dimension
+Matrix: TypeAlias = NDArray[np.float64]  # of two dimensions
+Floats: TypeAlias = NDArray[np.floating[Any]]  # in single or double precision
 Integers: TypeAlias = NDArray[np.int64]
-
 Mask: TypeAlias = NDArray[np.bool_]
-
 FloatType: TypeAlias = type[np.floating[Any]]
-"""A numpy float type."""
-
-Words: TypeAlias = NDArray[np.unsignedinteger[Any]]
-"""Packed bits, one word for each of several individuals."""
+Words: TypeAlias = NDArray[np.unsignedinteger[Any]]  # packed bits, one word for each of several individuals

@@ -18,11 +18,9 @@ if TYPE_CHECKING:  # every command loads this file, and some do without pydantic
     from pydantic import ValidationError
 
 
-Parameters: TypeAlias = dict[str, Any]
-"""Arguments by name."""
+Parameters: TypeAlias = dict[str, Any]  # by name
 
-ROOM = 16.0
-"""GiB that one table may take, unless the user says otherwise."""
+ROOM = 16.0  # GiB that one table may take, unless the user says otherwise
 
 
 def check_positive(*, or_none: bool = False, **parameters: object) -> None:
@@ -33,16 +31,14 @@ def check_positive(*, or_none: bool = False, **parameters: object) -> None:
         ...
     ValueError: tol must be positive, not -1
     """
-    suffix = ", or None" * or_none
-    for name, value in _given(parameters, or_none):
+    for name, value, suffix in _given(parameters, or_none):
         if not 0 < _number(name, value, suffix) < inf:
             raise ValueError(f"{name} must be positive{' and finite' * (value == inf)}{suffix}, not {value}")
 
 
 def check_not_negative(*, or_none: bool = False, **parameters: object) -> None:
     """Raise a ValueError unless each parameter is a finite number of at least 0, or None with `or_none`."""
-    suffix = ", or None" * or_none
-    for name, value in _given(parameters, or_none):
+    for name, value, suffix in _given(parameters, or_none):
         if not 0 <= _number(name, value, suffix) < inf:
             raise ValueError(f"{name} must {'be finite' if value == inf else 'not be negative'}{suffix}, not {value}")
 
@@ -57,8 +53,7 @@ def check_at_least(least: int, most: int | None = None, *, or_none: bool = False
         ...
     ValueError: n_rounds must be an integer, not 2.5
     """
-    suffix = ", or None" * or_none
-    for name, value in _given(parameters, or_none):
+    for name, value, suffix in _given(parameters, or_none):
         if not isinstance(value, Integral) or isinstance(value, bool):
             raise ValueError(f"{name} must be an integer{suffix}, not {reprlib.repr(value)}")
         if value < least:
@@ -155,13 +150,11 @@ def check_choice(choices: Iterable[str], *, or_none: bool = False, **parameters:
     ValueError: loss must be one of 'pair', 'query', not 'paris'; did you mean 'pair'?
     """
     choices = list(choices)
-    for name, value in _given(parameters, or_none):
+    for name, value, _ in _given(parameters, or_none):
         if not isinstance(value, str) or value not in choices:
             nearest = get_close_matches(value, choices, n=1) if isinstance(value, str) else []
-            advice = f"; did you mean {nearest[0]!r}?" if nearest else ""
-            raise ValueError(
-                f"{name} must be one of {', '.join(map(repr, choices))}, not {reprlib.repr(value)}{advice}"
-            )
+            wrong = reprlib.repr(value) + "".join(f"; did you mean {name!r}?" for name in nearest)
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {wrong}")
 
 
 Positive: TypeAlias = Annotated[float, check_positive]
@@ -211,8 +204,7 @@ def _constraint(hint: object) -> Callable[..., None] | None:
     return None
 
 
-PLAIN_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
-"""The feature names that search engines accept."""
+PLAIN_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"  # the feature names that search engines accept
 
 
 def plain_name(name: str) -> str:
@@ -263,9 +255,11 @@ def first_mistake(error: ValidationError) -> str:
     return f"{key}: {reason}" if key else reason
 
 
-def _given(parameters: Parameters, or_none: bool) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters to check, with `or_none` only those that are not None."""
-    yield from ((name, value) for name, value in parameters.items() if not (or_none and value is None))
+def _given(parameters: Parameters, or_none: bool) -> Iterator[tuple[str, Any, str]]:
+    """Yield the parameters to check, with `or_none` only those that are not None, and what else a message allows."""
+    for name, value in parameters.items():
+        if not (or_none and value is None):
+            yield name, value, ", or None" * or_none
 
 
 def _number(name: str, value: object, suffix: str = "") -> float:

@@ -17,11 +17,9 @@ from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 Value = TypeVar("Value")
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Error numbers of a full disk and of an exhausted quota."""
+FULL = (errno.ENOSPC, errno.EDQUOT)  # error numbers of a full disk and of an exhausted quota
 
-LONGEST_NAME = 60
-"""Most characters in the temporary name of a file of a run or a study."""
+LONGEST_NAME = 60  # most characters in the temporary name of a file of a run or a study
 
 
 def cannot_write(what: object, error: OSError) -> OSError:
@@ -116,8 +114,7 @@ def read_text(path: Path, limit: int) -> str:
         raise ValueError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
 
 
-Json: TypeAlias = dict[str, Any]
-"""A JSON object."""
+Json: TypeAlias = dict[str, Any]  # an object of JSON
 
 
 def read_toml(path: Path, limit: int) -> Json:

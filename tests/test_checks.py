@@ -82,16 +82,11 @@ def test_unknown_names_come_with_the_nearest_or_with_all():
 
 
 def test_room_is_compared_to_the_limit(monkeypatch):
-    monkeypatch.delenv("MOERANK_MEMORY", raising=False)
-    check_room("a table", 16 * 2**30)
-    with pytest.raises(ValueError, match="a table would take 16 GiB, and the limit is 16 GiB; ask for less, or raise"):
-        check_room("a table", 16 * 2**30 + 1)
-    monkeypatch.setenv("MOERANK_MEMORY", "0.5")
-    check_room("a table", 2**29)
-    with pytest.raises(ValueError, match=r"the limit is 0\.5 GiB"):
-        check_room("a table", 2**29 + 1)
-    monkeypatch.setenv("MOERANK_MEMORY", "32")
-    check_room("a table", 32 * 2**30)
+    for variable, limit in (("", 16), ("0.5", 0.5), ("32", 32)):
+        monkeypatch.setenv("MOERANK_MEMORY", variable)
+        check_room("a table", int(limit * 2**30))
+        with pytest.raises(ValueError, match=rf"a table would take {limit} GiB, and the limit is {limit} GiB; ask for"):
+            check_room("a table", int(limit * 2**30) + 1)
 
 
 def test_what_is_shown_of_a_value_has_an_end():

@@ -28,15 +28,9 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path):
     (tmp_path / "zero").symlink_to("/dev/zero")
     (tmp_path / "knot").symlink_to(tmp_path / "knot")
     begin = time.monotonic()
-    for name, reason in (
-        ("fifo", "is a pipe"),
-        ("folder", "folder"),
-        ("zero", "is a pipe or a device"),
-        ("knot", "knot"),
-    ):
-        with pytest.raises(OSError, match=reason) as error:
-            read_text(tmp_path / name, 10)
-        assert name in str(error.value)
+    for reason in ("fifo is a pipe", "folder", "zero is a pipe or a device", "knot"):
+        with pytest.raises(OSError, match=reason):
+            read_text(tmp_path / reason.partition(" ")[0], 10)
     with socket.socket(socket.AF_UNIX) as server, pytest.raises(OSError, match="No such device or address"):
         os.chdir(tmp_path)  # names of sockets are short
         server.bind("socket")
@@ -127,13 +121,11 @@ def test_what_is_replaced_is_synced_with_its_folder(tmp_path, monkeypatch):
 
 def test_every_module_can_be_imported_without_fcntl(tmp_path):
     """As on systems other than Linux and macOS, as far as the libraries allow."""
-    modules = sorted(module.name for module in pkgutil.walk_packages(moerank.__path__, "moerank."))
-    modules = [name for name in modules if not name.endswith("__main__")]
+    names = (module.name for module in pkgutil.walk_packages(moerank.__path__, "moerank."))
+    modules = [name for name in names if not name.endswith("__main__")]
     assert len(modules) > 100
     libraries = "filelock, lightgbm, matplotlib.figure, numba, pandas, pymoo.optimize, rich.progress, sklearn, typer"
-    code = (
-        f"import importlib, sys, signal\nimport {libraries}\nsys.modules['fcntl'] = None; del signal.pthread_sigmask\n"
-    )
-    code += f"for name in {modules}: importlib.import_module(name)"
+    code = f"import importlib, sys, signal\nimport {libraries}\nsys.modules['fcntl'] = None\n"
+    code += f"del signal.pthread_sigmask\nfor name in {modules}: importlib.import_module(name)"
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")

@@ -17,7 +17,7 @@ from moerank.solvers import FAMILIES, SolverEntry
 if TYPE_CHECKING:  # these take seconds to import, and the table of solvers needs none of them
     import pandas as pd
 
-    from moerank.data import DataDescription
+    from moerank.data.describe import DataDescription
     from moerank.studies.problem import Problem
     from moerank.studies.result import Member, Result
     from moerank.studies.results import Results

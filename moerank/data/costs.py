@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from moerank.checks import unknown
 from moerank.data.inputs import doubles
 
-COLUMNS = ("name", "cost", "group", "group_cost")
-"""Columns of a table of costs; the first two are required."""
+COLUMNS = ("name", "cost", "group", "group_cost")  # of a table of costs; the first two are required
 
+# Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits.
 ROUNDING = 1e-9
-"""Share of `max_cost` by which a sum of costs may exceed it: sums in another order differ in their last bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +109,8 @@ class FeatureCosts:
 def known_costs(costs: FeatureCosts | None, name: str, what: str) -> FeatureCosts:
     """Return the costs of the data called `name`; raise a ValueError if `what` needs them and there are none."""
     if costs is None:
-        raise ValueError(
-            f"{name}: {what} needs to know what the features cost: give RankingData(…, costs=…) or "
-            'Limits(costs=…), or in a problem file [features] table = "features.csv"'
-        )
+        remedy = "give RankingData(…, costs=…) or Limits(costs=…), or [features] table in a problem file"
+        raise ValueError(f"{name}: {what} needs to know what the features cost: {remedy}")
     return costs
 
 

@@ -94,21 +94,15 @@ class DataDescription:
         remarks = [f"No value of the {self.features:,} features is infinite or missing."]
         if self.missing_values:
             worst = max(self.missing_by_feature, key=self.missing_by_feature.__getitem__)
-            remarks = [
-                f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all), most of them of "
-                f"feature {worst}."
-            ]
+            values = f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all)"
+            remarks = [f"{values}, most of them of feature {worst}."]
         remarks += extreme_remarks(self.extreme_features)
         if self.identical_documents:
-            remarks.append(
-                "No ranker can order identical documents of a query: leave out copies, or add a feature that tells "
-                "them apart."
-            )
+            identical = "No ranker can order identical documents of a query"
+            remarks.append(f"{identical}: leave out copies, or add a feature that tells them apart.")
         if self.comes_scaled and self.scaling == "none":
-            remarks.append(
-                'The features come scaled per query, as LETOR\'s QueryLevelNorm files are: say scaled = "query" in the '
-                'problem file, or data.declared("query") in Python.'
-            )
+            remedy = 'say scaled = "query" in the problem file, or data.declared("query") in Python.'
+            remarks.append(f"The features come scaled per query, as LETOR's QueryLevelNorm files are: {remedy}")
         return remarks
 
 
@@ -179,11 +173,8 @@ def _sizes_of_copies(data: RankingData) -> Iterator[int]:
         yield from (size for size in Counter(row.tobytes() for row in rows).values() if size > 1)
 
 
-SMALLEST_SQUARED = 1e-140
-"""Features with smaller values are scaled up first, because their squares lose digits or vanish."""
-
-ROWS_AT_A_TIME = 2048
-"""Documents that are centred at a time, which saves a copy of all."""
+SMALLEST_SQUARED = 1e-140  # features with smaller values are scaled up, because their squares lose digits or vanish
+ROWS_AT_A_TIME = 2048  # documents that are centred at a time, which saves a copy of all
 
 
 def feature_correlations(data: RankingData | Matrix) -> Matrix:
@@ -191,7 +182,7 @@ def feature_correlations(data: RankingData | Matrix) -> Matrix:
     X = data.X if isinstance(data, RankingData) else data
     check_square(X.shape[1])
     scatter = np.zeros((X.shape[1], X.shape[1]))
-    for _, _, centred in _centred_blocks(X):
+    for _, centred in _centred_blocks(X):
         scatter += square(centred)
     norm = np.sqrt(np.diagonal(scatter))
     norm = np.where(norm > 0.0, norm, 1.0)
@@ -203,33 +194,26 @@ def label_correlations(data: RankingData) -> Vector:
     """Return |Pearson correlation| of each feature with the labels, which must differ; 0 for a constant feature."""
     labels = data.y.astype(np.float64) - int(data.y.sum()) / data.n_documents  # a sum of integers, and so exact
     products, length = np.zeros((2, data.n_features))
-    for begin, end, centred in _centred_blocks(data.X):
-        products += product(centred, labels[begin:end])
+    for rows, centred in _centred_blocks(data.X):
+        products += product(centred, labels[rows])
         length += (centred * centred).sum(axis=1)
-    label_length = float((labels * labels).sum())
-    return np.asarray(np.abs(products) / _or_one(np.sqrt(length)) / np.sqrt(label_length))
+    norm = np.where(length > 0.0, np.sqrt(length), 1.0)
+    return np.asarray(np.abs(products) / norm / np.sqrt(float((labels * labels).sum())))
 
 
-def _centred_blocks(X: Matrix) -> Iterator[tuple[int, int, Matrix]]:
-    """Yield the first and last row (exclusive) of each block of X, and its centred features as rows."""
+def _centred_blocks(X: Matrix) -> Iterator[tuple[slice, Matrix]]:
+    """Yield the rows of each block of X, and its centred features as rows."""
+    blocks = [slice(begin, begin + ROWS_AT_A_TIME) for begin in range(0, len(X), ROWS_AT_A_TIME)]
     total = np.zeros(X.shape[1])
-    for begin, end in _row_blocks(len(X)):  # NumPy adds up the rows of a table in C order one after the other
-        total = np.ascontiguousarray(np.vstack([total, X[begin:end]])).sum(axis=0)
+    for rows in blocks:  # NumPy adds up the rows of a table in C order one after the other
+        total = np.ascontiguousarray(np.vstack([total, X[rows]])).sum(axis=0)
     least, largest = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     size = np.maximum(np.abs(least), np.abs(largest))
     divisor = np.where(size < SMALLEST_SQUARED, size, 1.0)
     divisor[least == largest] = np.inf  # so that a constant feature becomes 0
-    for begin, end in _row_blocks(len(X)):
-        centred = X[begin:end].T.astype(np.float64, order="C")
+    for rows in blocks:
+        centred = X[rows].T.astype(np.float64, order="C")
         centred -= (total / len(X))[:, None]
         if (divisor != 1.0).any():
             centred /= divisor[:, None]
-        yield begin, end, centred
-
-
-def _row_blocks(n_documents: int) -> list[tuple[int, int]]:
-    return [(begin, min(begin + ROWS_AT_A_TIME, n_documents)) for begin in range(0, n_documents, ROWS_AT_A_TIME)]
-
-
-def _or_one(values: Vector) -> Vector:
-    return np.where(values > 0.0, values, 1.0)
+        yield rows, centred

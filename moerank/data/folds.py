@@ -42,8 +42,7 @@ class Draws:
         return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-N_FOLDS = 5
-"""Number of folds of LETOR's data sets, and of the embedded problems."""
+N_FOLDS = 5  # of LETOR's data sets, and of the embedded problems
 
 MOST_FOLDS = 1000
 
@@ -139,10 +138,10 @@ def part_paths(folder: Path, *, drawn: bool = False) -> list[Path]:
             listed = ", ".join(file.name for file in ended)
             raise FileNotFoundError(f"{folder}: {listed} may each be the {part} part; rename one to {spelt[0]}")
         if not named and not ended and not (drawn and part == "validation"):
+            wanted = f"{' and '.join(names)} (also .gz, and in capital letters) and for one file *{ends[0]}"
+            remedy = _DRAWN if part == "validation" else ""
             raise FileNotFoundError(
-                f"{folder}: no {part} part; looked for {' and '.join(names)} (also .gz, and in capital "
-                f"letters) and for one file *{ends[0]}, and found {names_in(folder)}"
-                f"{_DRAWN if part == 'validation' else ''}"
+                f"{folder}: no {part} part; looked for {wanted}, and found {names_in(folder)}{remedy}"
             )
         paths += (named or ended)[:1]
     return paths
@@ -177,8 +176,6 @@ def split_queries(data: RankingData, validation: float = 0.2, test: float = 0.2,
     The same seed gives the same queries with every version of NumPy. A part without a query is a ValueError.
     """
     check_share(one=False, validation=validation, test=test)
-    if validation + test >= 1:
-        raise ValueError("validation and test leave no query for training; give smaller shares")
     train, for_test, vali = _drawn(data, {"test": test, "validation": validation}, seed)
     return train, vali, for_test
 
@@ -234,8 +231,7 @@ def of_queries(data: RankingData, queries: Integers, name: str | None = None) ->
     return data.with_rows(rows, name=name)
 
 
-SIDE = 8
-"""Pixels along each side of an image."""
+SIDE = 8  # pixels along each side of an image
 
 
 def load_digits_fold(fold: int = 1, *, n_queries: int = 150, n_documents: int = 100, seed: int = 0) -> Fold:
@@ -384,10 +380,8 @@ def make_planted(
     check_at_least(2, MOST_LABELS, n_labels=n_labels)
     check_not_negative(noise=noise)
     n_rows, n_features = int(n_queries) * int(n_documents), int(n_relevant) + int(n_redundant) + int(n_noise)
-    check_room(
-        f"{n_queries:,} queries of {n_documents:,} documents with {n_features:,} features",
-        n_rows * 8 + n_features * (n_rows * 8 * 3 + 100),  # three copies while it is made, and the names
-    )
+    n_bytes = n_rows * 8 + n_features * (n_rows * 8 * 3 + 100)  # three copies while it is made, and the names
+    check_room(f"{n_queries:,} queries of {n_documents:,} documents with {n_features:,} features", n_bytes)
     draws = Draws(seed)
     relevant = draws.uniform((n_relevant, n_rows))
     copied = np.arange(n_redundant) % n_relevant
@@ -443,21 +437,19 @@ def _labels(utility: Matrix, n_labels: int) -> Integers:
 
 
 N_INFORMATIVE, N_UNIFORM, N_TAILS, N_COUNTS, N_OF_QUERY = 20, 30, 24, 18, 4
-COPY_WEIGHTS = (0.9, 0.6)
-"""Weight of the informative feature in its first and its second copy."""
+COPY_WEIGHTS = (0.9, 0.6)  # of the informative feature in its first and its second copy
 
 N_FEATURES = N_INFORMATIVE * (1 + len(COPY_WEIGHTS)) + N_UNIFORM + N_TAILS + N_COUNTS + N_OF_QUERY
+# Random words of 64 bits per document: two uniform numbers each, of which the last two are noise on its utility.
 WORDS_PER_DOCUMENT = (N_FEATURES + 2) // 2
-"""Random words of 64 bits per document: two uniform numbers each, of which the last two are noise on its utility."""
 
+# Documents of a query: mean, standard deviation of the logarithm, and the maximum, as in MSLR-WEB30K.
 MEAN, SPREAD, LONGEST = 115, 0.6, 1251
-"""Documents of a query: mean, standard deviation of the logarithm, and the maximum, as in MSLR-WEB30K."""
 
 DECAY, NOISE = np.float32(0.85), np.float32(1.5)
 LIMITS = np.array([5.244, 6.081, 6.829, 7.181], np.float32)
 
-QUERIES_OF_A_BLOCK = 64
-"""Queries that are drawn together, from a counter of their own, so that no block depends on another."""
+QUERIES_OF_A_BLOCK = 64  # queries that are drawn together, from their own counter: no block depends on another
 
 MOST_SEED = 2**64 - 1
 

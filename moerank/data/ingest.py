@@ -26,11 +26,10 @@ from moerank.data.read import text_lines
 from moerank.data.trec import trec_lines
 from moerank.files import Json, read_json
 
-OWN = ("qid", "label", "query", "doc", "position")
-"""Columns of the table in front of the features."""
+OWN = ("qid", "label", "query", "doc", "position")  # columns of the table in front of the features
 
+# The document of a hit, and the names and values of its features.
 Hit: TypeAlias = tuple[str | None, list[tuple[str, object]]]
-"""The document of a hit, and the names and values of its features."""
 
 
 @dataclass(frozen=True)
@@ -136,14 +135,18 @@ def ingest(
     grades = read_judgments(judged, columns, tables.checked_labels_rule(labels))
     result = _Log(paths, log, document, set(exclude))
     result.read()
-    hits, X = result.hits(grades, judged)
+    hits, X = result.hits(grades)
     title, n_features = ENGINES[result.engine].title, len(result.names)
     lines = [f"read {result.n_responses:,} responses of {title}: {len(hits):,} documents, {n_features} features"]
     label, joined = _labels(hits, grades, judged, unjudged)
     rows = pd.DataFrame({**hits, "label": label, "order": pd.factorize(hits["qid"])[0]})
     rows = rows[label >= 0].sort_values(["order", "position", "doc"], kind="stable")
     X = X[rows.index]
-    _write(path, rows, X, result)
+    roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
+    kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
+    contents = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}
+    contents |= {name: pa.array(column, from_pandas=True) for name, column in zip(result.names, X.T, strict=True)}
+    tables.write_table(path, contents, {"roles": roles, "engine": result.engine})
     n_missing = int(np.isnan(X).sum())
     lines += [*joined, f"missing values: {n_missing:,}"]
     if (X == 0).any() and (result.engine != "elasticsearch" or not n_missing):
@@ -237,7 +240,7 @@ class _Log:
         """Return the file and line of a hit."""
         return f"{self.paths[self.rows[row][4]]}, line {self.rows[row][5]}"
 
-    def hits(self, judgments: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, Floats]:
+    def hits(self, judgments: pd.DataFrame) -> tuple[pd.DataFrame, Floats]:
         """Return each document of a query once, and its values; refuse one that occurs twice with other values."""
         hits = pd.DataFrame(self.rows, columns=["id", "query", "doc", "position", "file", "line"], dtype=object)
         check_texts(hits, self.where)
@@ -247,26 +250,24 @@ class _Log:
             raise ValueError(f"{self.where(row)}: no query with the query_id, which other lines lack; give both")
         hits["qid"] = hits[kind]
         if self.engine == "vespa" and self.document is None:
-            hits["doc"] = self._short_ids(hits["doc"], judgments["doc"], path)
+            hits["doc"] = self._short_ids(hits["doc"], judgments["doc"])
         with np.errstate(over="ignore"):  # the precision of the engine, in which all values must be finite
             X = np.frombuffer(self.values).reshape(-1, len(self.names)).astype(ENGINES[self.engine].dtype)
         for row, column in np.argwhere(np.isinf(X)):
             name = self.names[column]
             raise ValueError(f"{self.where(row)}: the value of {name!r} is infinite or too large; --exclude {name!r}")
-        keys = pd.MultiIndex.from_frame(hits[["qid", "doc"]])
-        first = np.flatnonzero(~keys.duplicated())
-        earlier = first[keys[first].get_indexer(keys)]
-        for row in np.flatnonzero(earlier != np.arange(len(hits))).tolist():
+        earlier = hits.index.to_series().groupby([hits["qid"], hits["doc"]], sort=False).transform("first").to_numpy()
+        is_first = earlier == hits.index
+        for row in np.flatnonzero(~is_first).tolist():
             if not np.array_equal(X[row], X[earlier[row]], equal_nan=True):
                 pair = f"document {hits['doc'][row]!r} of query {hits['qid'][row]!r}"
                 before = f"{self.where(earlier[row])}; keep one (documents of two indices need ids of their own)"
                 raise ValueError(f"{self.where(row)}: {pair} has other values than in {before}")
-        return hits.loc[first].reset_index(drop=True), X[first]
+        return hits[is_first].reset_index(drop=True), X[is_first]
 
-    def _short_ids(self, ids: pd.Series, judged: pd.Series, path: Path) -> pd.Series:
+    def _short_ids(self, ids: pd.Series, judged: pd.Series) -> pd.Series:
         """Return Vespa's ids after the fourth colon, unless the judgments have whole ids."""
-        full = judged.str.startswith("id:")
-        if full.all():
+        if judged.str.startswith("id:").all():
             return ids
         short = ids.str.split(":", n=4).str[4]
         for row in np.flatnonzero(ids.groupby(short).transform("nunique") > 1).tolist()[-1:]:
@@ -400,13 +401,12 @@ def _engine_of(response: Json) -> str:
 
 # Judgments
 
-USUAL_COLUMNS = {
+USUAL_COLUMNS = {  # by their content, in lower case and without other characters
     "query": ("query", "querytext", "keywords", "userquery"),
     "id": ("queryid", "qid"),
     "doc": ("docid", "doc", "documentid", "document", "corpusid"),
     "grade": ("grade", "rating", "gain", "label", "relevance", "relevancelabel", "judgment", "judgement", "score"),
 }
-"""Usual names of the columns by their content, in lower case and without other characters."""
 
 
 def read_judgments(path: Path, columns: Sequence[str] | None = None, rule: tables.Labels | None = None) -> pd.DataFrame:
@@ -464,10 +464,8 @@ def check_texts(queries: pd.DataFrame, where: Callable[[int], str]) -> None:
         if (twice := named["id"].duplicated()).any():
             query, text = named[twice].iloc[0]
             earlier = named[named["id"] == query]["query"].iloc[0]
-            raise ValueError(
-                f"{where(int(named[twice].index[0]))}: the query id {query!r} has the text {text!r}, and {earlier!r} "
-                "before; give each query an id of its own"
-            )
+            both = f"the query id {query!r} has the text {text!r}, and {earlier!r} before"
+            raise ValueError(f"{where(int(named[twice].index[0]))}: {both}; give each query an id of its own")
 
 
 def _table_rows(path: Path, rows: tables.Rows, columns: Sequence[str] | None) -> Iterator[dict[str, str | int]]:
@@ -547,15 +545,3 @@ def _labels(
 def _plain(documents: pd.Series) -> pd.Series:
     """Return ids without what programs often change: blanks, case, and the .0 of a column with gaps."""
     return documents.str.strip().str.casefold().str.removesuffix(".0")
-
-
-# Writing
-
-
-def _write(path: Path, rows: pd.DataFrame, X: Floats, result: _Log) -> None:
-    """Write the table, whose metadata hold the roles of the columns."""
-    roles = {"label": "label", "query": "qid", "document": "doc", "features": result.names}
-    kinds = (pa.string(), pa.int64(), pa.string(), pa.string(), pa.int64())
-    columns = {name: pa.array(rows[name], kind, from_pandas=True) for name, kind in zip(OWN, kinds, strict=True)}
-    columns |= {name: pa.array(column, from_pandas=True) for name, column in zip(result.names, X.T, strict=True)}
-    tables.write_table(path, columns, {"roles": roles, "engine": result.engine})

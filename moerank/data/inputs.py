@@ -16,11 +16,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from moerank.arrays import Array, Floats, Integers, Mask, Vector
 from moerank.checks import unknown
 
-COPIED_ROWS = 4096
-"""Rows of a table that are copied or checked at once, so that they stay in the processor's cache."""
-
-BY_COLUMNS = 2**26
-"""Tables of at least this many bytes are in Fortran order, which kernels need; they copy smaller ones."""
+COPIED_ROWS = 4096  # rows of a table that are copied or checked at once, so that they stay in the processor's cache
+BY_COLUMNS = 2**26  # larger tables, in bytes, are in Fortran order, which kernels need; they copy smaller ones
 
 
 def empty_table(n_documents: int, n_features: int, dtype: DTypeLike) -> Array:
@@ -58,7 +55,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Array:
     if hasattr(X, "iloc") or hasattr(X, "__arrow_c_stream__"):
         return _frame_table(X, names)
     try:
-        table: Array = without_mask(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+        table = without_mask(X)
         if table.dtype.kind == "O":
             table = np.where(pd.isna(table), np.nan, table).astype(np.float64)
         if table.dtype.kind in "cMm":
@@ -88,11 +85,12 @@ def is_frozen(array: Array) -> bool:
     return base is None or isinstance(base, bytes) or (isinstance(base, mmap.mmap) and isinstance(array, np.memmap))
 
 
-def without_mask(values: np.ma.MaskedArray[Any, Any]) -> Array:
-    """Replace the masked entries of an array: by NaN among floats, by None among other values, as objects."""
-    masked = np.ma.getmaskarray(values)
-    unknown_value: Any = np.nan if values.dtype.kind == "f" else None
-    return np.where(masked, unknown_value, values.data) if masked.any() else np.asarray(values.data)
+def without_mask(values: Any) -> Array:
+    """Return an array with NaN (None unless it holds floats) for the masked entries of a masked one."""
+    if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
+        return np.asarray(values)
+    absent: Any = np.nan if values.dtype.kind == "f" else None
+    return np.where(values.mask, absent, values.data)
 
 
 def require_same_index(X: object, values: object, what: str, name: str) -> None:
@@ -107,7 +105,7 @@ def require_same_index(X: object, values: object, what: str, name: str) -> None:
 def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
     """Return a DataFrame of pandas, or any other with Arrow's stream, as one table."""
     own = column_names(X) or ()
-    names = own if names is None or len(names) != len(own) else names
+    names = names if names is not None and len(names) == len(own) else own
     given = [X.iloc[:, index] for index in range(len(own))] if hasattr(X, "iloc") else _arrow_table(X).columns
     columns = [_numbers(column, name) for column, name in zip(given, names, strict=True)]
     single = bool(columns) and all(column.dtype == np.float32 for column in columns)
@@ -119,10 +117,7 @@ def _frame_table(X: Any, names: Sequence[str] | None) -> Floats:
 
 def _numbers(column: Any, name: str) -> Array:
     """Return a column of a frame as numbers, in its own precision; refuse other values with the remedy."""
-    remedy = (
-        "but a feature is a number; leave it out, turn it into numbers, or into one column of 0 and 1 per value "
-        "(pandas.get_dummies)"
-    )
+    remedy = "but a feature is a number; leave it out, turn it into numbers, or into dummies (pandas.get_dummies)"
     if isinstance(column, pd.Series):
         if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
             return np.asarray(column)
@@ -144,14 +139,11 @@ def arrow_numbers(column: pa.Array | pa.ChunkedArray) -> Array:
     """Return an Arrow column of numbers in its own precision, with NaN where a value is missing."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    numbers: Array = column.to_numpy(zero_copy_only=False)
-    return numbers
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-LARGEST_VALUE = 1e30
-"""Largest size of a feature value with which rankers are trained and score; see the notes of `RankingData`."""
-LARGEST_UNNAMED_QUERY = 1000
-"""More rows than this are one query only if the user passes a `qid`."""
+LARGEST_VALUE = 1e30  # of a feature with which rankers are trained and score; see the notes of `RankingData`
+LARGEST_UNNAMED_QUERY = 1000  # more rows than this are one query only if the user passes a `qid`
 
 RULES = "a number, 'query-min', 'query-mean' or 'query-worst' (below the smallest value in the query)"
 NEEDS_RULE = f"say what missing values become, as in RankingData(X, y, qid, missing='query-worst'): {RULES}"
@@ -238,24 +230,21 @@ def checked_features(X: ArrayLike, names: Sequence[str] | None, name: str) -> Ar
 
 def checked_labels(y: ArrayLike, n_documents: int, name: str) -> Integers:
     """Return one relevance label per document."""
-    values = doubles(without_mask(y) if isinstance(y, np.ma.MaskedArray) else y, f"{name}: y")
+    values = doubles(y, f"{name}: y")
     if values.shape != (n_documents,):
         raise ValueError(f"{name}: X has {n_documents} rows but y has shape {values.shape}; give one label each")
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values < 2**31) & (values == np.floor(values))))
     if len(wrong):
-        raise ValueError(
-            f"{name}: y[{wrong[0]}] is {values[wrong[0]]:g}; labels are integers from 0 (irrelevant) upwards"
-        )
+        entry = f"y[{wrong[0]}] is {values[wrong[0]]:g}"
+        raise ValueError(f"{name}: {entry}; labels are integers from 0 (irrelevant) upwards")
     return values.astype(np.int64)
 
 
 def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array:
     """Return the query of each document."""
     if qid is None:
-        missing = (
-            f"{name}: qid is missing, so all {n_documents:,} rows are one query; give the query of each row, or qid=0 "
-            "if they are one"
-        )
+        missing = f"{name}: qid is missing, so all {n_documents:,} rows are one query"
+        missing += "; give the query of each row, or qid=0 if they are one"
         if n_documents > LARGEST_UNNAMED_QUERY:
             raise ValueError(missing)
         if n_documents > 1:
@@ -272,8 +261,6 @@ def checked_queries(qid: ArrayLike | None, n_documents: int, name: str) -> Array
             np.sort(ids)  # texts and numbers have no common order
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: qid must hold numbers or texts, not a mixture ({error})") from None
-    if queries.dtype.kind == "c":
-        raise ValueError(f"{name}: qid must hold numbers or texts, not {queries.dtype}")
     if queries.dtype.kind == "f" and len(large := np.flatnonzero(np.abs(queries) >= LARGEST_EXACT)):
         value = f"qid[{large[0]}] is {queries[large[0]]:.0f} as a float"
         raise ValueError(f"{name}: {value}, which stands for several integers; give integers or texts")
@@ -285,8 +272,7 @@ def _listed_ids(ids: ArrayLike, n_documents: int, what: str) -> Array:
 
     Numpy's texts lose a zero byte at the end, so that two ids become one, and NaN among texts becomes a text.
     """
-    given = without_mask(ids) if isinstance(ids, np.ma.MaskedArray) else ids
-    listed = np.asarray(given if hasattr(given, "dtype") else np.array(given, dtype=object))
+    listed = without_mask(ids if hasattr(ids, "dtype") else np.array(ids, dtype=object))
     if listed.shape != (n_documents,):
         raise ValueError(f"{what} has shape {listed.shape}; give the ids of {n_documents:,} documents")
     for row, entry in enumerate(listed if listed.dtype == object else ()):
@@ -295,8 +281,7 @@ def _listed_ids(ids: ArrayLike, n_documents: int, what: str) -> Array:
     return listed
 
 
-LARGEST_EXACT = 2.0**53
-"""From here on a float stands for several integers."""
+LARGEST_EXACT = 2.0**53  # from here on a float stands for several integers
 
 
 def doubles(values: Any, what: str) -> Array:
@@ -304,7 +289,7 @@ def doubles(values: Any, what: str) -> Array:
     try:
         if hasattr(values, "iloc") and getattr(getattr(values, "dtype", None), "kind", "O") not in "cMm":
             values = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        numbers = np.asarray(values)
+        numbers = without_mask(values)
         if numbers.dtype.kind in "cMm":
             raise ValueError(f"the values are of type {numbers.dtype}")
         if numbers.dtype.kind in "iu" and ((numbers > 2**53) | (numbers < -(2**53))).any():
@@ -332,11 +317,7 @@ def checked_documents(documents: ArrayLike | None, size: int, name: str) -> Arra
     """Return the ids of documents as texts, shape (size,); another number of them is a ValueError."""
     if documents is None:
         return None
-    ids = _listed_ids(documents, size, f"{name}: documents")
-    try:
-        return ids.astype(np.str_)
-    except UnicodeError as error:
-        raise ValueError(f"{name}: documents must be texts or numbers ({error})") from None
+    return _listed_ids(documents, size, f"{name}: documents").astype(np.str_)
 
 
 def query_offsets(qid: Array, name: str) -> Integers:

@@ -48,12 +48,6 @@ class LabelRuns:
         """The number of preference pairs of all queries."""
         return int(self.n_pairs_of.sum())
 
-    def n_pairs_among(self, documents: Mask) -> int:
-        """Count the preference pairs whose documents are both in `documents`, shape (n_documents,); O(n_documents)."""
-        size = np.bincount(self.run[documents], minlength=len(self.n_worse))
-        together = np.add.reduceat(size, self.first[:-1])
-        return int((together @ together - size @ size) // 2)
-
     @classmethod
     def of(cls, y: Integers, offsets: Integers) -> LabelRuns:
         """Find the runs of documents with labels `y` in queries that begin at `offsets`; O(n log n) for n documents."""
@@ -252,10 +246,7 @@ class RankingData:
         if inputs.is_frozen(self.X):
             self.X = self.X.copy(order="K")
         mask = np.isnan(self.X)
-        try:
-            fill_in_place(self.X, self.offsets, cast("MissingRule", self.missing))
-        except ValueError as error:
-            raise ValueError(f"{self.name}: {error}") from None
+        fill_in_place(self.X, self.offsets, cast("MissingRule", self.missing))
         return mask
 
     @property
@@ -297,10 +288,8 @@ class RankingData:
 
     def _list_pairs(self) -> PreferencePairs:
         n_pairs = self.n_pairs
-        check_room(
-            f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)",
-            32 * n_pairs,  # for two rows, and the values that solvers keep for a pair
-        )
+        what = f"a list of {n_pairs:,} preference pairs (which RankRLS, RankSVM and FSMRank do without)"
+        check_room(what, 32 * n_pairs)  # for two rows, and the values that solvers keep for a pair
         return PreferencePairs.of(self.y, self.offsets)
 
     @property
@@ -469,10 +458,8 @@ class RankingData:
         """Raise a ValueError if no query has two documents with different labels."""
         if self.n_pairs == 0:
             alone = " (there is 1 sample)" * (self.n_documents == 1)
-            raise ValueError(
-                f"{self.name}: no preference pair: no query has two documents with different labels{alone}, so there "
-                "is nothing to learn an order from; check the labels and the query ids"
-            )
+            reason = f"no query has two documents with different labels{alone}"
+            raise ValueError(f"{self.name}: no preference pair: {reason}; check the labels and the query ids")
 
     def __repr__(self) -> str:
         return (
@@ -505,4 +492,9 @@ def n_pairs_of_queries(data: RankingData, masks: Mask) -> Integers:
 
 def n_pairs_of_documents(data: RankingData, masks: Mask) -> Integers:
     """Count the preference pairs whose documents are both kept by each row of `masks` (n, n_documents), shape (n,)."""
-    return np.array([data.label_runs.n_pairs_among(mask) for mask in masks], np.int64)
+    runs, counts = data.label_runs, np.zeros(len(masks), np.int64)
+    for number, mask in enumerate(masks):
+        size = np.bincount(runs.run[mask], minlength=len(runs.n_worse))
+        together = np.add.reduceat(size, runs.first[:-1])
+        counts[number] = (together @ together - size @ size) // 2
+    return counts

@@ -20,8 +20,7 @@ from moerank.data.inputs import require_data
 if TYPE_CHECKING:
     from moerank.data.ranking_data import RankingData
 
-ROWS = 1 << 14
-"""Default number of documents in a block."""
+ROWS = 1 << 14  # documents in a block
 
 
 def blocks(offsets: Integers, rows: int = ROWS) -> Iterator[tuple[int, int]]:

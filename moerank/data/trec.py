@@ -108,8 +108,7 @@ class Run:
 
     def per_query(self, metric: Metric) -> Vector:
         """Return the value of each query, shape (n_queries,), as `Metric.per_query` does: 0 for one without a rank."""
-        values: Vector = metric.values(self.data, self.scores[:, None])[:, 0]
-        return values
+        return np.asarray(metric.values(self.data, self.scores[:, None])[:, 0])
 
     def score(self, metric: Metric) -> float:
         """Return the mean over all queries, those that the run lacks included."""
@@ -170,10 +169,8 @@ def read_run(path: str | os.PathLike[str], data: RankingData) -> Run:
         n_tied += sum(count for count in Counter(given.values()).values() if count > 1)
     judged, ranked = np.array(rows) >= 0, np.isfinite(scores)
     if not (judged & ranked).any():
-        first = f"{keys[0][1]!r} of query {data.qid[0]}"
-        raise ValueError(
-            f"{path}: none of its documents is in {data.name}, whose first is {first}; give the run for them"
-        )
+        first = f"whose first is {keys[0][1]!r} of query {data.qid[0]}"
+        raise ValueError(f"{path}: none of its documents is in {data.name}, {first}; give the run for them")
     counts = {"unjudged": (~judged).sum(), "missing": (~ranked).sum(), "tied": n_tied}
     n_lacking = sum(keys[begin][0] not in run for begin in data.offsets[:-1])
     numbers = ", ".join(f"{count:,} {what}" for what, count in counts.items())

@@ -16,8 +16,7 @@ from moerank.kernels.compiled import kernel
 
 POWERS = np.array([float(f"1e{k}") for k in range(23)])
 EXACT = np.uint64(2**53)
-DIGITS = 19
-"""Any number with this many digits fits into 64 bits."""
+DIGITS = 19  # any number with this many digits fits into 64 bits
 
 QID = np.frombuffer(b"qid:", np.uint8)
 LF, CR, TAB, SPACE, HASH, PLUS, MINUS, DOT, COLON = 10, 13, 9, 32, 35, 43, 45, 46, 58

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from moerank.arrays import FloatType, Integers, Mask, Matrix, Words
 from moerank.checks import check_square
-from moerank.data import PreferencePairs, RankingData, centre_in_queries
-from moerank.data.ranking_data import n_pairs_of_documents, n_pairs_of_queries
+from moerank.data import RankingData, centre_in_queries
+from moerank.data.ranking_data import PreferencePairs, n_pairs_of_documents, n_pairs_of_queries
 from moerank.kernels import newton, proximal
 from moerank.kernels.algebra import factorise, product, solve
 from moerank.kernels.lanes import lanes, word_type

@@ -8,7 +8,6 @@ pyarrow's `ParquetFile.read`. Anything else is a finding, and so is a call that 
 there is any. The first of each kind is kept in the folder that is printed.
 """
 
-import argparse
 import csv
 import io
 import math
@@ -22,31 +21,29 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import frame
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from helpers.broken_letor import BINARY_ACCIDENTS, VALID, after_an_accident, broken, judged
+from helpers.broken_letor import VALID, broken, judged, somewhere_else
 
 import moerank.data.read.letor
 from moerank.data import load_table
 from moerank.data.read.table import MISSING
 
 SWITCHES = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
+HANG = 2.0  # seconds of the processor: those of the clock tell nothing on a busy machine
 
-HANG = 2.0
-"""Seconds of the processor: those of the clock tell nothing on a busy machine."""
-
-RAW = [
+RAW = [  # what is put in the place of a value, as it stands in the file
     *("True", "FALSE"),
     *("NaN", "nAn", "inf", "-Infinity", "1e999", "-1", "0", "1.5", "true", "false", '""', '"5"', "01", "+5", "1,5"),
     *("9" * 30, "-" + "9" * 25, "9" * 5000, "0x" + "f" * 3000, "1_000", "2020-01-01", "1e-400", "-0.0", str(2**63)),
     *("NULL", "NA", "None", "#N/A", "0x10", "1e5", ".5", "5.", ".", "1e", "1 000", " 7", "7 ", "①", "−1", "1\u00a0"),
     *("5e-324", "2.2250738585072011e-308", "1" * 400, "0." + "3" * 40, "9007199254740993", "4.35", "--1", "'1'", " "),
 ]
-"""What is put in the place of a value, as it stands in the file."""
 
 VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+\.?\d*(?:[eE][-+]?\d+)?')
 JUNK = b'\xff \xc3 \x00 \n \r \r\n " , ; \t . # \xef\xbb\xbf \\ \x1a \x0c'.split(b" ")
@@ -81,7 +78,7 @@ def line_moved(text, rng):
 
 
 def damaged(text, rng):
-    return after_an_accident(text, rng, BINARY_ACCIDENTS)
+    return somewhere_else(text, rng.randrange(len(text) + 1), rng)
 
 
 def mutated(text, rng, mutations):
@@ -221,11 +218,7 @@ TRIES = {"letor": (try_letor, "broken.txt"), "csv": (try_csv, "table.csv"), "par
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kinds", default=",".join(TRIES))
-    parser.add_argument("--files", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = frame.arguments(__doc__, kinds=",".join(TRIES), files=100_000, seed=0)
     findings, n_findings, memory = Path(tempfile.mkdtemp(prefix="fuzz-findings-")), 0, Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
         for kind in arguments.kinds.split(","):
@@ -245,19 +238,12 @@ def main():
                 if outcome.startswith("finding") and outcomes[outcome] == 1:
                     shutil.copy(path, findings / f"{n}-{name}")
                     print(f"{n} {name}: {outcome}", flush=True)
-            n_found = outcomes.total() - outcomes["read"] - outcomes["refused"]
-            n_findings += n_found
-            print(
-                f"{kind}: {arguments.files:,} with seed {arguments.seed} in {time.perf_counter() - begin:.0f} s; "
-                f"{outcomes['read']:,} read, {outcomes['refused']:,} refused, {n_found} findings; "
-                f"slowest {slowest * 1000:.0f} ms",
-                flush=True,
-            )
+            seconds, sizes = time.perf_counter() - begin, f"{outcomes['read']:,} read, {outcomes['refused']:,} refused"
+            n_findings += (n := outcomes.total() - outcomes["read"] - outcomes["refused"])
+            print(f"{kind}, seed {arguments.seed}: {sizes}, {n} findings, {seconds:.0f} s, slowest {slowest:.3f} s")
     if n_findings:
-        print(f"findings are in {findings}")
-    else:
-        shutil.rmtree(findings)
-    sys.exit(n_findings > 0)
+        sys.exit(f"findings are in {findings}")
+    shutil.rmtree(findings)
 
 
 if __name__ == "__main__":

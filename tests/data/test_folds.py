@@ -3,8 +3,8 @@ import gzip
 import numpy as np
 import pytest
 
-from moerank.data import RankingData, load_fold, split_fold
-from moerank.data.folds import count_folds, deal_queries, split_queries
+from moerank.data import RankingData, load_fold
+from moerank.data.folds import count_folds, deal_queries, split_fold, split_queries
 
 TRAIN = b"1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25\n"
 VALI = b"1 qid:2 1:0.5 4:1\n"
@@ -166,26 +166,24 @@ def test_queries_are_dealt_into_equal_parts(n_queries, n_folds):
         assert parts[0].name == f"own, fold {fold}, training"
 
 
-def test_what_cannot_be_split_is_refused():
-    for shares, sentence in (
-        ((0.0, 0.2), r"validation must be in \(0, 1\), not 0\.0"),
-        ((0.2, 1.0), r"test must be in \(0, 1\), not 1\.0"),
-        ((0.5, 0.5), "validation and test leave no query for training"),
-        ((0.2, 0.01), r"own: 10 queries cannot be split into shares of 0\.2 for validation and 0\.01 for test"),
-        ((0.04, 0.2), "own: 10 queries cannot be split"),
-        ((0.48, 0.5), "own: 10 queries cannot be split"),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            split_queries(own(10), *shares)
-    for fold in (0, 6, 1.5):
-        with pytest.raises(ValueError, match="fold must be "):
-            split_fold(own(10), fold)
-    with pytest.raises(ValueError, match="own: 10 queries cannot be dealt into 11 parts"):
-        deal_queries(own(10), 1, 11)
-    with pytest.raises(ValueError, match="fold must be at most 4, not 5"):
-        deal_queries(own(10), 5, 4)
-    with pytest.raises(ValueError, match="n_folds must be at least 3, not 2"):
-        deal_queries(own(10), 1, 2)
+@pytest.mark.parametrize(
+    ("split", "arguments", "message"),
+    [
+        (split_queries, (0.0, 0.2), r"validation must be in \(0, 1\), not 0\.0"),
+        (split_queries, (0.2, 1.0), r"test must be in \(0, 1\), not 1\.0"),
+        (split_queries, (0.5, 0.5), "own: 10 queries cannot be split"),
+        (split_queries, (0.2, 0.01), r"10 queries cannot be split into shares of 0\.2 for validation and 0\.01 for"),
+        (split_queries, (0.04, 0.2), "own: 10 queries cannot be split"),
+        (split_queries, (0.48, 0.5), "own: 10 queries cannot be split"),
+        *((split_fold, (fold,), "fold must be ") for fold in (0, 6, 1.5)),
+        (deal_queries, (1, 11), "own: 10 queries cannot be dealt into 11 parts"),
+        (deal_queries, (5, 4), "fold must be at most 4, not 5"),
+        (deal_queries, (1, 2), "n_folds must be at least 3, not 2"),
+    ],
+)
+def test_what_cannot_be_split_is_refused(split, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        split(own(10), *arguments)
 
 
 def test_folders_are_counted_up_to_the_first_gap(tmp_path):

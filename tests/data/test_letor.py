@@ -1,13 +1,18 @@
 import gzip
+import random
 import re
+from collections import Counter
 
+import lightgbm
 import numpy as np
 import pytest
+from helpers.broken_letor import VALID, after_an_accident, broken, judged, without_queries
 from helpers.slow_letor import assert_same_documents
 
-from moerank.data import inputs, load_fold, load_letor
+from moerank.data import inputs, load_fold, load_letor, load_table
 from moerank.data.read import letor
-from moerank.data.read.letor import LARGEST_FEATURE
+from moerank.data.read.letor import LARGEST_FEATURE, read_letor
+from moerank.data.read.table import write_documents
 
 TINY = b"""# a comment line, and a blank one
 
@@ -68,10 +73,7 @@ GOOD = "1 qid:2 1:0.5 2:1"
         ("1 qid:" + "9" * 5000 + " 1:0.5", "the query id '9{29}…' is not a text of 1 to 100 characters"),
         ("1 qid:a\N{NO-BREAK SPACE}b 1:0.5", "the query id 'a.xa0b' is not a text of 1 to 100"),
         ("1 qid:1 1:0.5", "query 1 begins again; sort the lines"),
-        (
-            "1 qid:2 0:1 1:0.5",
-            "'0:1' is not feature:value of a feature from 1 to 10000; if numbers start at 0",
-        ),
+        ("1 qid:2 0:1 1:0.5", "'0:1' is not feature:value of a feature from 1 to 10000; if numbers start at 0"),
         ("1 qid:2 1:1 1:1", "'1:1' is not feature:value of a feature from 2 to 10000"),
         ("1 qid:2 1:1 3:0 2:1", "'2:1' is not feature:value of a feature from 4"),
         ("1 qid:2 -1:1", "'-1:1' is not feature:value"),
@@ -101,9 +103,7 @@ def test_null_becomes_what_missing_says(load):
     content = b"1 qid:1 1:NULL 2:0.5 #docid = NULL\n0 qid:1 1:1 2:NULL\n"
     for missing in (0.0, -1.5, 1e-7):
         assert_same_documents(load(content, missing=missing), content, missing)
-    with pytest.raises(
-        ValueError, match=r"line 2: the value of feature 2 is missing \(NULL\); say what missing values become"
-    ):
+    with pytest.raises(ValueError, match=r"line 2: the value of feature 2 is missing \(NULL\); say what missing"):
         load(b"1 qid:1 1:1\n1 qid:1 1:1 2:NULL\n")
     spelt = b"1 qid:1 1:NULL 2:null 3:Null 4:nan 5:NaN 6:NAN\n"
     assert load(spelt, missing=0.5).X.tolist() == [[0.5] * 6]
@@ -196,17 +196,6 @@ def test_neither_the_size_of_the_pieces_nor_the_order_in_memory_matters(load, mo
                 load(content + wrong + end + content, dtype=dtype)
 
 
-def test_lines_become_wider_or_shorter(load, monkeypatch):
-    wider = b"".join(b"1 qid:1 1:0.5 %d:%d\n" % (j, j) for j in [*range(2, 40), 500, 499, 10_000, 3])
-    lines = [f"1 qid:1 1:{row} 2:{-row} # {'long' * 50}" for row in range(30)]
-    lines += [f"0 qid:1 1:0.{'1234567890' * 3}{row} 2:1e{row}" for row in range(300)] + [
-        f"0 qid:2 2:1 {3 + row}:0.5" for row in range(40)
-    ]
-    for content, chunk in ((wider, 64), ("\n".join(lines).encode(), 100), ("\n".join(lines).encode(), 5000)):
-        monkeypatch.setattr(letor, "CHUNK", chunk)
-        assert_same_documents(load(content), content)
-
-
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [
@@ -290,6 +279,114 @@ def test_a_table_beyond_the_limit_is_refused_before_it_is_made(load, monkeypatch
 
 
 def test_a_line_without_end_does_not_fill_the_memory(load, monkeypatch):
-    monkeypatch.setattr(letor, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(letor.read, "LONGEST_LINE", 1000)
     with pytest.raises(ValueError, match=r"zeros\.txt\.gz, line 1: longer than 0 MiB, too long for a document"):
         load(gzip.compress(bytes(10**7)), "zeros.txt.gz")
+
+
+@pytest.mark.parametrize("missing", [None, 0.25])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("counts", [None, [4, 4, 4]])
+def test_broken_files_are_read_rightly_or_refused(tmp_path, monkeypatch, missing, dtype, counts):
+    rng = random.Random(f"plain {missing}")
+    path = tmp_path / "broken.txt"
+    base = [] if counts is None else [after_an_accident(VALID, rng, [without_queries])]
+    if counts:
+        path.with_name("broken.txt.query").write_text("4\n4\n4\n")
+    outcomes = Counter()
+    for _ in range(300 if counts is None else 150):
+        content = broken(rng, *base)
+        path.write_bytes(content)
+        monkeypatch.setattr(letor, "CHUNK", rng.choice([1, 16, 64, 2**12]))
+        outcome = judged(path, content, missing=missing, dtype=dtype, counts=counts)
+        assert outcome in ("read", "refused"), content
+        outcomes[outcome] += 1
+    assert 0.1 < outcomes["read"] / outcomes.total() < 0.8
+
+
+BARE = b"2 1:0.5 3:1\n0 1:1\n1 # no feature\n0 2:4\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_bytes(BARE)
+    return path
+
+
+@pytest.mark.parametrize("beside", ["x.txt.query", "x.txt.group"])
+@pytest.mark.parametrize("counts", [b"3\n1\n", b"3\r\n1", b" 3\t\r1\r\n\n"])
+def test_queries_come_from_the_file_beside(path, beside, counts):
+    path.with_name(beside).write_bytes(counts)
+    data = load_letor(path)
+    assert data.qid.tolist() == [1, 1, 1, 2]
+    assert data.y.tolist() == [2, 0, 1, 0]
+    assert data.X.tolist() == [[0.5, 0, 1], [1, 0, 0], [0, 0, 0], [0, 4, 0]]
+    path.with_name(beside).write_bytes(b"2\n2\n")
+    assert load_letor(path).qid.tolist() == [1, 1, 2, 2]
+
+
+def test_queries_in_both_places_or_in_none_are_refused(path):
+    packed = path.with_name("rank.train.gz")
+    packed.write_bytes(gzip.compress(BARE))
+    with pytest.raises(ValueError, match=r"line 1: no query id .* a file rank\.train\.gz\.query beside"):
+        load_letor(packed)
+    path.with_name("rank.train.query").write_bytes(b"3\n1\n")
+    assert load_letor(packed).n_queries == 2
+    packed.write_bytes(gzip.compress(BARE + b"1 qid:1 1:1\n"))
+    with pytest.raises(ValueError, match=r"line 5: the line has a query id, but rank\.train\.query also gives"):
+        load_letor(packed)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        (b"3\n2\n", r"x\.txt\.query: the 2 queries have 5 documents, but .*x\.txt has 4; give"),
+        (b"", "the 0 queries have 0 documents"),
+        (b"3\n\n1\n", r"x\.txt\.query, line 2: '' is not the number of documents of a query, from 1 on"),
+        (b"3\n0\n1\n", "line 2: '0' is not the number"),
+        (b"4.0\n", "line 1: '4.0' is not"),
+        (b"9999999999\n", "line 1: '9999999999' is not"),
+        (b"1\n2\n3\n", r"x\.txt\.weight: 3 weights, but .* has 4 documents and 2 queries"),
+        (b"1\nx\n", r"x\.txt\.weight, line 2: 'x' is not a weight"),
+    ],
+)
+def test_wrong_counts_and_weights_are_refused(path, counts, message):
+    path.with_name("x.txt.query").write_bytes(b"3\n1\n")
+    path.with_name("x.txt.weight" if "weight" in message else "x.txt.query").write_bytes(counts)
+    with pytest.raises(ValueError, match=message):
+        load_letor(path)
+
+
+@pytest.mark.parametrize(
+    ("weights", "roles"),
+    [
+        ("1\n2\n3\n2\n", {"document_weights": [0.5, 1, 1.5, 1], "query_weights": None}),
+        ("1\n3", {"document_weights": None, "query_weights": [0.5, 1.5]}),
+    ],
+)
+def test_weights_come_from_the_file_beside(path, weights, roles):
+    path.with_name("x.txt.query").write_text("3\n1\n")
+    path.with_name("x.txt.weight").write_text(weights)
+    write_documents(path.with_name("x.parquet"), read_letor(path))
+    for data in (load_letor(path), load_table(path.with_name("x.parquet"))):
+        for role, expected in roles.items():
+            given = getattr(data, role)
+            assert (given if given is None else given.tolist()) == expected
+
+
+def test_lightgbm_reads_the_same(path):
+    rng = np.random.default_rng(0)
+    X, y, counts = rng.random((60, 4)).round(3), rng.integers(0, 3, 60), [20, 25, 15]
+    lines = [
+        " ".join([str(label), *(f"{j}:{v}" for j, v in enumerate(row, 1))]) for label, row in zip(y, X, strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    path.with_name("x.txt.query").write_text("\n".join(map(str, counts)))
+    path.with_name("x.txt.weight").write_text("\n".join(map(str, rng.integers(1, 9, 60))))
+    dataset = lightgbm.Dataset(str(path), params={"verbose": -1}).construct()
+    data = load_letor(path)
+    np.testing.assert_array_equal(dataset.get_label(), data.y)
+    np.testing.assert_array_equal(dataset.get_group(), np.diff(data.offsets))
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_allclose(dataset.get_weight() / dataset.get_weight().mean(), data.document_weights, rtol=1e-6)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from moerank.data import RankingData, fill_missing, fit_scaling
-from moerank.data.scaling import ROWS
+from moerank.data import RankingData, fit_scaling
+from moerank.data.scaling import ROWS, fill_missing
 from moerank.exports.deployable import obstacles
 from moerank.rankers import RankRLS
 from moerank.rankers.model import Model
@@ -62,8 +62,6 @@ def test_every_rule_equals_the_loops(rule, dtype):
     tolerance = (1e-14 if dtype == np.float64 else 1e-6) if rule == "query-mean" else 0.0
     np.testing.assert_allclose(filled, in_loops(X, offsets, rule), rtol=tolerance, atol=tolerance * 1e-3)
     assert n_missing.tolist() == [sum(math.isnan(v) for v in X[:, f]) for f in range(4)]
-    assert n_missing.dtype == np.int64
-    assert n_missing[3] == 0 < n_missing[0]
     unknown = [(b, e) for b, e in itertools.pairwise(offsets) if np.isnan(X[b:e, 0]).all()]
     assert unknown
     if isinstance(rule, str):
@@ -107,7 +105,7 @@ def test_what_is_filled_is_finite_and_where_the_rule_says(column, rule, dtype):
         ("zero", "must be a finite number, 'query-min', 'query-mean' or 'query-worst', not 'zero'$"),
         (float("inf"), "not inf"),
         (True, "not True"),
-        (1e39, "mine: missing is 1e.39, which is too large"),
+        (1e39, "missing is 1e.39, which is too large"),
         ([0.0], "not "),
     ],
 )
@@ -131,12 +129,8 @@ def test_data_know_their_rule_and_what_was_missing():
     rows = np.arange(*offsets[[3, 9]])
     some = data.with_rows(rows, name="some")
     np.testing.assert_array_equal(some.is_missing, np.isnan(X[rows]))
-    np.testing.assert_array_equal(some.n_missing, np.isnan(X[rows]).sum(axis=0))
     assert (some.missing, some.name, some.given_names) == ("query-mean", "some", tuple("abcd"))
-    complete = RankingData([[1.0]], [0])
-    assert complete.missing is None
-    assert not complete.is_missing.any()
-    assert RankingData([[1.0]], [0], missing=0.0).missing == 0.0
+    assert not RankingData([[1.0]], [0]).is_missing.any()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -4,14 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from moerank.data import (
-    RankingData,
-    fit_scaling,
-    inputs,
-    load_table,
-    query_level_norm,
-    split_fold,
-)
+from moerank.data import RankingData, fit_scaling, inputs, load_table, query_level_norm
+from moerank.data.folds import split_fold
 from moerank.rankers import RankRLS, RankSVM
 
 

@@ -15,9 +15,9 @@ def odd_data(name: str) -> RankingData:
     return RankingData(X, y, qid, name=name)
 
 
-def _ordinary(n_queries=4, n_documents=10, n_features=4, seed=0):
+def _ordinary(n_queries=4, n_documents=10, n_features=4):
     """Documents whose labels 0, 1, 2 follow the sum of the features, with noise."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     qid = np.repeat(np.arange(n_queries), n_documents)
     X = rng.random((len(qid), n_features))
     scores = X.sum(axis=1) + 0.3 * rng.standard_normal(len(qid))
@@ -25,72 +25,31 @@ def _ordinary(n_queries=4, n_documents=10, n_features=4, seed=0):
     return X, y, qid
 
 
-def _frozen_by_columns(X):
+def _changed(X=lambda X, y: X, y=lambda X, y: y, qid=None, **sizes):
+    """Ordinary documents with features and labels that are made from theirs, or with other query ids."""
+    features, labels, queries = _ordinary(**sizes)
+    return X(features, labels), y(features, labels), queries if qid is None else qid
+
+
+def _times(*factors):
+    """Multiply the features by these factors, the last of them also all features after it."""
+    return _changed(lambda X, _: X * np.append(factors, np.full(X.shape[1] - len(factors), factors[-1])))
+
+
+def _column(number, make):
+    return _changed(lambda X, y: np.column_stack([*X.T[:number], make(X, y), *X.T[number + 1 :]]))
+
+
+def _frozen_by_columns(X, _):
     """What is taken as it is, without a copy."""
     X = np.asfortranarray(X)
     X.setflags(write=False)
     return X
 
 
-def _times(*factors):
-    """Multiply the features by these factors, the last of them also all features after it."""
-    X, y, qid = _ordinary()
-    return X * np.append(factors, np.full(X.shape[1] - len(factors), factors[-1])), y, qid
-
-
-def _column(number, make):
-    X, y, qid = _ordinary()
-    X[:, number] = make(X, y)
-    return X, y, qid
-
-
-def _identical_large_columns():
-    X, y, qid = _column(1, lambda X, _: X[:, 0])
-    return 1e8 * X, y, qid
-
-
-def _integers():
-    X, y, qid = _ordinary()
-    return (10 * X).astype(int), y, qid
-
-
-def _long_query():
-    X, _, qid = _ordinary(1, 2000, 3)
-    scores = X.sum(axis=1) + 0.3 * np.random.default_rng(1).standard_normal(2000)
-    return X, np.digitize(scores, np.quantile(scores, [0.99, 0.995])), qid
-
-
-def _labels(make):
-    X, y, qid = _ordinary()
-    return X, make(y), qid
-
-
-def _constant_labels_in_most_queries():
-    X, y, qid = _ordinary(n_queries=8)
-    return X, np.where(qid < 6, 1, y), qid
-
-
-def _one_document_per_query_but_one():
-    X, y, _ = _ordinary(n_queries=1, n_documents=30)
-    return X, y, np.maximum(np.arange(30), 9)
-
-
-def _inseparable():
-    X, _, qid = _ordinary()
-    X = np.repeat(X[::2], 2, axis=0)
-    return X, np.tile([0, 1], len(X) // 2), qid
-
-
-def _separable():
-    X, _, qid = _ordinary()
-    return X, (X[:, 0] > 0.5).astype(int) + (X[:, 0] > 0.8), qid
-
-
-def _downwards(n_features):
-    X, y, qid = _ordinary(n_features=max(n_features, 2))
-    X = X[:, :n_features]
-    X[:, 0] = -y
-    return X, y, qid
+def _few_are_good(X, _):
+    scores = X.sum(axis=1) + 0.3 * np.random.default_rng(1).standard_normal(len(X))
+    return np.digitize(scores, np.quantile(scores, [0.99, 0.995]))
 
 
 ODD: dict[str, Callable] = {
@@ -100,32 +59,34 @@ ODD: dict[str, Callable] = {
     "values of 1e-300": lambda: _times(1.0, 1e-300, 1.0),
     "denormal numbers": lambda: _times(5e-320),
     "scales from 1e-8 to 1e8": lambda: _times(1e-8, 1.0, 1e4, 1e8),
-    "one constant column": lambda: _column(1, lambda X, _: 0.7),
-    "constant labels in most queries": _constant_labels_in_most_queries,
-    "one query of 2,000 documents": _long_query,
-    "one query of large numbers": lambda: (1e8 * _ordinary()[0], _ordinary()[1], 0),
-    "one document per query but one": _one_document_per_query_but_one,
-    "two identical columns": lambda: _column(1, lambda X, _: X[:, 0]),
-    "two identical columns of 1e8": _identical_large_columns,
+    "one constant column": lambda: _column(1, lambda X, _: np.full(len(X), 0.7)),
+    "constant labels in most queries": lambda: _changed(y=lambda X, y: np.where(np.arange(80) < 60, 1, y), n_queries=8),
+    "one query of 2,000 documents": lambda: _changed(y=_few_are_good, n_queries=1, n_documents=2000, n_features=3),
+    "one query of large numbers": lambda: _changed(lambda X, _: 1e8 * X, qid=0),
+    "one document per query but one": lambda: _changed(qid=np.maximum(np.arange(30), 9), n_queries=1, n_documents=30),
+    "two identical columns": lambda: _changed(lambda X, _: X[:, [0, 0, 2, 3]]),
+    "two identical columns of 1e8": lambda: _changed(lambda X, _: 1e8 * X[:, [0, 0, 2, 3]]),
     "a column that is the negative label": lambda: _column(0, lambda _, y: -y),
-    "one feature that points downwards": lambda: _downwards(1),
-    "labels 31 and 62": lambda: _labels(lambda y: np.array([0, 31, 62])[y]),
-    "labels up to 63": lambda: _labels(lambda y: np.array([0, 1, 63])[y]),
+    "one feature that points downwards": lambda: _changed(lambda _, y: -y[:, None], n_features=2),
+    "labels 31 and 62": lambda: _changed(y=lambda _, y: np.array([0, 31, 62])[y]),
+    "labels up to 63": lambda: _changed(y=lambda _, y: np.array([0, 1, 63])[y]),
     "all features zero but one": lambda: _times(0.0, 0.0, 1.0, 0.0),
     "a single feature": lambda: _ordinary(n_features=1),
     "more features than documents": lambda: _ordinary(2, 5, 25),
-    "duplicate documents with different labels": _inseparable,
-    "integers as features": _integers,
-    "by columns": lambda: (_frozen_by_columns(_ordinary()[0]), *_ordinary()[1:]),
-    "single precision, by columns": lambda: (_frozen_by_columns(_ordinary()[0].astype(np.float32)), *_ordinary()[1:]),
-    "single precision, far from zero": lambda: ((1e4 + _ordinary()[0]).astype(np.float32), *_ordinary()[1:]),
+    "duplicate documents with different labels": lambda: _changed(
+        lambda X, _: np.repeat(X[::2], 2, axis=0), lambda X, _: np.arange(len(X)) % 2
+    ),
+    "integers as features": lambda: _changed(lambda X, _: (10 * X).astype(int)),
+    "by columns": lambda: _changed(_frozen_by_columns),
+    "single precision, by columns": lambda: _changed(lambda X, y: _frozen_by_columns(X.astype(np.float32), y)),
+    "single precision, far from zero": lambda: _changed(lambda X, _: (1e4 + X).astype(np.float32)),
     "minus zero": lambda: _column(3, lambda X, _: np.where(X[:, 3] < 0.1, 1.0, -0.0) * np.where(X[:, 3] < 0.5, 1, -1)),
     "150 columns and 60 documents": lambda: _ordinary(6, 10, 150),
-    "perfectly separable": _separable,
+    "perfectly separable": lambda: _changed(y=lambda X, _: np.digitize(X[:, 0], [0.5, 0.8], right=True)),
     "one query": lambda: (*_ordinary(1, 40)[:2], 0),
     "three documents": lambda: ([[0.1, 0.9], [0.5, 0.7], [0.9, 0.8]], [0, 1, 2], 0),
-    "five grades": lambda: _labels(lambda y: np.arange(len(y)) % 5),
-    "query ids of text": lambda: (*_ordinary()[:2], np.repeat(["b", "a", "d", "c"], 10)),
+    "five grades": lambda: _changed(y=lambda X, _: np.arange(len(X)) % 5),
+    "query ids of text": lambda: _changed(qid=np.repeat(["b", "a", "d", "c"], 10)),
 }
 
 _TOO_LARGE = r"X\[\d+, \d\] is .* \(row \d+, feature \d\); .* values beyond 1e\+30: scale the feature"

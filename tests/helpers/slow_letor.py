@@ -59,12 +59,9 @@ def _query(token):
 
 def _same(query):
     """The same for two ids of one query: an integer of 64 bits is that integer, however it is written."""
-    if query is None:
-        return None
-    digits = query.removeprefix("-").encode()
-    if not 1 <= len(digits) <= 19 or not set(digits) <= DIGITS or not -(2**63) <= int(query) < 2**63:
-        return query
-    return int(query)
+    digits = (query or "").removeprefix("-").encode()
+    is_integer = 1 <= len(digits) <= 19 and set(digits) <= DIGITS and -(2**63) <= int(query) < 2**63
+    return int(query) if is_integer else query
 
 
 def _values(tokens, nulls, limit, dtype):
@@ -77,17 +74,13 @@ def _values(tokens, nulls, limit, dtype):
         if nulls and value.lower() in (b"null", b"nan"):
             values[last] = np.nan
             continue
-        if not set(value) <= DECIMAL:
-            return None
         try:
-            read = float(value)
+            with np.errstate(over="ignore"):
+                values[last] = dtype(float(value)) + dtype(0)
         except ValueError:
             return None
-        with np.errstate(over="ignore"):
-            read = dtype(read) + dtype(0)
-        if not np.isfinite(read):
+        if not set(value) <= DECIMAL or not np.isfinite(values[last]):
             return None
-        values[last] = read
     return values
 
 

@@ -4,7 +4,7 @@ from helpers.read_only import read_only
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moerank.data import PreferencePairs
+from moerank.data.ranking_data import PreferencePairs
 from moerank.kernels.counted_sums import LabelledPairs, MarginPairs
 
 

@@ -17,18 +17,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Vector
-from moerank.data.inputs import empty_table
+from moerank.data.inputs import RULES, empty_table
 from moerank.data.ranking_data import RankingData
 from moerank.data.scaling import MissingRule
 from moerank.files import open_regular
 
-LONGEST_LINE = 2**26
-"""Most bytes in a line; a longer one is not text, and must not fill the memory."""
+LONGEST_LINE = 2**26  # bytes in a line; a longer one is not text, and must not fill the memory
 
-MISSING_REMEDY = (
-    "say what missing values become: a number, 'query-min', 'query-mean' or 'query-worst', as missing= in Python, "
-    "or missing = in [data] of a problem file"
-)
+MISSING_REMEDY = f"say what missing values become, by missing= in Python or in [data] of a problem file: {RULES}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +91,7 @@ def unpacked(path: Path, stored: BinaryIO) -> Iterator[BinaryIO]:
         raise ValueError(f"{path}: the .gz file is truncated or damaged ({error}); fetch it again") from None
 
 
-ARCHIVE = re.compile(rb"PK\x03\x04|BZh[1-9]1AY|\xfd7zXZ|7z\xbc\xaf|\x1f\x8b")
-"""How an archive or a compressed file begins."""
+ARCHIVE = re.compile(rb"PK\x03\x04|BZh[1-9]1AY|\xfd7zXZ|7z\xbc\xaf|\x1f\x8b")  # how compressed files begin
 
 
 def without_mark(path: Path, text: bytes) -> bytes:

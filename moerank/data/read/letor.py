@@ -17,27 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike
 
-from moerank.arrays import Floats, Integers
+from moerank.arrays import Floats, Integers, Vector
 from moerank.checks import check_room
+from moerank.data import read
 from moerank.data.ranking_data import RankingData
-from moerank.data.read import (
-    LONGEST_LINE,
-    MISSING_REMEDY,
-    Documents,
-    as_precision,
-    joined,
-    quoted,
-    shortened,
-    text_lines,
-    unpacked,
-    without_mark,
-    zeros,
-)
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.kernels.letor_text import read_lines
 
-CHUNK = 2**22
-"""Bytes that are read at once: few enough for the caches, enough for the interpreter not to matter."""
+CHUNK = 2**22  # bytes that are read at once: few enough for the caches, enough for the interpreter not to matter
 
 LARGEST_FEATURE = 10_000
 """The largest feature number a file may hold unless `n_features` allows more: a misprint must not fill the memory."""
@@ -127,30 +114,42 @@ def read_letor(
     zero_based: bool = False,
     nulls: bool = False,
     dtype: DTypeLike = np.float64,
-) -> Documents:
+) -> read.Documents:
     """Return the documents of a file; arguments and errors as in `load_letor`, and `nulls` allows missing values."""
-    precision = np.dtype(as_precision(dtype))
+    precision = np.dtype(read.as_precision(dtype))
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features is {n_features}; a data set has at least one feature")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; load_letor reads one file, load_fold the three of a fold")
-    counts_file = _find_file(path, ".query", ".group")
+    counts_file, weights_file = _find_file(path, ".query", ".group"), _find_file(path, ".weight")
     limits = n_features or 0, n_features or LARGEST_FEATURE
     parser = _Parser(path, precision, *limits, nulls, counts_file, 0 if zero_based else 1)
-    with path.open("rb", buffering=0) as stored, unpacked(path, stored) as file:
+    with path.open("rb", buffering=0) as stored, read.unpacked(path, stored) as file:
         for text, end in parser.pieces(file):
-            parser.read(text, end)
+            parser.add(text, end)
     documents = parser.documents()
     for what, n in zip(("the file holds no document", "no line lists a feature"), documents.X.shape, strict=True):
         if n == 0:
             raise ValueError(f"{path}: {what}; expected lines like '2 qid:1 1:0.5 2:0'")
+    n_documents = len(documents.y)
     if counts_file is not None:
-        counts = _read_query_file(counts_file, path, len(documents.y))
+        form = "0*[1-9][0-9]{0,8}", "the number of documents of a query, from 1 on"
+        counts = _numbers_beside(counts_file, *form).astype(np.int64)
+        if counts.sum() != n_documents:
+            queries = f"the {len(counts):,} queries have {counts.sum():,} documents"
+            raise ValueError(f"{counts_file}: {queries}, but {path} has {n_documents:,}; give the sizes in order")
         documents = replace(documents, qid=np.repeat(np.arange(1, len(counts) + 1), counts))
     if zero_based:
         documents = replace(documents, feature_names=tuple(map(str, range(documents.X.shape[1]))))
-    weights_file = _find_file(path, ".weight")
-    return documents if weights_file is None else _weighted(documents, weights_file, path)
+    if weights_file is not None:
+        weights: Any = _numbers_beside(weights_file, _NUMBER, "a weight; write one positive number a line")
+        n_queries = 1 + np.count_nonzero(documents.qid[1:] != documents.qid[:-1])
+        roles = {n_queries: "query_weights", n_documents: "document_weights"}
+        if len(weights) not in roles:
+            sizes = f"{path} has {n_documents:,} documents and {n_queries:,} queries; give one for each"
+            raise ValueError(f"{weights_file}: {len(weights):,} weights, but {sizes} document, or for each query")
+        documents = replace(documents, **{roles[len(weights)]: weights})
+    return documents
 
 
 _LABEL = re.compile(rb"[0-9]{1,9}(?:\.0*)?")
@@ -173,9 +172,8 @@ class _Parser:
     least: int  # the number of the first feature
 
     def __post_init__(self) -> None:
-        self._largest = float(np.finfo(self.dtype).max)
-        if self.dtype == np.float32:  # the last double that is not rounded to infinity
-            self._largest = float(np.nextafter(2.0**128 - 2.0**103, 0.0))
+        # The last double that is not rounded to infinity.
+        self._largest = np.finfo(float).max if self.dtype == float else np.nextafter(2.0**128 - 2.0**103, 0.0)
         self._pieces: list[Floats] = []
         self._labels: list[Integers] = [np.zeros(0, np.int64)]
         self._queries: dict[bytes | int, tuple[str, int]] = {}  # their first spelling, and their first row
@@ -187,18 +185,18 @@ class _Parser:
         """Yield pieces of a file, and how many bytes of each are whole lines; the last line gets an end."""
         rest = b""
         while block := file.read(CHUNK):
-            text = rest + block if self._n_lines else without_mark(self.path, rest + block)
+            text = rest + block if self._n_lines else read.without_mark(self.path, rest + block)
             # A carriage return at the end may be half of a line end.
             if end := max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1:
                 yield text, end
             rest = text[end:]
-            if len(rest) > LONGEST_LINE:
-                size = f"longer than {LONGEST_LINE // 2**20} MiB"
+            if len(rest) > read.LONGEST_LINE:
+                size = f"longer than {read.LONGEST_LINE // 2**20} MiB"
                 raise ValueError(f"{self.path}, line {self._n_lines + 1}: {size}, too long for a document")
         if rest:
             yield rest + b"\n", len(rest) + 1
 
-    def read(self, text: bytes, end: int) -> None:
+    def add(self, text: bytes, end: int) -> None:
         """Read a piece of whole lines: once, and once more if it lists features beyond those of the first lines."""
         n_lines, width = _line_ends(text[:end]), self.width
         if not self._pieces:
@@ -209,7 +207,7 @@ class _Parser:
             size = f"a table of {self._n_rows + n_lines:,} or more documents × {width:,} features"
             n_bytes = width * self.dtype.itemsize + 16
             check_room(f"{self.path}, line {self._n_lines + 1}: {size}", (self._n_rows + n_lines) * n_bytes)
-            values = zeros(n_lines, width, self.dtype)
+            values = read.zeros(n_lines, width, self.dtype)
             settings = (self.limit + self.least - 1, self._largest, self.counts_file is None, self.least)
             at, n_rows, widest, n_hard = read_lines(np.frombuffer(text, np.uint8), end, values, rows, hard, *settings)
             if widest <= width:
@@ -232,16 +230,16 @@ class _Parser:
         self._n_lines += n_lines
         self.width = max(widest, self.width)
 
-    def documents(self) -> Documents:
+    def documents(self) -> read.Documents:
         """Put the pieces together."""
-        X, y = joined(self._pieces, self.width, self.dtype), np.concatenate(self._labels)
+        X, y = read.joined(self._pieces, self.width, self.dtype), np.concatenate(self._labels)
         qid = np.zeros(len(y), np.int64)
         if self.counts_file is None:
             all_integers = all(isinstance(query, int) for query in self._queries)
             ids = list(self._queries) if all_integers else [spelt for spelt, _ in self._queries.values()]
             qid = np.repeat(np.array(ids), np.diff([*(row for _, row in self._queries.values()), len(y)]))
         words = [word.decode("utf-8", "backslashreplace") for word in self._documents or ()]
-        return Documents(X, y, qid, documents=np.array(words) if words else None)
+        return read.Documents(X, y, qid, documents=np.array(words) if words else None)
 
     def _begin_queries(self, text: bytes, rows: Integers) -> list[tuple[int, str]]:
         """Record the queries that begin; return the index and reason of the first that must not."""
@@ -264,9 +262,9 @@ class _Parser:
         """Convert the values that the kernel left over; return the index of the first that is not a value."""
         if not len(hard):
             return []
-        bounds = hard[:, :2].astype(np.int32).ravel()  # every other text between two of them is a value
+        bounds = hard[:, :2].astype(np.int32)
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(text)]
-        texts = pa.Array.from_buffers(pa.binary(), len(bounds) - 1, buffers).take(np.arange(0, len(bounds), 2))
+        texts = pa.Array.from_buffers(pa.binary(), bounds.size - 1, buffers)[::2]  # without what is between values
         are_numbers = pc.match_substring_regex(texts, _NUMBER)
         numbers = pc.if_else(are_numbers, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
         right = np.abs(numbers) <= self._largest
@@ -282,35 +280,35 @@ class _Parser:
         begin = max(text.rfind(b"\n", 0, at), text.rfind(b"\r", 0, at)) + 1
         line = re.split(rb"[\r\n]", text[begin:], maxsplit=1)[0]
         where = f"{self.path}, line {self._n_lines + _line_ends(text[:begin]) + 1}"
-        raise ValueError(f"{where}: {reason or self._fault(line)}: {shortened(line, 100)!r}")
+        raise ValueError(f"{where}: {reason or self._fault(line)}: {read.shortened(line, 100)!r}")
 
     def _fault(self, line: bytes) -> str:
         """Say what is wrong with the form of a document."""
         label, *tokens = re.split(rb"[ \t]+", line.partition(b"#")[0].strip(b" \t"))
         if not _LABEL.fullmatch(label):
-            return f"the label {quoted(label)} is not an integer from 0 (irrelevant) to 999,999,999"
+            return f"the label {read.quoted(label)} is not an integer from 0 (irrelevant) to 999,999,999"
         has_id = bool(tokens) and tokens[0].startswith(b"qid:")
         if self.counts_file is None and not has_id:
             remedy = f"a file {self.path.name}.query beside this one with the number of documents of each query"
             return f"no query id after the label; expected 'label qid:Q 1:v 2:v …', or {remedy}"
         if self.counts_file is not None and has_id:
             return f"the line has a query id, but {self.counts_file.name} also gives the queries; remove one of the two"
-        if has_id and not _QUERY_ID.fullmatch(tokens.pop(0)[4:].decode(errors="surrogateescape")):
-            raw = re.split(rb"[ \t]+", line)[1][4:]
-            return f"the query id {quoted(raw)} is not a text of 1 to 100 characters without spaces in UTF-8"
+        if has_id and not _QUERY_ID.fullmatch((raw := tokens.pop(0)[4:]).decode(errors="surrogateescape")):
+            return f"the query id {read.quoted(raw)} is not a text of 1 to 100 characters without spaces in UTF-8"
         before, limit = self.least - 1, self.limit + self.least - 1
         for number, colon, raw in (token.partition(b":") for token in tokens):
             feature, value = int(number) if re.fullmatch(rb"[0-9]{1,18}", number) else -1, raw.decode("latin-1")
             if not colon or not before < feature <= limit:
-                what = f"{quoted(number + colon + raw)} is not feature:value of a feature from {before + 1} to {limit}"
+                pair = read.quoted(number + colon + raw)
+                what = f"{pair} is not feature:value of a feature from {before + 1} to {limit}"
                 remedy = "list features once and in order, or pass n_features for larger numbers"
                 return f"{what}; {'if numbers start at 0, say zero_based = true' if feature == 0 else remedy}"
             if re.search(_NULL, value):
                 if not self.nulls:
-                    return f"the value of feature {feature} is missing ({value}); {MISSING_REMEDY}"
+                    return f"the value of feature {feature} is missing ({value}); {read.MISSING_REMEDY}"
             elif not re.search(_NUMBER, value) or abs(float(value)) > self._largest:
                 bits = 8 * self.dtype.itemsize
-                return f"the value {quoted(raw)} of feature {feature} is not a finite number of {bits} bits"
+                return f"the value {read.quoted(raw)} of feature {feature} is not a finite number of {bits} bits"
             before = feature
         return "the line is not a document"
 
@@ -326,32 +324,10 @@ def _find_file(path: Path, *endings: str) -> Path | None:
     return next(filter(Path.is_file, (plain.with_name(plain.name + ending) for ending in endings)), None)
 
 
-def _lines_beside(path: Path, form: str, what: str) -> list[str]:
-    """Return the lines of a file beside a LETOR file, each of which must have a form."""
-    lines = "".join(line for _, line in text_lines(path)).rstrip().splitlines()
+def _numbers_beside(path: Path, form: str, what: str) -> Vector:
+    """Return the numbers in a file beside a LETOR file, each of which must have a form."""
+    lines = "".join(line for _, line in read.text_lines(path)).rstrip().splitlines()
     for number, line in enumerate(lines, start=1):
         if not re.fullmatch(form, line.strip(" \t")):
-            raise ValueError(f"{path}, line {number}: {quoted(line)} is not {what}")
-    return lines
-
-
-def _weighted(documents: Documents, path: Path, letor: Path) -> Documents:
-    """Return the documents with the weights in a file, of each document or else of each query."""
-    weights = np.array(_lines_beside(path, _NUMBER, "a weight; write one positive number a line"), np.float64)
-    n_documents, n_queries = len(documents.y), 1 + np.count_nonzero(documents.qid[1:] != documents.qid[:-1])
-    if len(weights) not in (n_documents, n_queries):
-        sizes = f"{letor} has {n_documents:,} documents and {n_queries:,} queries; give one for each"
-        raise ValueError(f"{path}: {len(weights):,} weights, but {sizes} document, or for each query")
-    if len(weights) == n_documents:
-        return replace(documents, document_weights=weights)
-    return replace(documents, query_weights=weights)
-
-
-def _read_query_file(path: Path, letor: Path, n_documents: int) -> Integers:
-    """Return the documents of each query in a file of counts, which must add up to those of the LETOR file."""
-    lines = _lines_beside(path, "0*[1-9][0-9]{0,8}", "the number of documents of a query, from 1 on")
-    counts = np.array(lines, np.int64)
-    if counts.sum() != n_documents:
-        queries = f"the {len(counts):,} queries have {counts.sum():,} documents"
-        raise ValueError(f"{path}: {queries}, but {letor} has {n_documents:,}; give the sizes in order")
-    return counts
+            raise ValueError(f"{path}, line {number}: {read.quoted(line)} is not {what}")
+    return np.array(lines, np.float64)

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from math import isfinite
 from pathlib import Path
@@ -26,45 +26,33 @@ from numpy.typing import DTypeLike
 
 from moerank.arrays import Array, Floats, Integers, Mask
 from moerank.checks import check_at_least, check_room, unknown
+from moerank.data import read
 from moerank.data.inputs import LARGEST_EXACT, arrow_numbers, doubles, listed
 from moerank.data.ranking_data import Fold, RankingData
-from moerank.data.read import (
-    MISSING_REMEDY,
-    Documents,
-    as_precision,
-    check_folder,
-    joined,
-    names_in,
-    quoted,
-    text_lines,
-    zeros,
-)
 from moerank.data.scaling import MissingRule, check_missing_rule
 from moerank.files import Json, cannot_write, open_regular, replacing
 from moerank.solvers import plugins
 
 MOST_LABEL = 2**31 - 1
 
+# Key of the metadata of a Parquet file that say which columns are label, query, document and features.
 ROLES = b"moerank"
-"""Key of the metadata of a Parquet file that say which columns are label, query, document and features."""
 
+# Usual names of the columns of label and query, the most usual first; case does not matter.
 LABELS = ("label", "relevance", "rel", "grade", "target", "y")
 QUERIES = ("qid", "query_id", "query", "queryid", "srch_id", "session_id", "group")
-"""Usual names of the columns of label and query, the most usual first; case does not matter."""
 
 NAMES_OF_PARTS = (("train",), ("vali", "valid", "validation"), ("test",))
 
+# Spellings of a missing value in CSV files, and of 1 and 0 in columns without other values.
 MISSING = ("", "NA", "na", "N/A", "n/a", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none")
-"""Spellings of a missing value in CSV files."""
-
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
-"""Spellings of 1 and 0 in columns without other values."""
 
 SEPARATORS = ",;\t"
 
+# Lines of a file and rows of a table, with the number of the line on which they end.
 Lines: TypeAlias = Iterator[tuple[int, str]]
 Rows: TypeAlias = Iterator[tuple[int, list[str]]]
-"""Lines of a file and rows of a table, with the number of the line on which they end."""
 
 NUMBER = re.compile(r"[ \t]*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[ \t]*")
 
@@ -73,11 +61,10 @@ Labels: TypeAlias = Mapping[str, int] | Sequence[float]
 
 NOT_NUMBERS = "turn it into numbers, or leave the column out: exclude= in Python, or in [data] of a problem file"
 
-CELLS_AT_A_TIME = 2**22
-"""Values that are read together."""
+CELLS_AT_A_TIME = 2**22  # values that are read together
 
+# Bytes of each column of a Parquet file that are read ahead: a group of rows may be as large as the file.
 BUFFER = 2**16
-"""Bytes of each column of a Parquet file that are read ahead: a group of rows may be as large as the file."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +74,7 @@ class Columns:
     label: str
     query: str
     features: tuple[str, ...]
-    further: Mapping[str, str] = field(default_factory=dict)
-    """The columns of documents and weights, by the names of the arguments of `RankingData`."""
-    labels: Labels | None = None
+    further: Mapping[str, str]  # columns of documents and weights, by the names of the arguments of `RankingData`
 
     @property
     def texts(self) -> list[str]:
@@ -221,8 +206,14 @@ def load_table(
     check_missing_rule(missing, or_none=True)
     further = {"document": document, "query_weight": query_weight, "document_weight": document_weight}
     columns = table_columns(path, label=label, query=query, features=features, exclude=exclude, **further)
-    columns = replace(columns, labels=checked_labels_rule(labels))
-    documents = read_table(path, columns, dtype=dtype, nulls=missing is not None)
+    rule, precision = checked_labels_rule(labels), read.as_precision(dtype)
+    try:
+        documents = _read(path, columns, rule, precision, missing is not None)
+    except WrongRowError as error:
+        [line] = row_names(path, [error.row], columns.all)
+        raise ValueError(f"{path}, {line}: {error.reason}") from None
+    except pa.ArrowException as error:
+        raise ValueError(f"{path}: cannot be read ({error})") from None
     return documents.as_data(name or str(path), missing, missing_values)
 
 
@@ -234,7 +225,7 @@ def load_table_fold(directory: str | os.PathLike[str], **options: Any) -> Fold:
     arguments of `load_table`, and the errors are the same.
     """
     folder = Path(directory)
-    check_folder(folder, "load_table_fold reads the folder of one fold")
+    read.check_folder(folder, "load_table_fold reads the folder of one fold")
     paths = [_part(folder, names) for names in NAMES_OF_PARTS]
     others = {name: options[name] for name in options.keys() & {"labels", "missing", "missing_values", "dtype"}}
     roles = {name: value for name, value in options.items() if name not in others}
@@ -254,8 +245,6 @@ def table_columns(
     **further: str | None,
 ) -> Columns:
     """Return the columns that are read: those given, else those that the file names, and all others as features."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; load_table reads one file")
     reader = _table_reader(path)
     stored = reader.roles(path)
     options = {"label": label, "query": query, "document": None, **further}
@@ -295,36 +284,21 @@ def _faults_of_columns(
         yield f"no feature besides {roles['label']!r} and {roles['query']!r}; at least one column is needed"
 
 
-def read_table(path: Path, columns: Columns, *, dtype: DTypeLike, nulls: bool) -> Documents:
-    """Return the documents of a table; `nulls` allows missing values."""
-    reader = _table_reader(path)
-    try:
-        documents = _read(path, reader.batches(path, columns.all, columns.texts), columns, as_precision(dtype), nulls)
-    except WrongRowError as error:
-        [line] = row_names(path, [error.row], columns.all)
-        raise ValueError(f"{path}, {line}: {error.reason}") from None
-    except pa.ArrowException as error:
-        raise ValueError(f"{path}: cannot be read ({error})") from None
-    return documents
-
-
 def row_names(path: Path, rows: Sequence[int], needed: Sequence[str] = ()) -> list[str]:
     """Return the places of rows, counted from 0, for messages: lines, or numbers in a file without lines."""
     lines_of = _table_reader(path).lines_of
     return [f"line {n}" for n in lines_of(path, needed, rows)] if lines_of else [f"row {row + 1:,}" for row in rows]
 
 
-def _read(
-    path: Path, batches: Iterable[pa.RecordBatch], columns: Columns, dtype: type[np.floating[Any]], nulls: bool
-) -> Documents:
+def _read(path: Path, columns: Columns, rule: Labels | None, dtype: read.Precision, nulls: bool) -> read.Documents:
     """Gather the documents of all batches: features piece by piece, everything else as a table of Arrow."""
     pieces: list[Floats] = []
     others, n_rows, n_features = [], 0, len(columns.features)
-    for batch in batches:
+    for batch in _table_reader(path).batches(path, columns.all, columns.texts):
         n_bytes = (n_rows + batch.num_rows) * (n_features * np.dtype(dtype).itemsize + 16)  # with label and query
         check_room(f"{path}: {n_rows + batch.num_rows:,} rows of {n_features:,} features", n_bytes)
         features = batch.select(list(columns.features))
-        pieces.append(zeros(n_features, batch.num_rows, dtype).T)
+        pieces.append(read.zeros(n_features, batch.num_rows, dtype).T)
         for name, column, target in zip(columns.features, features.columns, pieces[-1].T, strict=True):
             _fill(target, _numbers(column, path, name), name, n_rows, nulls=nulls)
         others.append(batch.select(columns.all[:-n_features]))
@@ -333,7 +307,7 @@ def _read(
         raise ValueError(f"{path}: the table has no row")
     table = pa.Table.from_batches(others)
     ids, offsets = _queries(_ids(table[columns.query], path, columns.query, "query"), columns.query)
-    y = labels_of(table[columns.label], path, columns.label, columns.labels)
+    y = labels_of(table[columns.label], path, columns.label, rule)
     arrays: dict[str, Array] = {}
     for array, name in columns.further.items():
         if array == "documents":
@@ -346,7 +320,7 @@ def _read(
         other = f"another weight in the column {columns.further['query_weights']!r} than in the first row of the query"
         _require(same, lambda i: f"{other}; give all rows of a query one weight")
     qid = np.repeat(ids, np.diff(offsets))
-    return Documents(joined(pieces, n_features, dtype), y, qid, columns.features, **arrays)
+    return read.Documents(read.joined(pieces, n_features, dtype), y, qid, columns.features, **arrays)
 
 
 def _require(right: Mask, reason: Callable[[int], str], row: int = 0) -> None:
@@ -371,7 +345,7 @@ def _fill(target: Floats, values: Array, name: str, row: int, *, nulls: bool) ->
     if np.isfinite(target).all():
         return
     if not nulls:
-        _require(~np.isnan(target), lambda i: f"the value of {name!r} is missing; {MISSING_REMEDY}", row)
+        _require(~np.isnan(target), lambda i: f"the value of {name!r} is missing; {read.MISSING_REMEDY}", row)
     large = "is infinite, or too large for the precision of the features"
     _require(~np.isinf(target), lambda i: f"the value {values[i]:g} of {name!r} {large}", row)
 
@@ -402,7 +376,7 @@ def labels_of(column: pa.ChunkedArray, path: Path, name: str, rule: Labels | Non
         numbers, boolean, wrong = parsed_numbers(column.combine_chunks())
         wrong = wrong | (boolean & (not boolean.all()))
         remedy = "give the label of each text, such as labels = {good = 1, bad = 0}"
-        _require(~wrong, lambda i: f"the label {quoted(column[i].as_py())} {where} not a number; {remedy}")
+        _require(~wrong, lambda i: f"the label {read.quoted(column[i].as_py())} {where} not a number; {remedy}")
         values = np.asarray(numbers, np.float64)
     else:
         values = np.asarray(_numbers(column, path, name), np.float64)
@@ -445,14 +419,14 @@ def _queries(column: pa.Array, name: str) -> tuple[Array, Integers]:
             raise WrongRowError(row, f"query {query} begins again; {remedy}")
         first[query] = row
     texts = np.array([str(query) for query in first])
-    try:
-        numbers = np.array([int(text) for text in texts.tolist()], np.int64)
-    except (ValueError, OverflowError):
-        return texts, offsets
-    return (numbers if (numbers.astype(str) == texts).all() else texts), offsets  # 07 is not 7
+    with suppress(ValueError, OverflowError):
+        numbers = texts.astype(np.int64)
+        if (numbers.astype(str) == texts).all():  # 07 is not 7
+            return numbers, offsets
+    return texts, offsets
 
 
-def write_documents(path: Path, documents: Documents) -> None:
+def write_documents(path: Path, documents: read.Documents) -> None:
     """Write documents as a Parquet file that names the roles of its columns; NaN becomes a missing value."""
     names = documents.feature_names or tuple(str(number) for number in range(1, documents.X.shape[1] + 1))
     columns = {"label": documents.y, "query": documents.qid, "document": documents.documents}
@@ -487,7 +461,7 @@ def _part(folder: Path, names: tuple[str, ...]) -> Path:
     if path is None:
         first, *others = _readers()
         wanted = f"{', '.join(name + first for name in names)} (also {', '.join(others)})"
-        raise FileNotFoundError(f"{folder}: looked for {wanted} and found {names_in(folder)}")
+        raise FileNotFoundError(f"{folder}: looked for {wanted} and found {read.names_in(folder)}")
     return path
 
 
@@ -605,7 +579,7 @@ def parsed_numbers(cells: pa.Array) -> tuple[pa.Array, Mask, Mask]:
 
 def _csv_header(path: Path, needed: Sequence[str]) -> list[str]:
     """Return the names of the columns of a CSV file."""
-    _, header = next(csv_table(path, text_lines(path), needed)[0], (0, []))
+    _, header = next(csv_table(path, read.text_lines(path), needed)[0], (0, []))
     if all(name in MISSING or NUMBER.fullmatch(name) for name in header) or re.search(r"[\r\n]", "".join(header)):
         raise ValueError(f"{path}: the first line must be a header with the names of all columns; add one")
     return header
@@ -629,7 +603,7 @@ def _blocks(path: Path, lines: Lines, separator: str, width: int) -> Iterator[tu
 
 def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Iterator[pa.RecordBatch]:
     """Yield some columns block by block, as numbers or as texts; null is a missing number."""
-    lines = text_lines(path)
+    lines = read.text_lines(path)
     rows, separator = csv_table(path, lines, columns)
     names = next(rows)[1]
     index = {name: number for number, name in enumerate(names)}
@@ -646,9 +620,10 @@ def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Ite
         is_switch = np.where((is_switch < 0) & present.any(axis=0), first, is_switch)
         odd = wrong.reshape(table) | (present & (switches != is_switch))
         for row, column in np.argwhere(odd)[:1].tolist():
-            text, where = cells[row * len(numeric) + column].as_py(), f"{path}, line {block[row]}"
+            text = read.quoted(cells[row * len(numeric) + column].as_py())
             kind = "true or false, as the others are" if is_switch[column] == 1 else "a number"
-            raise ValueError(f"{where}: the value {quoted(text)} of {numeric[column]!r} is not {kind}; {NOT_NUMBERS}")
+            cell = f"{path}, line {block[row]}: the value {text} of {numeric[column]!r}"
+            raise ValueError(f"{cell} is not {kind}; {NOT_NUMBERS}")
         batch = {name: every[index[name] :: len(names)] for name in texts}
         batch |= {name: numbers[column :: len(numeric)] for column, name in enumerate(numeric)}
         yield pa.RecordBatch.from_pydict(batch)
@@ -656,7 +631,7 @@ def _read_csv(path: Path, columns: Sequence[str], texts: Collection[str]) -> Ite
 
 def _csv_lines(path: Path, columns: Sequence[str], rows: Sequence[int]) -> list[int]:
     """Return the lines on which rows end."""
-    table = islice(csv_table(path, text_lines(path), columns)[0], 1, rows[-1] + 2)
+    table = islice(csv_table(path, read.text_lines(path), columns)[0], 1, rows[-1] + 2)
     return [line for row, (line, _) in enumerate(table) if row in rows]
 
 
@@ -674,14 +649,9 @@ def _readers() -> dict[str, Reader]:
 
 
 def reader_of(path: Path) -> Reader | None:
-    """Return the reader of a table by its ending, or that of Parquet by its first bytes; None for other files."""
-    for ending, reader in _readers().items():
-        if path.name.lower().endswith(ending):
-            return reader
-    if path.is_file():
-        with open_regular(path) as file:
-            return _PARQUET if file.read(4) == b"PAR1" else None
-    return None
+    """Return the reader of a table by its ending; None for other files."""
+    name = path.name.lower()
+    return next((reader for ending, reader in _readers().items() if name.endswith(ending)), None)
 
 
 def _table_reader(path: Path) -> Reader:
