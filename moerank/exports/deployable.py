@@ -20,22 +20,22 @@ from moerank.files import read_toml
 from moerank.rankers.model import Forest, Model
 
 SearchEngine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
+# A JSON object.
 Node: TypeAlias = dict[str, object]
-"""A JSON object."""
 
 LARGEST = float(np.finfo(np.float32).max)
 
+# Largest size of a file of features.
 MOST_FEATURE_BYTES = 2**24
-"""Largest size of a file of features."""
 
 Name = Annotated[str, StringConstraints(pattern=PLAIN_NAME)]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
 
+# Largest offset of a feature in units of its scale; beyond it single precision keeps fewer than three digits.
 MOST_OFFSET = 2.0**14
-"""Largest offset of a feature in units of its scale; beyond it single precision keeps fewer than three digits."""
 
+# Share of its range that a feature may lose when its minimum and maximum are rounded to single precision.
 CLOSE = 1e-6
-"""Share of its range that a feature may lose when its minimum and maximum are rounded to single precision."""
 
 
 class Term(NamedTuple):

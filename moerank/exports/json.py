@@ -8,8 +8,8 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment, Node, indented_json
 from moerank.version import VERSION
 
+# Number of the format; it grows when older readers would misread a file.
 JSON_FORMAT = 1
-"""Number of the format; it grows when older readers would misread a file."""
 
 SUM_RULE = "the sum, over the features in their order, of weight * ((value - offset) / scale); the largest ranks first"
 TREES_RULE = (

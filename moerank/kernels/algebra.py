@@ -12,17 +12,17 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, fused, lanes, load, spread, store
 
+# Features of a vector, which are multiplied, or centred, side by side.
 PRODUCT_LANES = lanes(np.float64)
-"""Features of a vector, which are multiplied, or centred, side by side."""
 
+# Documents of a block that stays in the second level of the cache.
 PRODUCT_ROWS = 64
-"""Documents of a block that stays in the second level of the cache."""
 
+# Entries and queries of a block that stays in the second level of the cache.
 ENTRIES_ABREAST, QUERY_BLOCK = 256, 512
-"""Entries and queries of a block that stays in the second level of the cache."""
 
+# Share of a diagonal entry that replaces a pivot lost in rounding, such as that of two equal features.
 LEAST_PIVOT = 1e-15
-"""Share of a diagonal entry that replaces a pivot lost in rounding, such as that of two equal features."""
 
 
 def product(A: Matrix, x: Matrix) -> Matrix:

@@ -18,14 +18,14 @@ from moerank.kernels.lanes import lanes, load, spread, store
 
 GROUP_SIZE = lanes(np.float64)
 
+# C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and the result of `_changes`, each (n_blocks, lanes).
 ByFeature: TypeAlias = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
-"""C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and the result of `_changes`, each (n_blocks, lanes)."""
 
+# a, p, and C and U of the feature selected last, before its selection.
 ByDocument: TypeAlias = tuple[Vector, Vector, Vector, Vector]
-"""a, p, and C and U of the feature selected last, before its selection."""
 
+# Where the queries begin, and two numbers for each that follow from the feature selected last.
 ByQuery: TypeAlias = tuple[Integers, Vector, Vector]
-"""Where the queries begin, and two numbers for each that follow from the feature selected last."""
 
 
 def greedy_rank_rls(

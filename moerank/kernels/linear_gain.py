@@ -37,17 +37,17 @@ from moerank.kernels.tiles import (
     true_columns,
 )
 
+# Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts.
 FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
-"""Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
 
+# Classes that a query's documents are dealt into, and so the last rank that these kernels can count.
 CLASSES = 16
-"""Classes that a query's documents are dealt into, and so the last rank that these kernels can count."""
 
+# Size of a query up to which all its documents are ranked, because finding a floor takes longer.
 SHORT_QUERY = 40
-"""Size of a query up to which all its documents are ranked, because finding a floor takes longer."""
 
+# Mean size of a query up to which `lane_gain` is faster, whatever the features.
 SHORT_ON_AVERAGE = 64
-"""Mean size of a query up to which `lane_gain` is faster, whatever the features."""
 
 
 def few_ranks(

@@ -23,11 +23,11 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import PairGroups, hinge_pass, project, pull_back, transpose, used_features
 from moerank.kernels.run_pass import IDLE
 
+# Tasks of a pass for an individual that is not `IDLE`: ℓ and its gradient at the point z; ℓ at the trial step.
 GRADIENT, VALUE = 1, 2
-"""Tasks of a pass for an individual that is not `IDLE`: ℓ and its gradient at the point z; ℓ at the trial step."""
 
+# Relative rounding error of ℓ; if it were ignored, L would be doubled for ever close to the solution.
 LOSS_ROUNDING = 1e-13
-"""Relative rounding error of ℓ; if it were ignored, L would be doubled for ever close to the solution."""
 
 
 class Terms(NamedTuple):

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Piece = TypeVar("Piece")
 Returned = TypeVar("Returned")
 
+# Individuals in a vector of the kernels: all pieces of a batch except the last have a multiple of it.
 VECTOR = 16
-"""Individuals in a vector of the kernels: all pieces of a batch except the last have a multiple of it."""
 
 
 def in_pieces(

@@ -35,11 +35,11 @@ DECADES = range(2, -5, -1)
 HALF_DECADES = tuple(k / 2 for k in range(4, -9, -1))
 FEW_BINS, MANY_BINS = 16, 32
 
+# Features whose pairs may interact: the system of 105 pairs has about 3,700 steps.
 MOST_PAIRED = 15
-"""Features whose pairs may interact: the system of 105 pairs has about 3,700 steps."""
 
+# Largest number of thresholds in all for which the grid has 32 bins: that system takes a quarter second.
 MOST_TUNED = 2_000
-"""Largest number of thresholds in all for which the grid has 32 bins: that system takes a quarter second."""
 
 
 @dataclass(eq=False, repr=False)
@@ -329,8 +329,8 @@ def _increments(train: RankingData, bins: Bins) -> Vector:
     return train.remember(("increments", bins), compute)
 
 
+# Thresholds of each feature of an interaction.
 N_CUTS = 5
-"""Thresholds of each feature of an interaction."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -196,8 +196,8 @@ def refuse_weights(train: RankingData, ranker: object) -> None:
         )
 
 
+# Largest ratio of two standard deviations that gives no warning.
 LARGEST_RATIO = 1e4
-"""Largest ratio of two standard deviations that gives no warning."""
 
 
 def varying_in_queries(train: RankingData) -> Mask:

@@ -37,8 +37,8 @@ from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import PairLoss
 from moerank.training.pairs import Pairs, solve_pairs
 
+# Number of single-precision rows that are converted to double precision at a time to score them.
 SCORED_ROWS = 1 << 16
-"""Number of single-precision rows that are converted to double precision at a time to score them."""
 
 
 if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it would have every attribute
@@ -98,18 +98,18 @@ class RankingEstimator(_Estimator):
         The features with raw values below 0 in the training data, which some search engines refuse.
     """
 
+    # Whether a score is a sum over single features, in which a feature constant in every query moves no document.
     _additive: ClassVar[bool] = True
-    """Whether a score is a sum over single features, in which a feature constant in every query moves no document."""
 
     # The arguments that scikit-learn's metadata routing, if enabled, passes on by default.
     __metadata_request__fit: ClassVar = {"qid": True, "validation": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
+    # Whether training uses weights of queries and documents; around a ranker, whether its default ranker does.
     _takes_weights: ClassVar[bool] = False
-    """Whether training uses weights of queries and documents; around a ranker, whether its default ranker does."""
 
+    # Whether only the order of a feature's values matters, as in trees, so that its scale does not.
     _by_thresholds: ClassVar[bool] = False
-    """Whether only the order of a feature's values matters, as in trees, so that its scale does not."""
 
     support_: Mask
     varying_: Mask
@@ -348,10 +348,10 @@ class Ranker(RankingEstimator):
     """
 
     _size: ClassVar[str | None] = None
+    # The metric of `tune`, where a gain of which keeps a training on.
     _watched_by: Metric = MAP()
-    """The metric of `tune`, where a gain of which keeps a training on."""
+    # Parameters, besides the size, that may differ between entries that are trained together; None for all.
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
-    """Parameters, besides the size, that may differ between entries that are trained together; None for all."""
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the published grid of hyper-parameters for these training data, the simplest ranker first."""

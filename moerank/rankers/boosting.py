@@ -21,8 +21,8 @@ from moerank.rankers.base import Grid, LinearRanker, Ranker
 from moerank.rankers.model import Forest
 from moerank.training.bins import thresholds
 
+# Neighbours on each side that count, but at most a tenth of all values.
 REACH = 10
-"""Neighbours on each side that count, but at most a tenth of all values."""
 
 
 def steadied(values: Vector) -> Vector:

@@ -25,8 +25,8 @@ from moerank.kernels.scores import linear_scores, tree_scores
 __all__ = ["PROVENANCE", "Forest", "Integer", "Model", "Number", "check_entries"]
 
 Integer: TypeAlias = Annotated[int, Strict()]
+# Strict, because pydantic would otherwise read "1" and true in JSON as numbers.
 Number: TypeAlias = Annotated[float, Strict()]
-"""Strict, because pydantic would otherwise read "1" and true in JSON as numbers."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ def finite_scores(scores: Matrix, ranker: str) -> Matrix:
     return scores
 
 
+# Keys of model.json that say where a model comes from, and are not part of it.
 PROVENANCE = ("problem", "fold", "solver")
-"""Keys of model.json that say where a model comes from, and are not part of it."""
 
 LINEAR_SENTENCE = "the sum of weight times value of the feature; the largest ranks first"
 TREES_SENTENCE = (

@@ -18,8 +18,8 @@ from moerank.training.pair_loss import SQUARED_HINGE
 from moerank.training.pairs import EXACT_STEPS, LONGEST_LIST, CountedPairs, pairs_for
 from moerank.training.sorted import PairedDocuments, no_convergence, solve_with_features
 
+# Pairs per document up to which a population lists them: the documents of short queries do not fill a vector.
 SHORT_LIST = 16
-"""Pairs per document up to which a population lists them: the documents of short queries do not fill a vector."""
 
 
 @dataclass(eq=False, repr=False)

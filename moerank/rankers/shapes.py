@@ -21,8 +21,8 @@ if TYPE_CHECKING:  # matplotlib takes long to load
 
 DECILES = np.linspace(0.0, 1.0, 11)
 
+# Times that means are moved from a function of two features; dependent features take several.
 PASSES = 50
-"""Times that means are moved from a function of two features; dependent features take several."""
 
 
 @dataclass(frozen=True)

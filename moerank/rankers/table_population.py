@@ -14,8 +14,8 @@ from moerank.kernels.step_tables import table_scores
 from moerank.rankers.model import Forest
 from moerank.training.bins import Bins
 
+# A feature with its thresholds.
 Axis: TypeAlias = tuple[int, Vector]
-"""A feature with its thresholds."""
 
 
 @dataclass(frozen=True, eq=False)

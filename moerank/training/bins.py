@@ -28,8 +28,8 @@ from moerank.kernels.step_tables import VECTOR_WIDTH, Codes, add_counts, add_to_
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import Target
 
+# Largest number of thresholds of a feature, because the number of a bin takes one byte.
 MOST_BINS = 255
-"""Largest number of thresholds of a feature, because the number of a bin takes one byte."""
 
 
 def thresholds(column: ArrayLike, n_bins: int) -> Vector:
@@ -147,11 +147,11 @@ class Bins:
         return Bins(tuple(np.empty(0) if f < 0 else self.thresholds[f] for f in features.tolist()))
 
 
+# Approximate number of documents, or better documents, in a block.
 STEP_BLOCK = 1024
-"""Approximate number of documents, or better documents, in a block."""
 
+# Approximate number of groups squared at once, so large that the product takes most of the time.
 GROUPS_AT_ONCE = 1024
-"""Approximate number of groups squared at once, so large that the product takes most of the time."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,13 +41,13 @@ MAX_HALVINGS, EXACT_STEPS = 29, 500
 
 Element = TypeVar("Element", bound=np.generic)
 
+# Largest number of pairs that are listed if individuals do not choose among them.
 LONGEST_LIST = 2_000_000
-"""Largest number of pairs that are listed if individuals do not choose among them."""
 
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
+# Relative rounding error of an objective that a pass in this precision sums up.
 PASS_ROUNDING: dict[FloatType, float] = {np.float32: 1e-5, np.float64: 1e-13}
-"""Relative rounding error of an objective that a pass in this precision sums up."""
 
 
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
