@@ -134,15 +134,8 @@ class StumpBoosting(Ranker):
     @property
     def forest_(self) -> Forest:
         """The stumps as trees of two leaves, 0 and α."""
-        rounds = range(self.n_rounds_)
-        return Forest(
-            columns=tuple(self.features_.tolist()),
-            thresholds=tuple(self.thresholds_.tolist()),
-            left=tuple(-1 - 2 * t for t in rounds),
-            right=tuple(-2 - 2 * t for t in rounds),
-            leaves=tuple(value for alpha in self.alphas_.tolist() for value in (0.0, alpha)),
-            roots=tuple(rounds),
-        )
+        stumps = zip(self.features_.tolist(), self.thresholds_.tolist(), self.alphas_.tolist(), strict=True)
+        return Forest.of((feature, threshold, 0.0, alpha) for feature, threshold, alpha in stumps)
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         steps = self.alphas_ * (X[:, self.features_] > self.thresholds_)

@@ -11,7 +11,7 @@ import numpy as np
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.kernels.step_tables import table_scores
-from moerank.rankers.model import Forest
+from moerank.rankers.model import Forest, Tree
 from moerank.training.bins import Bins
 
 # A feature with its thresholds.
@@ -74,13 +74,13 @@ class TablePopulation:
 
         `pairs` has the columns that hold the bin of two features together, with the thresholds of these.
         """
-        forest = _Trees()
+        trees = []
         for feature in np.flatnonzero(self.feature_mask[individual]).tolist():
             begin, end = self.bins.first[feature : feature + 2]
             axes = (pairs or {}).get(feature, ((feature, self.bins.thresholds[feature]),))
             values = self.tables[individual, begin:end].reshape([len(cuts) + 1 for _, cuts in axes])
-            forest.roots.append(forest.grow(axes, values))
-        return forest.finished()
+            trees.append(_balanced(axes, values))
+        return Forest.of(trees)
 
 
 def rows_or_zeros(values: Array, rows: Integers) -> Array:
@@ -97,35 +97,14 @@ def sums_of_members(weights: Matrix, values: Matrix, mask: Mask) -> Matrix:
     return np.where(mask, total, 0.0)
 
 
-class _Trees:
-    """Lists of a forest that is being built."""
-
-    def __init__(self) -> None:
-        self.columns: list[int] = []
-        self.thresholds: list[float] = []
-        self.left: list[int] = []
-        self.right: list[int] = []
-        self.leaves: list[float] = []
-        self.roots: list[int] = []
-
-    def grow(self, axes: Sequence[Axis], values: Matrix) -> int:
-        """Add a balanced tree of a step function of some features, which has an axis for each, and return its root."""
-        if not axes:
-            self.leaves.append(float(values))
-            return -len(self.leaves)
-        (column, cuts), *others = axes
-        changes = np.flatnonzero((values[1:] != values[:-1]).any(axis=tuple(range(1, values.ndim))))
-        if not len(changes):
-            return self.grow(others, values[0])
-        split, cut = len(self.columns), changes[len(changes) // 2]
-        self.columns.append(column)
-        self.thresholds.append(float(cuts[cut]))
-        self.left.append(0)
-        self.right.append(0)
-        self.left[split] = self.grow([(column, cuts[:cut]), *others], values[: cut + 1])
-        self.right[split] = self.grow([(column, cuts[cut + 1 :]), *others], values[cut + 1 :])
-        return split
-
-    def finished(self) -> Forest:
-        """Return the forest."""
-        return Forest(**{name: tuple(values) for name, values in vars(self).items()})
+def _balanced(axes: Sequence[Axis], values: Matrix) -> Tree:
+    """Return a balanced tree of a step function of some features, which has an axis for each."""
+    if not axes:
+        return float(values)
+    (column, cuts), *others = axes
+    changes = np.flatnonzero((values[1:] != values[:-1]).any(axis=tuple(range(1, values.ndim))))
+    if not len(changes):
+        return _balanced(others, values[0])
+    cut = changes[len(changes) // 2]
+    left = _balanced([(column, cuts[:cut]), *others], values[: cut + 1])
+    return column, float(cuts[cut]), left, _balanced([(column, cuts[cut + 1 :]), *others], values[cut + 1 :])
