@@ -180,26 +180,21 @@ class AdditiveRLS(ShapesMixin, Ranker):
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         masks = read_masks(train)
         system = candidates[0]._system(train, masks)
-        populations = [system.solved(each.alpha, masks.features) for each in candidates]
-        tables = np.concatenate([population.tables for population in populations])
-        return TablePopulation(system.bins, tables).scores_of(validation)
+        tables = [system.solved(each.alpha, masks.features).tables for each in candidates]
+        return TablePopulation(system.prior.bins, np.concatenate(tables)).scores_of(validation)
 
     def _trained(self, train: RankingData, masks: Masks) -> TablePopulation:
         return self._remembered_system(train, masks).solved(self.alpha, masks.features)
 
     def _remembered_system(self, train: RankingData, masks: Masks) -> System:
-        subset = None if masks.shared is None else (masks.unit, np.packbits(masks.shared).tobytes())
-        key = ("additive system", self.n_bins, self.smooth, self.target, subset)
+        key = ("additive system", self.n_bins, self.smooth, self.target, masks.of_all)
         return train.remember(key, lambda: self._system(train, masks))
 
-    def _system(self, train: RankingData, masks: Masks) -> System:
-        bins = Bins.of(train, self.n_bins)
-        return self._system_of(train, masks, bins, _Prior.of(train, bins, self.smooth))
-
-    def _system_of(self, data: RankingData, masks: Masks, bins: Bins, prior: _Prior) -> System:
-        moments = StepMoments.of(data, bins, masks)
+    def _system(self, data: RankingData, masks: Masks, prior: _Prior | None = None) -> System:
+        prior = prior or _Prior.of(data, Bins.of(data, self.n_bins), self.smooth)
+        moments = StepMoments.of(data, prior.bins, masks)
         A = prior.root(prior.root(moments.gram).T)
-        return System(bins, prior, A, prior.root(moments.moment(TARGETS[self.target])[None])[0])
+        return System(prior, A, prior.root(moments.moment(TARGETS[self.target])[None])[0])
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._population = self._trained(train, read_masks(train))
@@ -216,11 +211,12 @@ class AdditiveRLS(ShapesMixin, Ranker):
     def _paired(self, train: RankingData, validation: RankingData | None) -> tuple[Forest, Vector]:
         """Return the trees and tables of the ranker with interactions, and note their path."""
         shapes = shapes_of(self.forest_, train)[:MOST_PAIRED]
-        features = np.array([train.feature_names.index(shape.features[0]) for shape in shapes], np.int64)
-        pairs = Interactions.of(train, self.n_bins, features)
+        features = sorted(train.feature_names.index(shape.features[0]) for shape in shapes)
+        single = Bins.of(train, self.n_bins)
+        pairs = Interactions(Bins.of(train, N_CUTS), single, tuple(combinations(features, 2)))
         data = pairs.data(train)
-        prior = replace(_Prior.of(train, pairs.single, self.smooth), pairs=pairs.roots(self.smooth))
-        system = self._system_of(data, read_masks(data), pairs.bins, prior)
+        prior = replace(_Prior.of(train, single, self.smooth), bins=pairs.bins, pairs=pairs.roots(self.smooth))
+        system = self._system(data, read_masks(data), prior)
         entered = system.forward_path(self.alpha, self.interactions, given=train.n_features)
         mask = np.zeros((len(entered) + 1, data.n_features), np.bool_)
         mask[:, : train.n_features] = True
@@ -251,6 +247,7 @@ class AdditiveRLS(ShapesMixin, Ranker):
 class _Prior:
     """The symmetric roots s I + c v vᵀ of the covariances s² I + v vᵀ of the steps of each feature."""
 
+    bins: Bins
     smooth: float
     direction: Vector  # (n_steps,), v of each feature
     share: Vector  # (n_steps,), c v
@@ -264,7 +261,7 @@ class _Prior:
         first, sizes = bins.first_step[:-1][sizes > 0], sizes[sizes > 0]
         square = np.add.reduceat(v**2, first)
         c = (np.sqrt(smooth**2 + square) - smooth) / square
-        return cls(smooth, v, np.repeat(c, sizes) * v, first)
+        return cls(bins, smooth, v, np.repeat(c, sizes) * v, first)
 
     def root(self, values: Matrix) -> Matrix:
         """Return values (n, n_steps) times the root."""
@@ -281,14 +278,13 @@ class _Prior:
 class System:
     """The ridge system (A + alpha I) w = b of all features, in the coordinates of the prior."""
 
-    bins: Bins
     prior: _Prior
     A: Matrix  # (n_steps, n_steps)
     b: Vector  # (n_steps,)
 
     def solved(self, alpha: float, feature_mask: Mask) -> TablePopulation:
         """Return the rankers on the features of each row of a mask."""
-        bins = self.bins
+        bins = self.prior.bins
         steps = self.prior.root(ridge_blocks(self.A, self.b, bins.first_step, alpha, feature_mask))
         tables = np.zeros((len(steps), int(bins.first[-1])))
         tables[:, bins.is_step] = steps
@@ -302,14 +298,15 @@ class System:
 
         See `AdditiveRLS.forward_path`.
         """
-        n_given = int(self.bins.first_step[given])
+        first = self.prior.bins.first_step[given:]
+        n_given = int(first[0])
         n = len(self.b) - n_given
         system = np.column_stack([self.A + alpha * np.eye(len(self.b)), self.b])
         width = -(-(n + 1) // VECTOR_WIDTH) * VECTOR_WIDTH
         total, top = np.zeros((width, width)), system[:n_given, n_given:]
         eliminated = top[:, :n].T @ np.linalg.solve(system[:n_given, :n_given], top)
         total[:n, : n + 1] = system[n_given:, n_given:] - eliminated
-        return given + forward_blocks(total, self.bins.first_step[given:] - n_given, n_steps)
+        return given + forward_blocks(total, first - n_given, n_steps)
 
 
 def _increments(train: RankingData, bins: Bins) -> Vector:
@@ -340,12 +337,6 @@ class Interactions:
     coarse: Bins  # of each feature
     single: Bins  # of the functions of one feature
     pairs: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, train: RankingData, n_bins: int, features: Integers) -> Interactions:
-        """Return all pairs of some features."""
-        pairs = tuple(combinations(sorted(features.tolist()), 2))
-        return cls(Bins.of(train, N_CUTS), Bins.of(train, n_bins), pairs)
 
     def table(self, X: Floats) -> Matrix:
         """Return the table (n_documents, n_features + n_pairs)."""

@@ -62,12 +62,9 @@ class TablePopulation:
 
     def _with_bins(self, features: Integers) -> TablePopulation:
         """Return the rankers on some of the features, in a new order; −1 stands for a feature that is not used."""
-        bins, size = self.bins.of_features(features), np.diff(self.bins.first)
-        tables = np.zeros((len(self), int(bins.first[-1])))
-        cells = [np.arange(size[f]) + self.bins.first[f] if f >= 0 else np.array([-1]) for f in features.tolist()]
-        source = np.concatenate([np.empty(0, np.int64), *cells])
-        tables[:, source >= 0] = self.tables[:, source[source >= 0]]
-        return TablePopulation(bins, tables)
+        cells, unused = np.split(self.tables, self.bins.first[1:-1], axis=1), np.zeros((len(self), 1))
+        tables = [unused[:, :0], *(cells[f] if f >= 0 else unused for f in features.tolist())]
+        return TablePopulation(self.bins.of_features(features), np.hstack(tables))
 
     def forest(self, individual: int, pairs: Mapping[int, tuple[Axis, ...]] | None = None) -> Forest:
         """Return a balanced tree for each used feature of an individual; equal neighbouring bins are joined.

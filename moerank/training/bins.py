@@ -169,8 +169,7 @@ class StepMoments:
         O(n_documents · n_features² + n_runs · n_steps²) for n_runs labels of all queries, or better documents if
         single pairs are chosen. Besides the bins only a block of documents is in memory.
         """
-        subset = None if masks.shared is None else (masks.unit, np.packbits(masks.shared).tobytes())
-        return data.remember(("step moments", bins, subset), lambda: cls._compute(data, bins, masks))
+        return data.remember(("step moments", bins, masks.of_all), lambda: cls._compute(data, bins, masks))
 
     @classmethod
     def _compute(cls, data: RankingData, bins: Bins, masks: Masks) -> StepMoments:
