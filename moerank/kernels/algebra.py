@@ -92,13 +92,8 @@ def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
     lanes, n_features = feature_mask.shape
     factors = np.zeros((lanes, n_features, n_features))
     for lane in range(lanes):
-        same = lane > 0
-        for f in range(n_features):
-            same = same and feature_mask[lane, f] == feature_mask[lane - 1, f]
-        if same:
-            for i in range(n_features):
-                for j in range(i + 1):
-                    factors[lane, i, j] = factors[lane - 1, i, j]
+        if lane > 0 and (feature_mask[lane] == feature_mask[lane - 1]).all():
+            factors[lane] = factors[lane - 1]
         else:
             _factor_one(B, np.flatnonzero(feature_mask[lane]), factors[lane])
     return factors

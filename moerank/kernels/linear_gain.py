@@ -296,15 +296,10 @@ def _sum_gains(
 def _sorting_network(n: int) -> Integers:
     """Return the comparisons of Batcher's odd-even merge sort for n numbers, a power of two, shape (…, 2)."""
     steps = []
-    size = 1
-    while size < n:
-        gap = size
-        while gap >= 1:
-            for begin in range(gap % size, n - gap, 2 * gap):
-                merged = range(begin, min(begin + gap, n - gap))
-                steps += [(i, i + gap) for i in merged if i // (2 * size) == (i + gap) // (2 * size)]
-            gap //= 2
-        size *= 2
+    powers = [2**k for k in range(n.bit_length() - 1)]
+    for size, gap in ((size, gap) for size in powers for gap in reversed(powers) if gap <= size):
+        low = [i for i in range(gap % size, n - gap) if (i - gap % size) % (2 * gap) < gap]
+        steps += [(i, i + gap) for i in low if i // (2 * size) == (i + gap) // (2 * size)]
     return np.array(steps, np.int64)
 
 

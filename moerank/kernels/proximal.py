@@ -159,9 +159,7 @@ def proximal_lanes(
     share = 1.0 / np.maximum(1, n_kept)
     terms = Terms(feature_mask, share, np.ascontiguousarray(A.T), np.ascontiguousarray(cost), lambda1, lambda2)
     state = begin(terms, start)
-    for lane in range(lanes):
-        if n_kept[lane] == 0:
-            state.task[lane] = IDLE
+    state.task[n_kept == 0] = IDLE
     weights, partial, sums = np.empty((n_features, lanes)), np.empty((n_features, lanes)), np.empty((n_features, lanes))
     scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
     pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(words)

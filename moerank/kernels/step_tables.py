@@ -298,37 +298,28 @@ def table_scores(codes: Codes, first: Integers, tables: Matrix) -> Matrix:
 @kernel
 def _sum_tables(codes: Codes, first: Integers, lookup: Matrix, used: Integers, block: Matrix) -> None:
     """Sum two vectors of each used feature for each document."""
-    n_documents = codes.shape[1]
-    zero = spread(0.0)
-    n_full = n_documents - n_documents % 4
-    for i in range(0, n_full, 4):  # four documents together hide the latency of an addition
+    last, zero = codes.shape[1] - 1, spread(0.0)
+    for i in range(0, last + 1, 4):  # four documents together hide the latency of an addition
+        k, m, n = min(i + 1, last), min(i + 2, last), min(i + 3, last)
         a = b = c = d = e = f = g = h = zero
         for j in used:
             x = 2 * (first[j] + codes[j, i])
             a = a + load(lookup, x)
             b = b + load(lookup, x + 1)
-            x = 2 * (first[j] + codes[j, i + 1])
+            x = 2 * (first[j] + codes[j, k])
             c = c + load(lookup, x)
             d = d + load(lookup, x + 1)
-            x = 2 * (first[j] + codes[j, i + 2])
+            x = 2 * (first[j] + codes[j, m])
             e = e + load(lookup, x)
             f = f + load(lookup, x + 1)
-            x = 2 * (first[j] + codes[j, i + 3])
+            x = 2 * (first[j] + codes[j, n])
             g = g + load(lookup, x)
             h = h + load(lookup, x + 1)
         store(block, 2 * i, a)
         store(block, 2 * i + 1, b)
-        store(block, 2 * i + 2, c)
-        store(block, 2 * i + 3, d)
-        store(block, 2 * i + 4, e)
-        store(block, 2 * i + 5, f)
-        store(block, 2 * i + 6, g)
-        store(block, 2 * i + 7, h)
-    for i in range(n_full, n_documents):
-        a = b = zero
-        for j in used:
-            x = 2 * (first[j] + codes[j, i])
-            a = a + load(lookup, x)
-            b = b + load(lookup, x + 1)
-        store(block, 2 * i, a)
-        store(block, 2 * i + 1, b)
+        store(block, 2 * k, c)
+        store(block, 2 * k + 1, d)
+        store(block, 2 * m, e)
+        store(block, 2 * m + 1, f)
+        store(block, 2 * n, g)
+        store(block, 2 * n + 1, h)

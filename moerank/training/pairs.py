@@ -144,17 +144,13 @@ class ListedPairs:
         rounding.
         """
         if (loss, C) not in self._models:
-            self._models[loss, C] = self._model(loss, C)
+            B, rhs = np.eye(len(self.gram)) + 2.0 * C * self.gram, 2.0 * C * self.moment
+            w = solve_positive_definite(B, rhs)
+            if loss.one_sided:
+                w, at = dense_newton(lambda w: self.expand(w, C, loss), w, 2.0 * EXACT_TOLERANCE)
+                B, rhs = at.hessian, product(at.hessian, w) - at.gradient
+            self._models[loss, C] = PairModel(loss, C, B, rhs, w)
         return self._models[loss, C]
-
-    def _model(self, loss: PairLoss, C: float) -> PairModel:
-        B: Matrix = np.eye(len(self.gram)) + 2.0 * C * self.gram
-        rhs = 2.0 * C * self.moment
-        squared = PairModel(loss, C, B, rhs, solve_positive_definite(B, rhs))
-        if not loss.one_sided:
-            return squared
-        w, at = dense_newton(lambda w: self.expand(w, C, loss), squared.w, 2.0 * EXACT_TOLERANCE)
-        return PairModel(loss, C, at.hessian, product(at.hessian, w) - at.gradient, w)
 
     def expand(self, w: Matrix, C: float, loss: PairLoss) -> Expanded:
         """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`, with its gradient and its Hessian."""
