@@ -76,9 +76,8 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
     block, lane = best // GROUP_SIZE, best % GROUP_SIZE
     c = 1.0 / (1.0 + power[block, lane])
     d = c * target[block, lane]
-    for i in range(n_documents):
-        column[i] = C[block * n_documents + i, lane]
-        scaled[i] = U[block * n_documents + i, lane]
+    column[:] = C[block * n_documents : (block + 1) * n_documents, lane]
+    scaled[:] = U[block * n_documents : (block + 1) * n_documents, lane]
     _changes(C, X[best], c, change)
     for q in range(len(g)):
         begin, end = offsets[q], offsets[q + 1]
@@ -86,16 +85,10 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
         through[q] = dot(u, v)
         g[q] = 1.0 / (through[q] - 1.0 / c)
         inner = dot(u, a[begin:end]) - d * through[q]
-        factor = -d - g[q] * inner
-        for i in range(begin, end):
-            p[i] += factor * scaled[i]
-    for i in range(n_documents):
-        a[i] += -d * column[i]
-    weight = target[block, lane]
-    for b in range(len(power)):
-        for j in range(GROUP_SIZE):
-            power[b, j] -= change[b, j] * change[b, j] / c
-            target[b, j] -= change[b, j] * weight
+        p[begin:end] += (-d - g[q] * inner) * u
+    a += -d * column
+    power -= change * change / c
+    target -= change * target[block, lane]
 
 
 @kernel

@@ -16,15 +16,14 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData
 from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_blocks
-from moerank.rankers.arguments import refuse_weights
-from moerank.rankers.base import Grid, Ranker
+from moerank.rankers.base import Grid, Trainer
 from moerank.rankers.boosting import steadied
 from moerank.rankers.model import Forest, finite_scores
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.rankers.table_population import Axis, TablePopulation
-from moerank.training.bins import MOST_BINS, Bins, StepMoments
-from moerank.training.masks import Masks, Unit, read_masks
+from moerank.training.bins import MOST_BINS, Bins, step_moments
+from moerank.training.masks import Masks, read_masks
 from moerank.training.pair_moments import PairMoments
 
 if TYPE_CHECKING:  # matplotlib takes long to load
@@ -43,7 +42,7 @@ MOST_TUNED = 2_000
 
 
 @dataclass(eq=False, repr=False)
-class AdditiveRLS(ShapesMixin, Ranker):
+class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     """Least squares ranking by a sum of step functions, Σ_f g_f(x_f).
 
     The step function g_f is constant between thresholds t_1 < … < t_B of its feature, and θ are the heights of its
@@ -118,31 +117,19 @@ class AdditiveRLS(ShapesMixin, Ranker):
     target: TargetName = "unit"
     interactions: Annotated[int, partial(check_at_least, 0)] = 0
 
-    def fit_population(
-        self,
-        train: RankingData,
-        *,
-        pair_mask: Mask | None = None,
-        feature_mask: Mask | None = None,
-        start: Matrix | None = None,
-        unit: Unit = "pair",
-    ) -> TablePopulation:
-        """Train one ranker for each row of the masks; arguments and errors as in `Backend.fit_population`."""
-        self._check_parameters()
-        refuse_weights(train, self)
-        masks = read_masks(train, pair_mask, feature_mask, unit)
-        if train.is_weighted and unit == "pair" and masks.choose_units:
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> TablePopulation:
+        if train.is_weighted and masks.unit == "pair" and masks.choose_units:
             raise ValueError(
                 f"{train.name}: AdditiveRLS takes no weights of queries or documents where pairs are chosen. Select "
                 'queries, instance_selection={"unit": "query"}, or none, instance_selection=False'
             )
-        if masks.own is None:
-            return self._trained(train, masks)
-        parts = [
-            self._trained(train, replace(masks, features=features[None], shared=own, own=None))
-            for features, own in zip(masks.features, masks.own, strict=True)
-        ]
-        return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
+        if masks.own is not None:
+            parts = [
+                self._train(train, replace(masks, features=features[None], shared=own, own=None), None)
+                for features, own in zip(masks.features, masks.own, strict=True)
+            ]
+            return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
+        return self._remembered_system(train, masks).solved(self.alpha, masks.features)
 
     def judge_of_instances(self, train: RankingData) -> RankRLS:
         """Return the linear ranker that judges subsets of the pairs, because systems of columns are too slow."""
@@ -172,7 +159,7 @@ class AdditiveRLS(ShapesMixin, Ranker):
     def grid_of_bins(self, train: RankingData, powers: Iterable[float] = DECADES) -> Grid:
         """Return the grid with the own number of bins: smooth, and alpha by powers of ten times its scale."""
         bins = Bins.of(train, self.n_bins)
-        gram, v = StepMoments.of(train, bins, read_masks(train)).gram, _increments(train, bins)
+        gram, v = step_moments(train, bins, read_masks(train)).gram, _increments(train, bins)
         along = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
         scales = {s: float(s * s * np.trace(gram) + along) / len(v) for s in SMOOTH_GRID}  # tr(A) = tr(G P)
         return [{"smooth": smooth, "alpha": scale * 10.0**k} for smooth, scale in scales.items() for k in powers]
@@ -183,21 +170,18 @@ class AdditiveRLS(ShapesMixin, Ranker):
         tables = [system.solved(each.alpha, masks.features).tables for each in candidates]
         return TablePopulation(system.prior.bins, np.concatenate(tables)).scores_of(validation)
 
-    def _trained(self, train: RankingData, masks: Masks) -> TablePopulation:
-        return self._remembered_system(train, masks).solved(self.alpha, masks.features)
-
     def _remembered_system(self, train: RankingData, masks: Masks) -> System:
         key = ("additive system", self.n_bins, self.smooth, self.target, masks.of_all)
         return train.remember(key, lambda: self._system(train, masks))
 
     def _system(self, data: RankingData, masks: Masks, prior: _Prior | None = None) -> System:
         prior = prior or _Prior.of(data, Bins.of(data, self.n_bins), self.smooth)
-        moments = StepMoments.of(data, prior.bins, masks)
+        moments = step_moments(data, prior.bins, masks)
         A = prior.root(prior.root(moments.gram).T)
         return System(prior, A, prior.root(moments.moment(TARGETS[self.target])[None])[0])
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._population = self._trained(train, read_masks(train))
+        self._population = self._train(train, read_masks(train), None)
         finite_scores(self._population.scores(train.X[:1])[:, 0], type(self).__name__)
         self.forest_, table, bins = self._population.forest(0), self._population.tables[0], self._population.bins
         self.interactions_: pd.DataFrame | None = None

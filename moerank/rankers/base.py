@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -457,15 +457,11 @@ class LinearRanker(Ranker):
         return linear_scores(X, getattr(self, "path_coefs_", self.coef_[None]))
 
 
-class Backend(LinearRanker):
-    """Base of the linear rankers that train a whole population at once.
+Trained = TypeVar("Trained")
 
-    A subclass implements `_train`, and `_fit_candidates` where it can train entries of a grid together.
-    """
 
-    _trained_together = None
-
-    tol: float
+class Trainer(Ranker, Generic[Trained]):
+    """Base of the rankers that train a whole population at once; a subclass implements `_train`."""
 
     def fit_population(
         self,
@@ -475,7 +471,7 @@ class Backend(LinearRanker):
         feature_mask: Mask | None = None,
         start: Matrix | None = None,
         unit: Unit = "pair",
-    ) -> Matrix:
+    ) -> Trained:
         """Train one ranker for each row of the masks.
 
         Parameters
@@ -493,8 +489,8 @@ class Backend(LinearRanker):
 
         Returns
         -------
-        ndarray, shape (n_individuals, n_features)
-            The weights.
+        ndarray, shape (n_individuals, n_features), or TablePopulation
+            The weights of linear rankers, or the tables of additive ones.
 
         Raises
         ------
@@ -506,9 +502,20 @@ class Backend(LinearRanker):
         refuse_weights(train, self)
         return self._train(train, read_masks(train, pair_mask, feature_mask, unit), start)
 
-    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
-        """Return the weights (n_individuals, n_features) of a population."""
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Trained:
+        """Return the trained rankers of a population."""
         raise TypeError(f"{type(self).__name__} does not implement _train")
+
+
+class Backend(LinearRanker, Trainer[Matrix]):
+    """Base of the linear rankers that train a whole population at once.
+
+    A subclass implements `_train`, and `_fit_candidates` where it can train entries of a grid together.
+    """
+
+    _trained_together = None
+
+    tol: float
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self._train(train, read_masks(train), None)[0])

@@ -126,10 +126,7 @@ class StumpBoosting(Ranker):
         self.support_[self.features_] = True
 
     def _scores(self, X: Matrix) -> Matrix:
-        scores = np.zeros(len(X))
-        for feature, threshold, alpha in zip(self.features_, self.thresholds_, self.alphas_, strict=True):
-            scores += alpha * (X[:, feature] > threshold)
-        return scores
+        return self.forest_.scores(X)
 
     @property
     def forest_(self) -> Forest:

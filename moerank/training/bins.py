@@ -26,7 +26,7 @@ from moerank.checks import check_square
 from moerank.data import RankingData
 from moerank.kernels.step_tables import VECTOR_WIDTH, Codes, add_counts, add_to_groups, subtract_squares
 from moerank.training.masks import Masks
-from moerank.training.pair_loss import Target
+from moerank.training.pair_moments import PairMoments
 
 # Largest number of thresholds of a feature, because the number of a bin takes one byte.
 MOST_BINS = 255
@@ -154,25 +154,15 @@ STEP_BLOCK = 1024
 GROUPS_AT_ONCE = 1024
 
 
-@dataclass(frozen=True, eq=False)
-class StepMoments:
-    """Means over preference pairs (i, j) of the differences of the columns φ = [x > threshold], feature by feature."""
+def step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
+    """Return the moments of the columns φ = [x > threshold], feature by feature, remembered with the data.
 
-    gram: Matrix  # (n_steps, n_steps), mean of (φᵢ − φⱼ)(φᵢ − φⱼ)ᵀ
-    unit: Vector  # (n_steps,), mean of φᵢ − φⱼ
-    difference: Vector  # (n_steps,), mean of (yᵢ − yⱼ)(φᵢ − φⱼ)
+    They are those of the pairs that all individuals share. O(n_documents · n_features² + n_runs · n_steps²) for n_runs
+    labels of all queries, or better documents if single pairs are chosen. Besides the bins only a block of documents is
+    in memory.
+    """
 
-    @classmethod
-    def of(cls, data: RankingData, bins: Bins, masks: Masks) -> StepMoments:
-        """Return the moments of the pairs that all individuals share, remembered with the data.
-
-        O(n_documents · n_features² + n_runs · n_steps²) for n_runs labels of all queries, or better documents if
-        single pairs are chosen. Besides the bins only a block of documents is in memory.
-        """
-        return data.remember(("step moments", bins, masks.of_all), lambda: cls._compute(data, bins, masks))
-
-    @classmethod
-    def _compute(cls, data: RankingData, bins: Bins, masks: Masks) -> StepMoments:
+    def compute() -> PairMoments:
         n_cells = int(bins.first[-1])
         check_square(n_cells)
         pairs, codes = masks.of_unit("pair"), bins.codes(data)
@@ -201,11 +191,9 @@ class StepMoments:
         steps = np.flatnonzero(bins.is_step)
         gram = total[np.ix_(steps, steps)]
         gram /= sums.n_pairs
-        return cls(gram, unit[steps] / sums.n_pairs, difference[steps] / sums.n_pairs)
+        return PairMoments(gram, unit[steps] / sums.n_pairs, difference[steps] / sums.n_pairs)
 
-    def moment(self, target: Target) -> Vector:
-        """Return the mean of t (φᵢ − φⱼ), shape (n_steps,)."""
-        return target.margin * self.unit + target.per_label * self.difference
+    return data.remember(("step moments", bins, masks.of_all), compute)
 
 
 class _Sums(NamedTuple):
