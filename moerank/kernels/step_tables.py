@@ -113,38 +113,30 @@ def ridge_blocks(A: Matrix, b: Vector, first: Integers, alpha: float, feature_ma
 @kernel
 def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Integers, U: Matrix, w: Vector) -> None:
     """Solve the system of one individual: Uᵀ U = A, with b as a further column of A, then backwards."""
-    n = 0
+    is_chosen = np.zeros(len(b), np.bool_)
     for f in chosen:
-        n += first[f + 1] - first[f]
+        is_chosen[first[f] : first[f + 1]] = True
+    columns = np.flatnonzero(is_chosen)
+    n = len(columns)
     n_panels = (n + VECTOR_WIDTH - 1) // VECTOR_WIDTH
     n_vectors = n_panels + 1  # of a row; the last one begins with the entry of b
     stride = n_vectors * VECTOR_WIDTH
     flat = U.reshape(-1)
-    i = 0
-    for c in range(len(chosen)):
-        begin = i
-        for p in range(first[chosen[c]], first[chosen[c] + 1]):
-            row = i * stride
-            flat[row : row + stride] = 0.0
-            target = row + begin
-            for g in chosen[c:]:
-                for q in range(first[g], first[g + 1]):
-                    flat[target] = A[p, q]
-                    target += 1
-            flat[row + i] += alpha
-            flat[row + n_panels * VECTOR_WIDTH] = b[p]
-            i += 1
+    for i in range(n):
+        row = i * stride
+        flat[row : row + stride] = 0.0
+        for j in range(i, n):
+            flat[row + j] = A[columns[i], columns[j]]
+        flat[row + i] += alpha
+        flat[row + n_panels * VECTOR_WIDTH] = b[columns[i]]
     for row in range(n, n_panels * VECTOR_WIDTH):  # rows that fill up the last panel
         flat[row * stride : (row + 1) * stride] = 0.0
         flat[row * stride + row] = 1.0
     for panel in range(n_panels):
         _factor_panel(U, flat, n_vectors, panel)
     _substitute(U, flat, n_panels, n_vectors)
-    i = 0
-    for f in chosen:
-        for p in range(first[f], first[f + 1]):
-            w[p] = flat[i * stride + n_panels * VECTOR_WIDTH]
-            i += 1
+    for i in range(n):
+        w[columns[i]] = flat[i * stride + n_panels * VECTOR_WIDTH]
 
 
 @kernel

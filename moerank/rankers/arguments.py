@@ -42,7 +42,6 @@ def as_ranking_data(
     Raises a ValueError if y is missing, or given with a RankingData, for malformed data, and for values too large to
     train on.
     """
-    data: RankingData
     if isinstance(X, RankingData):
         _refuse_labels(y, qid)
         data = X

@@ -347,11 +347,19 @@ class Ranker(RankingEstimator):
     parameter in `_size` and implements `_scores_by_size`.
     """
 
+    tol: float
+    n_iter_: int
+    _converged: bool = True
     _size: ClassVar[str | None] = None
     # The metric of `tune`, where a gain of which keeps a training on.
     _watched_by: Metric = MAP()
     # Parameters, besides the size, that may differ between entries that are trained together; None for all.
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
+
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
+        if not self._converged:
+            yield f"did not converge to tol={self.tol} in {self.n_iter_} steps; raise tol, or lower C"
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the published grid of hyper-parameters for these training data, the simplest ranker first."""
@@ -514,8 +522,6 @@ class Backend(LinearRanker, Trainer[Matrix]):
     """
 
     _trained_together = None
-
-    tol: float
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self._train(train, read_masks(train), None)[0])
