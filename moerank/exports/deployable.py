@@ -90,10 +90,9 @@ class Deployable:
     def terms(self) -> list[Term]:
         """The summands weight · (x − offset) / scale of a linear model."""
         assert self.weights is not None
-        offsets, scales = (0.0,) * len(self.names), (1.0,) * len(self.names)
-        if self.scaling is not None:
-            offsets, scales = self.scaling.offset, self.scaling.scale
-        return [Term(*values) for values in zip(self.names, self.weights, offsets, scales, strict=True)]
+        n = len(self.names)
+        scaling = self.scaling or FittedScaling("standard", (0.0,) * n, (1.0,) * n)
+        return [Term(*term) for term in zip(self.names, self.weights, scaling.offset, scaling.scale, strict=True)]
 
     @property
     def absent(self) -> float:

@@ -21,9 +21,8 @@ TREES_RULE = (
 
 def plain_json(ranker: Deployable, path: Path) -> Deployment:
     """Return a model with a sentence that says how to compute its scores."""
-    features: list[Node] = [{"name": name} for name in ranker.names]
-    if ranker.weights is not None:
-        features = [dict(name=t.name, weight=t.weight, offset=t.offset, scale=t.scale) for t in ranker.terms]
+    linear = ranker.weights is not None
+    features = [term._asdict() for term in ranker.terms] if linear else [{"name": name} for name in ranker.names]
     values: Node = {
         "format": JSON_FORMAT,
         "moerank": VERSION,

@@ -30,19 +30,17 @@ def product(A: Matrix, x: Matrix) -> Matrix:
     return np.einsum("...j,j->...", A, x)  # type: ignore[no-any-return]
 
 
-def square(A: Matrix, B: Matrix | None = None) -> Matrix:
-    """Return A Aᵀ, or A Bᵀ if that is symmetric; shapes (n_features, n_documents), result (n_features, n_features).
+def square(A: Matrix) -> Matrix:
+    """Return A Aᵀ, shape (n_features, n_features), for A (n_features, n_documents).
 
     It is summed document after document, in O(n_features² · n_documents).
     """
     n_features, n_documents = A.shape
     n_vectors = -(-n_features // PRODUCT_LANES)
-    rows = np.zeros((1 if B is None else 2, n_documents, n_vectors * PRODUCT_LANES))
-    rows[0, :, :n_features] = A.T
-    if B is not None:
-        rows[1, :, :n_features] = B.T
+    rows = np.zeros((n_documents, n_vectors * PRODUCT_LANES))
+    rows[:, :n_features] = A.T
     total = np.zeros((n_vectors * PRODUCT_LANES, n_vectors * PRODUCT_LANES))
-    _add_product(rows[0], rows[-1], n_vectors, total)
+    _add_product(rows, rows, n_vectors, total)
     lower = np.tril(total[:n_features, :n_features])
     return lower + np.tril(lower, -1).T
 

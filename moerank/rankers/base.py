@@ -292,9 +292,8 @@ class RankingEstimator(_Estimator):
         self.n_features_in_, self.n_queries_ = train.n_features, train.n_queries
         self.varying_ = varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
         if not self.varying_.any():
-            raise ValueError(
-                f"{train.name}: every feature is constant in {self._constant_in}: there is nothing to rank by"
-            )
+            where = "every query" if self._additive else "all documents"
+            raise ValueError(f"{train.name}: every feature is constant in {where}: there is nothing to rank by")
 
     def _check_parameters(self) -> None:
         """Check the parameters of an estimator that is a dataclass against the constraints in their annotations."""
@@ -310,10 +309,6 @@ class RankingEstimator(_Estimator):
     def _remedy(self) -> str:
         """Advice for a fit that found no feature to rank by."""
         return "check that the labels depend on the features, and that the features have comparable scales"
-
-    @property
-    def _constant_in(self) -> str:
-        return "every query" if self._additive else "all documents"
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         raise TypeError(f"{type(self).__name__} does not implement _fit")
@@ -437,7 +432,7 @@ class Ranker(RankingEstimator):
         """
         return self._scores(X)[:, None]
 
-    def _everywhere(self, values: Matrix) -> Matrix:
+    def _everywhere(self, values: Array) -> Matrix:
         """Spread values (…, n_varying) of the varying features over all columns, 0 for the others."""
         spread = np.zeros((*values.shape[:-1], self.n_features_in_))
         spread[..., self.varying_] = values

@@ -122,8 +122,7 @@ class StumpBoosting(Ranker):
         self.n_rounds_ = len(stumps)
         self.features_ = np.flatnonzero(self.varying_)[columns[0].astype(np.int64)]
         self.thresholds_, self.alphas_, self.right_, self.wrong_ = columns[1:].copy()
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[self.features_] = True
+        self.support_ = np.isin(np.arange(self.n_features_in_), self.features_)
 
     def _scores(self, X: Matrix) -> Matrix:
         return self.forest_.scores(X)
@@ -387,7 +386,8 @@ class AdaRank(LinearRanker):
 
     def _rounds(self, train: RankingData) -> Iterator[tuple[int, float, Vector]]:
         """Yield the rounds of boosting on data all of whose features vary."""
-        measure = self._measure()
+        convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
+        measure = convention or as_metric(self.measure, name="measure")
         values = measure.per_query(train, train.X64)
         P = np.full(train.n_queries, 1.0 / train.n_queries)
         w = np.zeros(train.n_features)
@@ -411,7 +411,3 @@ class AdaRank(LinearRanker):
         else:
             P = P * np.exp(-alpha * (combined if self.reweighting == "cumulative" else weak))
         return np.asarray(P / P.sum())
-
-    def _measure(self) -> Metric:
-        convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
-        return convention or as_metric(self.measure, name="measure")

@@ -166,8 +166,7 @@ class LambdaMART(Ranker):
 
     def _with_trees(self, booster: Booster) -> Self:
         self.booster_ = booster
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[self.varying_] = features_of_trees(self.booster_)
+        self.support_ = self._everywhere(features_of_trees(booster)) > 0
         return self
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
@@ -416,8 +415,7 @@ class BaggedLambdaMART(Ranker):
         self.bags_, self.boosters_, sizes = zip(*members, strict=True)
         self.n_trees_ = np.array(sizes)
         used = [features_of_trees(booster, n) for booster, n in zip(self.boosters_, sizes, strict=True)]
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[self.varying_] = np.any(used, axis=0)
+        self.support_ = self._everywhere(np.any(used, axis=0)) > 0
 
     def _settings(self, n_documents: int, seed: int) -> Parameters:
         """Return LightGBM's parameters for a bag of `n_documents` documents."""

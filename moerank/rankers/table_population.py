@@ -64,7 +64,8 @@ class TablePopulation:
         """Return the rankers on some of the features, in a new order; −1 stands for a feature that is not used."""
         cells, unused = np.split(self.tables, self.bins.first[1:-1], axis=1), np.zeros((len(self), 1))
         tables = [unused[:, :0], *(cells[f] if f >= 0 else unused for f in features.tolist())]
-        return TablePopulation(self.bins.of_features(features), np.hstack(tables))
+        bins = Bins(tuple(self.bins.thresholds[f] if f >= 0 else np.empty(0) for f in features.tolist()))
+        return TablePopulation(bins, np.hstack(tables))
 
     def forest(self, individual: int, pairs: Mapping[int, tuple[Axis, ...]] | None = None) -> Forest:
         """Return a balanced tree for each used feature of an individual; equal neighbouring bins are joined.

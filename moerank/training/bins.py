@@ -142,10 +142,6 @@ class Bins:
             codes[feature] = np.searchsorted(cuts, X[:, feature], side="left")
         return codes
 
-    def of_features(self, features: Integers) -> Bins:
-        """Return the bins of some features in a new order; −1 stands for a feature without thresholds."""
-        return Bins(tuple(np.empty(0) if f < 0 else self.thresholds[f] for f in features.tolist()))
-
 
 # Approximate number of documents, or better documents, in a block.
 STEP_BLOCK = 1024
@@ -187,7 +183,8 @@ def step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
         for cell in range(n_cells):  # in place, because a copy can be as large as the data
             total[cell + 1 :, cell] = total[cell, cell + 1 :]
         for values in (total, total.T, unit, difference):
-            _sum_above(values, bins.first)
+            for i, j in pairwise(bins.first):  # add to each cell those above it of the same feature
+                values[i:j] = np.cumsum(values[i:j][::-1], axis=0)[::-1]
         steps = np.flatnonzero(bins.is_step)
         gram = total[np.ix_(steps, steps)]
         gram /= sums.n_pairs
@@ -255,9 +252,3 @@ def _of_pairs(data: RankingData, mask: Mask) -> _Sums:
         return document, of_groups, np.ones(len(document)), np.repeat([1.0, -1.0], size)
 
     return _Sums(n_worse + n_better + (n_worse > 0), n_worse - n_better, gaps, len(better), groups)
-
-
-def _sum_above(values: Matrix, first: Integers) -> None:
-    """Add to each cell (n_cells, …) those above it of the same feature."""
-    for i, j in pairwise(first):
-        values[i:j] = np.cumsum(values[i:j][::-1], axis=0)[::-1]

@@ -287,7 +287,7 @@ class CountedPairs:
 
     def __init__(self, data: RankingData, target: Target = UNIT) -> None:
         self.data, self.target = data, target
-        self._minima: dict[tuple[PairLoss, float], tuple[Matrix, np.bool_]] = {}
+        self._minima: dict[tuple[PairLoss, float], list[Matrix]] = {}
         self._models: dict[tuple[PairLoss, float], PairModel] = {}
 
     @classmethod
@@ -296,24 +296,23 @@ class CountedPairs:
         return data.remember(("counted pairs", target), lambda: cls(data, target))
 
     def minima(self, loss: PairLoss, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
-        """Return the minima (n_Cs, n_features) for each C on all features, and whether each was reached; remembered."""
-        new = [C for C in dict.fromkeys(Cs) if (loss, C) not in self._minima]
-        if new:
-            minima = zip(*self._minimise(loss, new), strict=True)
-            self._minima.update({(loss, C): minimum for C, minimum in zip(new, minima, strict=True)})
-        W, reached = zip(*(self._minima[loss, C] for C in Cs), strict=True)
-        return np.array(W), np.array(reached)
+        """Return the minima (n_Cs, n_features) for each C on all features, and whether each was reached; remembered.
 
-    def _minimise(self, loss: PairLoss, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
-        """Take Newton steps from the solutions for the squared loss."""
-        moments = PairMoments.of(self.data)
-        masks = Masks(np.ones((len(Cs), self.data.n_features), bool))
-        factors, W = np.empty((len(Cs), *moments.gram.shape)), np.empty(masks.features.shape)
-        for C, factor, w in zip(Cs, factors, W, strict=True):
-            factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[0]
-            solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
-        scale = np.array(Cs, np.float64) / self.data.n_pairs
-        return W, self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
+        Newton steps begin at the solutions for the squared loss.
+        """
+        if new := [C for C in dict.fromkeys(Cs) if (loss, C) not in self._minima]:
+            moments = PairMoments.of(self.data)
+            masks = Masks(np.ones((len(new), self.data.n_features), bool))
+            factors, W = np.empty((len(new), *moments.gram.shape)), np.empty(masks.features.shape)
+            for C, factor, w in zip(new, factors, W, strict=True):
+                factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[0]
+                solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
+            scale = np.array(new, np.float64) / self.data.n_pairs
+            reached = self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
+            self._minima |= {(loss, C): minimum for C, *minimum in zip(new, W, reached, strict=True)}
+        minima = zip(*(self._minima[loss, C] for C in Cs), strict=True)
+        W, reached = map(np.array, minima)
+        return W, reached
 
     def model(self, loss: PairLoss, C: float) -> PairModel:
         """Return the model of the objective at its minimum for all features; remembered.
