@@ -120,11 +120,13 @@ def advance_newton(
                 state.task[i] = IDLE
                 continue
             if objective > state.best[i] + noise * abs(state.best[i]):
-                W[i] = 0.5 * (W[i] + state.previous[i])
+                for f in range(n_features):
+                    W[i, f] = 0.5 * (W[i, f] + state.previous[i, f])
                 continue
             state.best[i] = objective
-            state.previous[i] = W[i]
-            residual[i] = np.where(chosen, 2.0 * scale[i] * pulled[i] - W[i], 0.0)
+            for f in range(n_features):
+                state.previous[i, f] = W[i, f]
+                residual[i, f] = 2.0 * scale[i] * pulled[i, f] - W[i, f] if chosen[f] else 0.0
             solve(factors[i], chosen, residual[i], z)
             rho[i] = dot(residual[i], z)  # the Newton decrement
             if rho[i] <= 2.0 * tolerance * objective:
@@ -136,14 +138,17 @@ def advance_newton(
             state.is_last[i] = not hinge or rho[i] <= LAST_STEP * tolerance * objective
             state.target[i] = 0.2 * tolerance * objective if state.is_last[i] else share * rho[i]
             state.n_products[i] = 0
-            direction[i] = z
+            for f in range(n_features):
+                direction[i, f] = z[f]
             state.task[i] = CURVATURE
         else:
-            z[:] = np.where(chosen, direction[i] + 2.0 * scale[i] * pulled[i], 0.0)
+            for f in range(n_features):
+                z[f] = direction[i, f] + 2.0 * scale[i] * pulled[i, f] if chosen[f] else 0.0
             curvature = dot(direction[i], z)
             length = rho[i] / curvature if curvature > 0.0 else 0.0  # 0 where it is too small to square
-            W[i] += length * direction[i]
-            residual[i] -= length * z
+            for f in range(n_features):
+                W[i, f] += length * direction[i, f]
+                residual[i, f] -= length * z[f]
             state.n_products[i] += 1
             solve(factors[i], chosen, residual[i], z)
             before, rho[i] = rho[i], dot(residual[i], z)
@@ -151,7 +156,8 @@ def advance_newton(
                 state.task[i] = IDLE if state.is_last[i] else RESIDUALS
             elif state.n_products[i] == 2 * n_features + 10:
                 state.task[i] = RESIDUALS
-            direction[i] = z + rho[i] / before * direction[i]
+            for f in range(n_features):
+                direction[i, f] = z[f] + rho[i] / before * direction[i, f]
 
 
 @kernel
@@ -189,11 +195,17 @@ def newton_lanes(
     lanes, n_features = feature_mask.shape
     used = used_features(feature_mask.T)
     factors = factorise(B, feature_mask)
-    W = np.where(feature_mask, start, 0.0) if len(start) else np.zeros((lanes, n_features))
-    for lane in range(lanes if len(start) == 0 else 0):
-        solve(factors[lane], feature_mask[lane], rhs, W[lane])
+    W = np.zeros((lanes, n_features))
+    for lane in range(lanes):
+        if len(start):
+            for f in range(n_features):
+                W[lane, f] = start[lane, f] if feature_mask[lane, f] else 0.0
+        else:
+            solve(factors[lane], feature_mask[lane], rhs, W[lane])
     state = begin_newton(W)
-    state.task[n_kept == 0] = IDLE
+    for lane in range(lanes):
+        if n_kept[lane] == 0:
+            state.task[lane] = IDLE
     scale = C / n_kept
     scores, documents = np.empty((len(X), lanes), X.dtype), np.empty((len(X), lanes), X.dtype)
     weights, partial = np.zeros((n_features, lanes), X.dtype), np.empty((n_features, lanes), X.dtype)

@@ -103,20 +103,25 @@ def project(X: Floats, weights: Floats, used: Integers, scores: Floats) -> None:
     a feature with weight 0 in every lane may be left out of `used` without changing any.
     Shapes: X (n_documents, n_features), weights (n_features, lanes), scores (n_documents, lanes).
     """
-    zero, last = spread(weights.dtype.type(0)), len(X) - 1
-    for i in range(0, len(X), 4):  # four documents together share the loads of the weights and hide latency
-        j, k, m = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+    zero = spread(weights.dtype.type(0))
+    n_full = len(X) - len(X) % 4
+    for i in range(0, n_full, 4):  # four documents together share the loads of the weights and hide latency
         a = b = c = d = zero
         for f in used:
             w = load(weights, f)
             a = a + spread(X[i, f]) * w
-            b = b + spread(X[j, f]) * w
-            c = c + spread(X[k, f]) * w
-            d = d + spread(X[m, f]) * w
+            b = b + spread(X[i + 1, f]) * w
+            c = c + spread(X[i + 2, f]) * w
+            d = d + spread(X[i + 3, f]) * w
         store(scores, i, a)
-        store(scores, j, b)
-        store(scores, k, c)
-        store(scores, m, d)
+        store(scores, i + 1, b)
+        store(scores, i + 2, c)
+        store(scores, i + 3, d)
+    for i in range(n_full, len(X)):
+        a = zero
+        for f in used:
+            a = a + spread(X[i, f]) * load(weights, f)
+        store(scores, i, a)
 
 
 @kernel
@@ -142,11 +147,11 @@ def pull_back(X: Floats, documents: Floats, used: Integers, partial: Floats, fea
     """
     features[:] = 0
     zero = spread(documents.dtype.type(0))
-    last = len(used) - 1
+    n_full = len(used) - len(used) % 4
     for start in range(0, len(X), 128):
         stop = min(start + 128, len(X))
-        for u in range(0, len(used), 4):
-            f, g, h, k = used[u], used[min(u + 1, last)], used[min(u + 2, last)], used[min(u + 3, last)]
+        for u in range(0, n_full, 4):
+            f, g, h, k = used[u], used[u + 1], used[u + 2], used[u + 3]
             a = b = c = d = zero
             for i in range(start, stop):
                 v = load(documents, i)
@@ -158,6 +163,11 @@ def pull_back(X: Floats, documents: Floats, used: Integers, partial: Floats, fea
             store(partial, g, b)
             store(partial, h, c)
             store(partial, k, d)
+        for f in used[n_full:]:
+            a = zero
+            for i in range(start, stop):
+                a = a + spread(X[i, f]) * load(documents, i)
+            store(partial, f, a)
         for f in used:
             for lane in range(features.shape[1]):
                 features[f, lane] += partial[f, lane]

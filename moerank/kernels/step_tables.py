@@ -113,30 +113,38 @@ def ridge_blocks(A: Matrix, b: Vector, first: Integers, alpha: float, feature_ma
 @kernel
 def _solve_one(A: Matrix, b: Vector, first: Integers, alpha: float, chosen: Integers, U: Matrix, w: Vector) -> None:
     """Solve the system of one individual: Uᵀ U = A, with b as a further column of A, then backwards."""
-    is_chosen = np.zeros(len(b), np.bool_)
+    n = 0
     for f in chosen:
-        is_chosen[first[f] : first[f + 1]] = True
-    columns = np.flatnonzero(is_chosen)
-    n = len(columns)
+        n += first[f + 1] - first[f]
     n_panels = (n + VECTOR_WIDTH - 1) // VECTOR_WIDTH
     n_vectors = n_panels + 1  # of a row; the last one begins with the entry of b
     stride = n_vectors * VECTOR_WIDTH
     flat = U.reshape(-1)
-    for i in range(n):
-        row = i * stride
-        flat[row : row + stride] = 0.0
-        for j in range(i, n):
-            flat[row + j] = A[columns[i], columns[j]]
-        flat[row + i] += alpha
-        flat[row + n_panels * VECTOR_WIDTH] = b[columns[i]]
+    i = 0
+    for c in range(len(chosen)):
+        begin = i
+        for p in range(first[chosen[c]], first[chosen[c] + 1]):
+            row = i * stride
+            flat[row : row + stride] = 0.0
+            target = row + begin
+            for g in chosen[c:]:
+                for q in range(first[g], first[g + 1]):
+                    flat[target] = A[p, q]
+                    target += 1
+            flat[row + i] += alpha
+            flat[row + n_panels * VECTOR_WIDTH] = b[p]
+            i += 1
     for row in range(n, n_panels * VECTOR_WIDTH):  # rows that fill up the last panel
         flat[row * stride : (row + 1) * stride] = 0.0
         flat[row * stride + row] = 1.0
     for panel in range(n_panels):
         _factor_panel(U, flat, n_vectors, panel)
     _substitute(U, flat, n_panels, n_vectors)
-    for i in range(n):
-        w[columns[i]] = flat[i * stride + n_panels * VECTOR_WIDTH]
+    i = 0
+    for f in chosen:
+        for p in range(first[f], first[f + 1]):
+            w[p] = flat[i * stride + n_panels * VECTOR_WIDTH]
+            i += 1
 
 
 @kernel
@@ -290,28 +298,37 @@ def table_scores(codes: Codes, first: Integers, tables: Matrix) -> Matrix:
 @kernel
 def _sum_tables(codes: Codes, first: Integers, lookup: Matrix, used: Integers, block: Matrix) -> None:
     """Sum two vectors of each used feature for each document."""
-    last, zero = codes.shape[1] - 1, spread(0.0)
-    for i in range(0, last + 1, 4):  # four documents together hide the latency of an addition
-        k, m, n = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+    n_documents = codes.shape[1]
+    zero = spread(0.0)
+    n_full = n_documents - n_documents % 4
+    for i in range(0, n_full, 4):  # four documents together hide the latency of an addition
         a = b = c = d = e = f = g = h = zero
         for j in used:
             x = 2 * (first[j] + codes[j, i])
             a = a + load(lookup, x)
             b = b + load(lookup, x + 1)
-            x = 2 * (first[j] + codes[j, k])
+            x = 2 * (first[j] + codes[j, i + 1])
             c = c + load(lookup, x)
             d = d + load(lookup, x + 1)
-            x = 2 * (first[j] + codes[j, m])
+            x = 2 * (first[j] + codes[j, i + 2])
             e = e + load(lookup, x)
             f = f + load(lookup, x + 1)
-            x = 2 * (first[j] + codes[j, n])
+            x = 2 * (first[j] + codes[j, i + 3])
             g = g + load(lookup, x)
             h = h + load(lookup, x + 1)
         store(block, 2 * i, a)
         store(block, 2 * i + 1, b)
-        store(block, 2 * k, c)
-        store(block, 2 * k + 1, d)
-        store(block, 2 * m, e)
-        store(block, 2 * m + 1, f)
-        store(block, 2 * n, g)
-        store(block, 2 * n + 1, h)
+        store(block, 2 * i + 2, c)
+        store(block, 2 * i + 3, d)
+        store(block, 2 * i + 4, e)
+        store(block, 2 * i + 5, f)
+        store(block, 2 * i + 6, g)
+        store(block, 2 * i + 7, h)
+    for i in range(n_full, n_documents):
+        a = b = zero
+        for j in used:
+            x = 2 * (first[j] + codes[j, i])
+            a = a + load(lookup, x)
+            b = b + load(lookup, x + 1)
+        store(block, 2 * i, a)
+        store(block, 2 * i + 1, b)
