@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -20,22 +21,22 @@ from moerank.files import read_toml
 from moerank.rankers.model import Forest, Model
 
 SearchEngine: TypeAlias = Literal["solr", "elasticsearch", "vespa"]
+# A JSON object.
 Node: TypeAlias = dict[str, object]
-"""A JSON object."""
 
 LARGEST = float(np.finfo(np.float32).max)
 
+# Largest size of a file of features.
 MOST_FEATURE_BYTES = 2**24
-"""Largest size of a file of features."""
 
 Name = Annotated[str, StringConstraints(pattern=PLAIN_NAME)]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
 
+# Largest offset of a feature in units of its scale; beyond it single precision keeps fewer than three digits.
 MOST_OFFSET = 2.0**14
-"""Largest offset of a feature in units of its scale; beyond it single precision keeps fewer than three digits."""
 
+# Share of its range that a feature may lose when its minimum and maximum are rounded to single precision.
 CLOSE = 1e-6
-"""Share of its range that a feature may lose when its minimum and maximum are rounded to single precision."""
 
 
 class Term(NamedTuple):
@@ -89,10 +90,9 @@ class Deployable:
     def terms(self) -> list[Term]:
         """The summands weight · (x − offset) / scale of a linear model."""
         assert self.weights is not None
-        offsets, scales = (0.0,) * len(self.names), (1.0,) * len(self.names)
-        if self.scaling is not None:
-            offsets, scales = self.scaling.offset, self.scaling.scale
-        return [Term(*values) for values in zip(self.names, self.weights, offsets, scales, strict=True)]
+        n = len(self.names)
+        scaling = self.scaling or FittedScaling("standard", (0.0,) * n, (1.0,) * n)
+        return [Term(*term) for term in zip(self.names, self.weights, scaling.offset, scaling.scale, strict=True)]
 
     @property
     def absent(self) -> float:
@@ -117,28 +117,24 @@ class Deployable:
 
     @property
     def coarse(self) -> list[str]:
-        """The warning about features whose values hardly differ in single precision, if there are any."""
-        coarse = ", ".join(repr(name) for name, size, spread in self._ranges() if size > MOST_OFFSET * spread)
+        """The warning about features whose values hardly differ in single precision, if there are any.
+
+        Of raw values only the thresholds are known; a single one has no spread.
+        """
+        ranges: list[tuple[float, float]] = []  # how far from 0 the values lie, and their spread
+        if self.scaling is not None:
+            ranges = list(zip(map(abs, self.scaling.offset), self.scaling.scale, strict=True))
+        elif self.trees is not None:
+            columns, thresholds = np.array(self.trees.columns), np.array(self.trees.thresholds)
+            by_feature = [thresholds[columns == index] for index in range(len(self.names))]
+            ranges = [(np.abs(own).max(initial=0.0), np.ptp(own) if len(own) else 0.0) for own in by_feature]
+        far = [size > MOST_OFFSET * spread > 0 for size, spread in ranges]
+        coarse = ", ".join(map(repr, compress(self.names, far)))
         sentence = (
             f"Single precision keeps fewer than three digits of {coarse}, because its values are far from 0 compared "
             "to their spread. Subtract a constant before it is stored, and train again."
         )
         return [sentence] if coarse else []
-
-    def _ranges(self) -> Iterator[tuple[str, float, float]]:
-        """Yield the name of each feature, how far from 0 its values lie, and their spread, as far as both are known.
-
-        Of raw values only the thresholds are known; a single one has no spread.
-        """
-        if self.scaling is not None:
-            for name, offset, scale in zip(self.names, self.scaling.offset, self.scaling.scale, strict=True):
-                yield name, abs(offset), scale
-        elif self.trees is not None:
-            columns, thresholds = np.array(self.trees.columns), np.array(self.trees.thresholds)
-            for index, name in enumerate(self.names):
-                own = np.unique(thresholds[columns == index])
-                if len(own) > 1:
-                    yield name, float(np.abs(own).max()), float(own[-1] - own[0])
 
 
 @dataclass(frozen=True)

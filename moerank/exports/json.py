@@ -8,8 +8,8 @@ from pathlib import Path
 from moerank.exports.deployable import Deployable, Deployment, Node, indented_json
 from moerank.version import VERSION
 
+# Number of the format; it grows when older readers would misread a file.
 JSON_FORMAT = 1
-"""Number of the format; it grows when older readers would misread a file."""
 
 SUM_RULE = "the sum, over the features in their order, of weight * ((value - offset) / scale); the largest ranks first"
 TREES_RULE = (
@@ -21,9 +21,8 @@ TREES_RULE = (
 
 def plain_json(ranker: Deployable, path: Path) -> Deployment:
     """Return a model with a sentence that says how to compute its scores."""
-    features: list[Node] = [{"name": name} for name in ranker.names]
-    if ranker.weights is not None:
-        features = [dict(name=t.name, weight=t.weight, offset=t.offset, scale=t.scale) for t in ranker.terms]
+    linear = ranker.weights is not None
+    features = [term._asdict() for term in ranker.terms] if linear else [{"name": name} for name in ranker.names]
     values: Node = {
         "format": JSON_FORMAT,
         "moerank": VERSION,

@@ -25,8 +25,8 @@ from moerank.rankers.model import Forest
 from moerank.version import VERSION
 
 OPSETS = {"": 13, "ai.onnx.ml": 3}
+# Version of the file format; older runtimes refuse newer ones.
 IR_VERSION = 8
-"""Version of the file format; older runtimes refuse newer ones."""
 
 
 def onnx_graph(ranker: Deployable, path: Path) -> Deployment:

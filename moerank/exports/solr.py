@@ -38,10 +38,10 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
     Numbers that single precision cannot hold are a ValueError.
     """
     store = path.with_name(f"{path.stem}-features{path.suffix}")
-    if ranker.trees is not None:
-        content = compact_json(_trees_model(ranker, ranker.trees))
-    else:
-        content = indented_json(_linear_model(ranker))
+    kind, features, params = _linear(ranker) if ranker.trees is None else _trees(ranker, ranker.trees)
+    class_name = f"{PACKAGE}.model.{kind}"
+    model: Node = dict(store=ranker.name, name=ranker.name, **{"class": class_name}, features=features, params=params)
+    content = (indented_json if ranker.trees is None else compact_json)(model)
     return Deployment({store: indented_json(_store(ranker)), path: content}, _next_step(ranker, store, path))
 
 
@@ -65,21 +65,15 @@ def _store(ranker: Deployable) -> list[Node]:
     return features
 
 
-def _linear_model(ranker: Deployable) -> Node:
-    """Return a linear model, with weights as numbers and parameters of normalisers as text, as Solr reads them."""
+def _linear(ranker: Deployable) -> tuple[str, list[Node], Node]:
+    """Return class, features and parameters: weights as numbers, those of normalisers as text, as Solr reads them."""
     features: list[Node] = []
-    weights = {}
+    weights: Node = {}
     for index, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
         norm = _normaliser(ranker, index)
         features.append({"name": label} if norm is None else {"name": label, "norm": norm})
         weights[label] = single(term.weight, f"the weight of {term.name!r}")
-    return {
-        "store": ranker.name,
-        "name": ranker.name,
-        "class": f"{PACKAGE}.model.LinearModel",
-        "features": features,
-        "params": {"weights": weights},
-    }
+    return "LinearModel", features, {"weights": weights}
 
 
 def _normaliser(ranker: Deployable, index: int) -> Node | None:
@@ -92,8 +86,8 @@ def _normaliser(ranker: Deployable, index: int) -> Node | None:
     return {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": {"avg": repr(offset), "std": repr(scale)}}
 
 
-def _trees_model(ranker: Deployable, trees: Forest) -> Node:
-    """Return a model of trees, with numbers as text. No value is absent: the store or Solr has a default."""
+def _trees(ranker: Deployable, trees: Forest) -> tuple[str, list[Node], Node]:
+    """Return class, features and parameters, numbers as text. No value is absent: the store or Solr has a default."""
     most = np.array([single_at_most(value) for value in trees.thresholds], np.float32)
     # The largest numbers v with v + 1e-6 at most the tree's threshold, in single precision.
     thresholds = largest_value(len(most), lambda v: v + np.float32(1e-6) <= most, np.float32).tolist()
@@ -106,13 +100,9 @@ def _trees_model(ranker: Deployable, trees: Forest) -> Node:
         feature = ranker.labels[trees.columns[number]]
         return {"feature": feature, "threshold": repr(thresholds[number]), "left": left, "right": right}
 
-    return {
-        "store": ranker.name,
-        "name": ranker.name,
-        "class": f"{PACKAGE}.model.MultipleAdditiveTreesModel",
-        "features": [{"name": label} for label in ranker.labels],
-        "params": {"trees": [{"weight": "1", "root": root} for root in nested_trees(trees, leaf, split)]},
-    }
+    features: list[Node] = [{"name": label} for label in ranker.labels]
+    roots = [{"weight": "1", "root": root} for root in nested_trees(trees, leaf, split)]
+    return "MultipleAdditiveTreesModel", features, {"trees": roots}
 
 
 def _next_step(ranker: Deployable, store: Path, path: Path) -> str:

@@ -60,23 +60,16 @@ def vespa(ranker: Deployable, path: Path) -> Deployment:
         expression = " +\n            ".join(_terms(ranker, functions))
     profile.append(FUNCTION.format(name=f"score_{ranker.name}", expression=expression))
     matched = "\n        ".join(functions)
-    text = PROFILE.format(
-        name=ranker.name,
-        functions="".join(profile).rstrip(),
-        features=matched,
-    )
+    text = PROFILE.format(name=ranker.name, functions="".join(profile).rstrip(), features=matched)
     files[path] = text.encode()
     return Deployment(files, _next_step(ranker, path))
 
 
 def _terms(ranker: Deployable, functions: list[str]) -> list[str]:
     """Return the summand of each feature."""
-    terms = []
-    for term, value in zip(ranker.terms, functions, strict=True):
-        if ranker.scaling is not None:
-            value = f"(({value} - {_number(term.offset)}) / {_number(term.scale)})"
-        terms.append(f"{_number(term.weight)} * {value}")
-    return terms
+    form = "{} * {}" if ranker.scaling is None else "{} * (({} - {}) / {})"
+    terms = zip(ranker.terms, functions, strict=True)
+    return [form.format(_number(t.weight), value, _number(t.offset), _number(t.scale)) for t, value in terms]
 
 
 def _number(value: float) -> str:

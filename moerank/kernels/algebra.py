@@ -12,17 +12,17 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import bits_of, fused, lanes, load, spread, store
 
+# Features of a vector, which are multiplied, or centred, side by side.
 PRODUCT_LANES = lanes(np.float64)
-"""Features of a vector, which are multiplied, or centred, side by side."""
 
+# Documents of a block that stays in the second level of the cache.
 PRODUCT_ROWS = 64
-"""Documents of a block that stays in the second level of the cache."""
 
+# Entries and queries of a block that stays in the second level of the cache.
 ENTRIES_ABREAST, QUERY_BLOCK = 256, 512
-"""Entries and queries of a block that stays in the second level of the cache."""
 
+# Share of a diagonal entry that replaces a pivot lost in rounding, such as that of two equal features.
 LEAST_PIVOT = 1e-15
-"""Share of a diagonal entry that replaces a pivot lost in rounding, such as that of two equal features."""
 
 
 def product(A: Matrix, x: Matrix) -> Matrix:
@@ -30,19 +30,17 @@ def product(A: Matrix, x: Matrix) -> Matrix:
     return np.einsum("...j,j->...", A, x)  # type: ignore[no-any-return]
 
 
-def square(A: Matrix, B: Matrix | None = None) -> Matrix:
-    """Return A Aᵀ, or A Bᵀ if that is symmetric; shapes (n_features, n_documents), result (n_features, n_features).
+def square(A: Matrix) -> Matrix:
+    """Return A Aᵀ, shape (n_features, n_features), for A (n_features, n_documents).
 
     It is summed document after document, in O(n_features² · n_documents).
     """
     n_features, n_documents = A.shape
     n_vectors = -(-n_features // PRODUCT_LANES)
-    rows = np.zeros((1 if B is None else 2, n_documents, n_vectors * PRODUCT_LANES))
-    rows[0, :, :n_features] = A.T
-    if B is not None:
-        rows[1, :, :n_features] = B.T
+    rows = np.zeros((n_documents, n_vectors * PRODUCT_LANES))
+    rows[:, :n_features] = A.T
     total = np.zeros((n_vectors * PRODUCT_LANES, n_vectors * PRODUCT_LANES))
-    _add_product(rows[0], rows[-1], n_vectors, total)
+    _add_product(rows, rows, n_vectors, total)
     lower = np.tril(total[:n_features, :n_features])
     return lower + np.tril(lower, -1).T
 
@@ -92,13 +90,8 @@ def factorise(B: Matrix, feature_mask: Mask) -> Matrix:
     lanes, n_features = feature_mask.shape
     factors = np.zeros((lanes, n_features, n_features))
     for lane in range(lanes):
-        same = lane > 0
-        for f in range(n_features):
-            same = same and feature_mask[lane, f] == feature_mask[lane - 1, f]
-        if same:
-            for i in range(n_features):
-                for j in range(i + 1):
-                    factors[lane, i, j] = factors[lane - 1, i, j]
+        if lane > 0 and (feature_mask[lane] == feature_mask[lane - 1]).all():
+            factors[lane] = factors[lane - 1]
         else:
             _factor_one(B, np.flatnonzero(feature_mask[lane]), factors[lane])
     return factors

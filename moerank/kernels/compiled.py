@@ -55,11 +55,11 @@ STAMP = blake2b(f"{numba.__version__} {llvmlite.__version__} ".encode() + _SOURC
 GROUPS = ("front", "baselines", "others")
 RECORDED = HERE / "signatures.json"
 
+# Seconds between two looks at the progress.
 REFRESH = 0.1
-"""Seconds between two looks at the progress."""
 
+# Errors of a file that a power cut has shortened.
 DAMAGED = (EOFError, UnpicklingError)
-"""Errors of a file that a power cut has shortened."""
 
 
 def _number_functions_anew() -> None:

@@ -23,11 +23,11 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.tiles import longest_query
 
+# Individuals per block. Loops over them have this constant length, which the compiler turns into vectors.
 LANES = 16
-"""Individuals per block. Loops over them have this constant length, which the compiler turns into vectors."""
 
+# Buffers for a query: scores and gains of the documents that may count, and the gains by rank.
 Room: TypeAlias = tuple[Matrix, Vector, Matrix]
-"""Buffers for a query: scores and gains of the documents that may count, and the gains by rank."""
 
 
 def ndcg(y: Integers, offsets: Integers, scores: Matrix, k: int) -> Matrix:

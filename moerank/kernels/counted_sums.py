@@ -9,11 +9,11 @@ import numpy as np
 from moerank.arrays import Integers, Vector
 from moerank.kernels.compiled import kernel
 
+# Terms of the expansion around the middle of a cell one bandwidth wide: the rest is below 1e-15 of a sample's peak.
 TERMS = 22
-"""Terms of the expansion around the middle of a cell one bandwidth wide: the rest is below 1e-15 of a sample's peak."""
 
+# Bandwidths beyond which a cell is ignored: exp(−9.5² / 2) is below 1e-19.
 BANDWIDTHS_REACHED = 10.0
-"""Bandwidths beyond which a cell is ignored: exp(−9.5² / 2) is below 1e-19."""
 
 
 class LabelledPairs:

@@ -18,14 +18,14 @@ from moerank.kernels.lanes import lanes, load, spread, store
 
 GROUP_SIZE = lanes(np.float64)
 
+# C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and the result of `_changes`, each (n_blocks, lanes).
 ByFeature: TypeAlias = tuple[Matrix, Matrix, Matrix, Matrix, Matrix]
-"""C and U (n_blocks · n_documents, lanes), and xᵀC, Cᵀy and the result of `_changes`, each (n_blocks, lanes)."""
 
+# a, p, and C and U of the feature selected last, before its selection.
 ByDocument: TypeAlias = tuple[Vector, Vector, Vector, Vector]
-"""a, p, and C and U of the feature selected last, before its selection."""
 
+# Where the queries begin, and two numbers for each that follow from the feature selected last.
 ByQuery: TypeAlias = tuple[Integers, Vector, Vector]
-"""Where the queries begin, and two numbers for each that follow from the feature selected last."""
 
 
 def greedy_rank_rls(
@@ -76,9 +76,8 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
     block, lane = best // GROUP_SIZE, best % GROUP_SIZE
     c = 1.0 / (1.0 + power[block, lane])
     d = c * target[block, lane]
-    for i in range(n_documents):
-        column[i] = C[block * n_documents + i, lane]
-        scaled[i] = U[block * n_documents + i, lane]
+    column[:] = C[block * n_documents : (block + 1) * n_documents, lane]
+    scaled[:] = U[block * n_documents : (block + 1) * n_documents, lane]
     _changes(C, X[best], c, change)
     for q in range(len(g)):
         begin, end = offsets[q], offsets[q + 1]
@@ -86,16 +85,10 @@ def _select(best: int, X: Matrix, by_feature: ByFeature, by_document: ByDocument
         through[q] = dot(u, v)
         g[q] = 1.0 / (through[q] - 1.0 / c)
         inner = dot(u, a[begin:end]) - d * through[q]
-        factor = -d - g[q] * inner
-        for i in range(begin, end):
-            p[i] += factor * scaled[i]
-    for i in range(n_documents):
-        a[i] += -d * column[i]
-    weight = target[block, lane]
-    for b in range(len(power)):
-        for j in range(GROUP_SIZE):
-            power[b, j] -= change[b, j] * change[b, j] / c
-            target[b, j] -= change[b, j] * weight
+        p[begin:end] += (-d - g[q] * inner) * u
+    a += -d * column
+    power -= change * change / c
+    target -= change * target[block, lane]
 
 
 @kernel

@@ -37,17 +37,17 @@ from moerank.kernels.tiles import (
     true_columns,
 )
 
+# Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts.
 FewRanks: TypeAlias = tuple[Integers, Vector, Vector, Integers, Vector]
-"""Queries that count, gain of each document, discount of each rank, depth and ideal of each query that counts."""
 
+# Classes that a query's documents are dealt into, and so the last rank that these kernels can count.
 CLASSES = 16
-"""Classes that a query's documents are dealt into, and so the last rank that these kernels can count."""
 
+# Size of a query up to which all its documents are ranked, because finding a floor takes longer.
 SHORT_QUERY = 40
-"""Size of a query up to which all its documents are ranked, because finding a floor takes longer."""
 
+# Mean size of a query up to which `lane_gain` is faster, whatever the features.
 SHORT_ON_AVERAGE = 64
-"""Mean size of a query up to which `lane_gain` is faster, whatever the features."""
 
 
 def few_ranks(
@@ -296,15 +296,10 @@ def _sum_gains(
 def _sorting_network(n: int) -> Integers:
     """Return the comparisons of Batcher's odd-even merge sort for n numbers, a power of two, shape (…, 2)."""
     steps = []
-    size = 1
-    while size < n:
-        gap = size
-        while gap >= 1:
-            for begin in range(gap % size, n - gap, 2 * gap):
-                merged = range(begin, min(begin + gap, n - gap))
-                steps += [(i, i + gap) for i in merged if i // (2 * size) == (i + gap) // (2 * size)]
-            gap //= 2
-        size *= 2
+    powers = [2**k for k in range(n.bit_length() - 1)]
+    for size, gap in ((size, gap) for size in powers for gap in reversed(powers) if gap <= size):
+        low = [i for i in range(gap % size, n - gap) if (i - gap % size) % (2 * gap) < gap]
+        steps += [(i, i + gap) for i in low if i // (2 * size) == (i + gap) // (2 * size)]
     return np.array(steps, np.int64)
 
 

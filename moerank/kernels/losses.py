@@ -17,14 +17,14 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import PairGroups
 
+# Gains that differ by at most this share of the total weight are ties, of which the first stump is taken.
 TIE = 1e-10
-"""Gains that differ by at most this share of the total weight are ties, of which the first stump is taken."""
 
+# Share of the objective; a line search ends when the next Newton step promises less.
 STEP_ROUNDING = 1e-18
-"""Share of the objective; a line search ends when the next Newton step promises less."""
 
+# Steps after which a line search ends; two to four are usual.
 MAX_PASSES = 100
-"""Steps after which a line search ends; two to four are usual."""
 
 
 def sort_by_label(y: Integers, offsets: Integers) -> tuple[Integers, Integers]:

@@ -34,20 +34,19 @@ from moerank.kernels.pair_pass import (
 )
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS
 
+# Newton steps after which an individual of a population stops; a few are usual.
 MAX_STEPS = 60
-"""Newton steps after which an individual of a population stops; a few are usual."""
 
+# Conjugate gradients of a step end when the residual, in the preconditioner's norm, has fallen to this share.
 FORCING = 0.1
-"""Conjugate gradients of a step end when the residual, in the preconditioner's norm, has fallen to this share."""
 
+# A step is the last if the Newton decrement is within this factor of the tolerance.
+#
+# The error from changes of the active pairs is then of second order in the decrement, and no further pass checks it.
 LAST_STEP = 100.0
-"""A step is the last if the Newton decrement is within this factor of the tolerance.
 
-The error from changes of the active pairs is then of second order in the decrement, and no further pass checks it.
-"""
-
+# Relative rounding of an objective in single precision.
 SINGLE_NOISE = 1e-5
-"""Relative rounding of an objective in single precision."""
 
 
 class Newton(NamedTuple):

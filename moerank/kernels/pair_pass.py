@@ -11,8 +11,8 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, load, load_mask, spread, store, store_mask
 
+# `first`, `winner` and `worse` of `PreferencePairs`: the pairs by their better document.
 PairGroups: TypeAlias = tuple[Integers, NDArray[np.int32], NDArray[np.int32]]
-"""`first`, `winner` and `worse` of `PreferencePairs`: the pairs by their better document."""
 
 
 @kernel

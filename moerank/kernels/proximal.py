@@ -23,11 +23,11 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.pair_pass import PairGroups, hinge_pass, project, pull_back, transpose, used_features
 from moerank.kernels.run_pass import IDLE
 
+# Tasks of a pass for an individual that is not `IDLE`: ℓ and its gradient at the point z; ℓ at the trial step.
 GRADIENT, VALUE = 1, 2
-"""Tasks of a pass for an individual that is not `IDLE`: ℓ and its gradient at the point z; ℓ at the trial step."""
 
+# Relative rounding error of ℓ; if it were ignored, L would be doubled for ever close to the solution.
 LOSS_ROUNDING = 1e-13
-"""Relative rounding error of ℓ; if it were ignored, L would be doubled for ever close to the solution."""
 
 
 class Terms(NamedTuple):
@@ -62,9 +62,7 @@ class Proximal(NamedTuple):
 def begin(terms: Terms, start: Matrix) -> Proximal:
     """Return the state at `start` (n, 2 n_features), not negative, and 0 off the features."""
     n = len(start)
-    L = np.empty(n)
-    for i in range(n):
-        L[i] = (4.0 + 2.0 * terms.lambda1[i]) * max(1, terms.feature_mask[i].sum()) / 2.0**10
+    L = (4.0 + 2.0 * terms.lambda1) * np.maximum(1, terms.feature_mask.sum(axis=1)) / 2.0**10
     return Proximal(
         np.full(n, GRADIENT), start.copy(), start.copy(), start.copy(), start.copy(), np.zeros(n),
         np.zeros_like(start), np.zeros(n), L, np.ones(n), np.zeros(n), np.zeros(n, np.int64),
@@ -159,13 +157,11 @@ def proximal_lanes(
     share = 1.0 / np.maximum(1, n_kept)
     terms = Terms(feature_mask, share, np.ascontiguousarray(A.T), np.ascontiguousarray(cost), lambda1, lambda2)
     state = begin(terms, start)
-    for lane in range(lanes):
-        if n_kept[lane] == 0:
-            state.task[lane] = IDLE
+    state.task[n_kept == 0] = IDLE
     weights, partial, sums = np.empty((n_features, lanes)), np.empty((n_features, lanes)), np.empty((n_features, lanes))
     scores, documents = np.empty((len(X), lanes)), np.empty((len(X), lanes))
     pulled, squares, active = np.empty((lanes, n_features)), np.empty(lanes), np.empty_like(words)
-    _differences(state.w, weights)
+    transpose(state.w[:, :n_features] - state.w[:, n_features:], weights)
     project(X, weights, every, scores)
     scores_w, scores_before = scores.copy(), scores.copy()
     while state.task.any():  # every lane that is not idle begins a step
@@ -183,20 +179,11 @@ def proximal_lanes(
                 history[state.n_iter[lane], lane] = state.objective[lane]
             served = state.task == VALUE
             if served.any():
-                _differences(state.trial, weights)
+                transpose(state.trial[:, :n_features] - state.trial[:, n_features:], weights)
                 project(X, weights, used_features(weights), scores)
                 _hinge(pairs, words, scores, active, documents, squares)
         scores_before, scores_w, scores = scores_w, scores, scores_before
     return state.w, state.n_iter
-
-
-@kernel
-def _differences(variables: Matrix, weights: Matrix) -> None:
-    """Write u − v of each lane's variables [u; v] to its column of `weights` (n_features, lanes)."""
-    n_features = len(weights)
-    for lane in range(len(variables)):
-        for f in range(n_features):
-            weights[f, lane] = variables[lane, f] - variables[lane, n_features + f]
 
 
 @kernel

@@ -22,9 +22,9 @@ from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import blend, fused, load, load_mask, spread, store, sum_four
 from moerank.kernels.tiles import TILE, TILED_BLOCK, OwnFeatures, copy_to_tiles, cut_block, longest_query
 
+# `query`, `first`, `start` and `row`: the queries with pairs, increasing; query q has the runs ``first[q]`` to
+# ``first[q + 1]``, run r the documents ``row[start[r]]`` to ``row[start[r + 1]]``.
 RunOrder: TypeAlias = tuple[Integers, Integers, Integers, NDArray[np.int32]]
-"""`query`, `first`, `start` and `row`: the queries with pairs, increasing; query q has the runs ``first[q]`` to
-``first[q + 1]``, run r the documents ``row[start[r]]`` to ``row[start[r + 1]]``."""
 
 
 @kernel
@@ -110,8 +110,8 @@ def _add_all_pairs(score: Floats, chosen: Mask, margin: float, sums: Floats, run
     return slack
 
 
+# Tasks of a pass for an individual: nothing; the sum of residuals at w; the second derivative at w times v.
 IDLE, RESIDUALS, CURVATURE = 0, 1, 2
-"""Tasks of a pass for an individual: nothing; the sum of residuals at w; the second derivative at w times v."""
 
 
 def rows_by_run(run: NDArray[np.int32], n_runs: int) -> tuple[NDArray[np.int32], Integers]:

@@ -14,17 +14,17 @@ from moerank.kernels.algebra import LEAST_PIVOT
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import fused, lanes, load, spread, store
 
+# Features whose counts with one other feature stay in the first level of the cache.
 COUNTED_FEATURES = 16
-"""Features whose counts with one other feature stay in the first level of the cache."""
 
+# Rows of two vectors that stay in the first level of the cache.
 GROUPS_ABREAST = 128
-"""Rows of two vectors that stay in the first level of the cache."""
 
+# Columns of a vector, and rows of a panel.
 VECTOR_WIDTH = lanes(np.float64)
-"""Columns of a vector, and rows of a panel."""
 
+# Individuals whose scores are summed side by side.
 INDIVIDUALS = 2 * VECTOR_WIDTH
-"""Individuals whose scores are summed side by side."""
 
 Codes = NDArray[np.uint8]
 

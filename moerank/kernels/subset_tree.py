@@ -18,8 +18,8 @@ import numpy as np
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.kernels.compiled import kernel
 
+# Another subset counts as better only if its loss is lower by more than this share.
 TOLERANCE = 1e-9
-"""Another subset counts as better only if its loss is lower by more than this share."""
 
 
 class Units(NamedTuple):

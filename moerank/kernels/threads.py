@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from threading import Lock, local
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 Piece = TypeVar("Piece")
 Returned = TypeVar("Returned")
 
+# Individuals in a vector of the kernels: all pieces of a batch except the last have a multiple of it.
 VECTOR = 16
-"""Individuals in a vector of the kernels: all pieces of a batch except the last have a multiple of it."""
 
 
 def in_pieces(
@@ -70,50 +71,33 @@ def one_blas_thread() -> Iterator[None]:
     Most libraries have one limit for the whole process. So contexts are counted, over all threads: the first to be
     entered sets the limit, and the last to be left restores the earlier one.
     """
-    with _SHARED.lock:
-        libraries = _libraries(len(sys.modules))
-        for limits, per_thread in ((_SHARED, False), (_OWN, True)):
-            limits.enter([library for library in libraries if _is_per_thread(library) == per_thread])
+    thread = get_ident()
+    with _LIMITS.lock:
+        _LIMITS.n_inside[thread] += 1
+        for library in _libraries(len(sys.modules)):
+            key = library.filepath, thread if _is_per_thread(library) else None
+            _LIMITS.before.setdefault(key, (library, library.num_threads))
+            _set_threads(library, 1)
     try:
         yield
     finally:
-        with _SHARED.lock:
-            for limits in (_SHARED, _OWN):
-                limits.leave()
+        with _LIMITS.lock:
+            _LIMITS.n_inside[thread] -= 1
+            left = {thread: _LIMITS.n_inside[thread] == 0, None: _LIMITS.n_inside.total() == 0}
+            for key in [key for key in _LIMITS.before if left.get(key[1])]:
+                _set_threads(*_LIMITS.before.pop(key))
 
 
 class _Limits:
-    """The earlier limits of libraries, and the number of contexts that hold them down."""
+    """The contexts that each thread is in, and the earlier limits of libraries, by thread if they are limits of one."""
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self._n_inside = 0
-        self._before: dict[str, tuple[LibController, int]] = {}
-
-    def enter(self, libraries: list[LibController]) -> None:
-        """Set the libraries to one thread."""
-        self._n_inside += 1
-        for library in libraries:
-            self._before.setdefault(library.filepath, (library, library.num_threads))
-            _set_threads(library, 1)
-
-    def leave(self) -> None:
-        """Restore the limits when the last context is left."""
-        self._n_inside -= 1
-        while self._before and self._n_inside == 0:
-            _set_threads(*self._before.popitem()[1])
-
-    def begin_fork(self) -> None:
-        """Begin a forked process, which has only the thread that forked it."""
-        self.lock = Lock()
-        self._n_inside = _OWN._n_inside
+        self.n_inside: Counter[int] = Counter()
+        self.before: dict[tuple[str, int | None], tuple[LibController, int]] = {}
 
 
-class _OwnLimits(_Limits, local):
-    """The limits of one thread."""
-
-
-_SHARED, _OWN = _Limits(), _OwnLimits()
+_LIMITS = _Limits()
 
 
 @cache
@@ -139,7 +123,8 @@ def _set_threads(library: LibController, n_threads: int) -> None:
 
 def _begin_fork() -> None:
     _pool.cache_clear()  # a fork has none of the threads
-    _SHARED.begin_fork()
+    _LIMITS.lock = Lock()
+    _LIMITS.n_inside = Counter({get_ident(): _LIMITS.n_inside[get_ident()]})
 
 
 os.register_at_fork(after_in_child=_begin_fork)

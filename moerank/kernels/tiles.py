@@ -15,18 +15,18 @@ from moerank.arrays import Floats, Integers, Mask
 from moerank.kernels.compiled import kernel
 from moerank.kernels.lanes import load_at, prefetch, spread, store
 
+# Vectors of a tile: as many sums run side by side, which hides the latency of an addition.
 TILE = 4
-"""Vectors of a tile: as many sums run side by side, which hides the latency of an addition."""
 
+# Approximate number of documents in a block; a longer query is a block of its own.
 TILED_BLOCK = 512
-"""Approximate number of documents in a block; a longer query is a block of its own."""
 
+# Features between the one that is copied and the one that is prefetched.
 AHEAD = 4
-"""Features between the one that is copied and the one that is prefetched."""
 
+# `used`, `begin` and `position`: individual i has the features ``used[position[k]]``, k from ``begin[i]`` to
+# ``begin[i + 1]``, increasing; every used feature belongs to some individual.
 OwnFeatures: TypeAlias = tuple[Integers, Integers, Integers]
-"""`used`, `begin` and `position`: individual i has the features ``used[position[k]]``, k from ``begin[i]`` to
-``begin[i + 1]``, increasing; every used feature belongs to some individual."""
 
 
 @kernel

@@ -2,16 +2,13 @@
 
 from moerank.rankers.adapter import RankerAdapter as RankerAdapter
 from moerank.rankers.adapter import as_backend as as_backend
-from moerank.rankers.adapter import train_on as train_on
 from moerank.rankers.adapter import train_on_subsets as train_on_subsets
 from moerank.rankers.adapter import varying_for as varying_for
 from moerank.rankers.adapter import with_features as with_features
 from moerank.rankers.additive import AdditiveRLS as AdditiveRLS
 from moerank.rankers.arguments import ScaleWarning as ScaleWarning
 from moerank.rankers.arguments import varying_in_queries as varying_in_queries
-from moerank.rankers.base import Backend as Backend
 from moerank.rankers.base import LinearRanker as LinearRanker
-from moerank.rankers.base import Ranker as Ranker
 from moerank.rankers.base import RankingEstimator as RankingEstimator
 from moerank.rankers.boosting import AdaRank as AdaRank
 from moerank.rankers.boosting import FRank as FRank

@@ -32,8 +32,8 @@ from moerank.rankers.rank_rls import RankRLS
 from moerank.solvers import make_backend, read_solver
 from moerank.training.masks import read_masks
 
+# Names that libraries give to the number of threads of a ranker.
 THREADS = ("n_jobs", "thread_count")
-"""Names that libraries give to the number of threads of a ranker."""
 
 
 class RankerAdapter(BaseEstimator):  # type: ignore[misc]

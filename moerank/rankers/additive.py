@@ -16,15 +16,14 @@ from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import NotNegative, Positive, check_at_least
 from moerank.data import RankingData
 from moerank.kernels.step_tables import VECTOR_WIDTH, forward_blocks, ridge_blocks
-from moerank.rankers.arguments import refuse_weights
-from moerank.rankers.base import Grid, Ranker
+from moerank.rankers.base import Grid, Trainer
 from moerank.rankers.boosting import steadied
 from moerank.rankers.model import Forest, finite_scores
 from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.rankers.table_population import Axis, TablePopulation
-from moerank.training.bins import MOST_BINS, Bins, StepMoments
-from moerank.training.masks import Masks, Unit, read_masks
+from moerank.training.bins import MOST_BINS, Bins, step_moments
+from moerank.training.masks import Masks, read_masks
 from moerank.training.pair_moments import PairMoments
 
 if TYPE_CHECKING:  # matplotlib takes long to load
@@ -35,15 +34,15 @@ DECADES = range(2, -5, -1)
 HALF_DECADES = tuple(k / 2 for k in range(4, -9, -1))
 FEW_BINS, MANY_BINS = 16, 32
 
+# Features whose pairs may interact: the system of 105 pairs has about 3,700 steps.
 MOST_PAIRED = 15
-"""Features whose pairs may interact: the system of 105 pairs has about 3,700 steps."""
 
+# Largest number of thresholds in all for which the grid has 32 bins: that system takes a quarter second.
 MOST_TUNED = 2_000
-"""Largest number of thresholds in all for which the grid has 32 bins: that system takes a quarter second."""
 
 
 @dataclass(eq=False, repr=False)
-class AdditiveRLS(ShapesMixin, Ranker):
+class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     """Least squares ranking by a sum of step functions, Σ_f g_f(x_f).
 
     The step function g_f is constant between thresholds t_1 < … < t_B of its feature, and θ are the heights of its
@@ -118,31 +117,19 @@ class AdditiveRLS(ShapesMixin, Ranker):
     target: TargetName = "unit"
     interactions: Annotated[int, partial(check_at_least, 0)] = 0
 
-    def fit_population(
-        self,
-        train: RankingData,
-        *,
-        pair_mask: Mask | None = None,
-        feature_mask: Mask | None = None,
-        start: Matrix | None = None,
-        unit: Unit = "pair",
-    ) -> TablePopulation:
-        """Train one ranker for each row of the masks; arguments and errors as in `Backend.fit_population`."""
-        self._check_parameters()
-        refuse_weights(train, self)
-        masks = read_masks(train, pair_mask, feature_mask, unit)
-        if train.is_weighted and unit == "pair" and masks.choose_units:
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> TablePopulation:
+        if train.is_weighted and masks.unit == "pair" and masks.choose_units:
             raise ValueError(
                 f"{train.name}: AdditiveRLS takes no weights of queries or documents where pairs are chosen. Select "
                 'queries, instance_selection={"unit": "query"}, or none, instance_selection=False'
             )
-        if masks.own is None:
-            return self._trained(train, masks)
-        parts = [
-            self._trained(train, replace(masks, features=features[None], shared=own, own=None))
-            for features, own in zip(masks.features, masks.own, strict=True)
-        ]
-        return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
+        if masks.own is not None:
+            parts = [
+                self._train(train, replace(masks, features=features[None], shared=own, own=None), None)
+                for features, own in zip(masks.features, masks.own, strict=True)
+            ]
+            return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
+        return self._remembered_system(train, masks).solved(self.alpha, masks.features)
 
     def judge_of_instances(self, train: RankingData) -> RankRLS:
         """Return the linear ranker that judges subsets of the pairs, because systems of columns are too slow."""
@@ -172,7 +159,7 @@ class AdditiveRLS(ShapesMixin, Ranker):
     def grid_of_bins(self, train: RankingData, powers: Iterable[float] = DECADES) -> Grid:
         """Return the grid with the own number of bins: smooth, and alpha by powers of ten times its scale."""
         bins = Bins.of(train, self.n_bins)
-        gram, v = StepMoments.of(train, bins, read_masks(train)).gram, _increments(train, bins)
+        gram, v = step_moments(train, bins, read_masks(train)).gram, _increments(train, bins)
         along = sum(v[i:j] @ gram[i:j, i:j] @ v[i:j] for i, j in pairwise(bins.first_step))
         scales = {s: float(s * s * np.trace(gram) + along) / len(v) for s in SMOOTH_GRID}  # tr(A) = tr(G P)
         return [{"smooth": smooth, "alpha": scale * 10.0**k} for smooth, scale in scales.items() for k in powers]
@@ -180,29 +167,21 @@ class AdditiveRLS(ShapesMixin, Ranker):
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         masks = read_masks(train)
         system = candidates[0]._system(train, masks)
-        populations = [system.solved(each.alpha, masks.features) for each in candidates]
-        tables = np.concatenate([population.tables for population in populations])
-        return TablePopulation(system.bins, tables).scores_of(validation)
-
-    def _trained(self, train: RankingData, masks: Masks) -> TablePopulation:
-        return self._remembered_system(train, masks).solved(self.alpha, masks.features)
+        tables = [system.solved(each.alpha, masks.features).tables for each in candidates]
+        return TablePopulation(system.prior.bins, np.concatenate(tables)).scores_of(validation)
 
     def _remembered_system(self, train: RankingData, masks: Masks) -> System:
-        subset = None if masks.shared is None else (masks.unit, np.packbits(masks.shared).tobytes())
-        key = ("additive system", self.n_bins, self.smooth, self.target, subset)
+        key = ("additive system", self.n_bins, self.smooth, self.target, masks.of_all)
         return train.remember(key, lambda: self._system(train, masks))
 
-    def _system(self, train: RankingData, masks: Masks) -> System:
-        bins = Bins.of(train, self.n_bins)
-        return self._system_of(train, masks, bins, _Prior.of(train, bins, self.smooth))
-
-    def _system_of(self, data: RankingData, masks: Masks, bins: Bins, prior: _Prior) -> System:
-        moments = StepMoments.of(data, bins, masks)
+    def _system(self, data: RankingData, masks: Masks, prior: _Prior | None = None) -> System:
+        prior = prior or _Prior.of(data, Bins.of(data, self.n_bins), self.smooth)
+        moments = step_moments(data, prior.bins, masks)
         A = prior.root(prior.root(moments.gram).T)
-        return System(bins, prior, A, prior.root(moments.moment(TARGETS[self.target])[None])[0])
+        return System(prior, A, prior.root(moments.moment(TARGETS[self.target])[None])[0])
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
-        self._population = self._trained(train, read_masks(train))
+        self._population = self._train(train, read_masks(train), None)
         finite_scores(self._population.scores(train.X[:1])[:, 0], type(self).__name__)
         self.forest_, table, bins = self._population.forest(0), self._population.tables[0], self._population.bins
         self.interactions_: pd.DataFrame | None = None
@@ -216,11 +195,12 @@ class AdditiveRLS(ShapesMixin, Ranker):
     def _paired(self, train: RankingData, validation: RankingData | None) -> tuple[Forest, Vector]:
         """Return the trees and tables of the ranker with interactions, and note their path."""
         shapes = shapes_of(self.forest_, train)[:MOST_PAIRED]
-        features = np.array([train.feature_names.index(shape.features[0]) for shape in shapes], np.int64)
-        pairs = Interactions.of(train, self.n_bins, features)
+        features = sorted(train.feature_names.index(shape.features[0]) for shape in shapes)
+        single = Bins.of(train, self.n_bins)
+        pairs = Interactions(Bins.of(train, N_CUTS), single, tuple(combinations(features, 2)))
         data = pairs.data(train)
-        prior = replace(_Prior.of(train, pairs.single, self.smooth), pairs=pairs.roots(self.smooth))
-        system = self._system_of(data, read_masks(data), pairs.bins, prior)
+        prior = replace(_Prior.of(train, single, self.smooth), bins=pairs.bins, pairs=pairs.roots(self.smooth))
+        system = self._system(data, read_masks(data), prior)
         entered = system.forward_path(self.alpha, self.interactions, given=train.n_features)
         mask = np.zeros((len(entered) + 1, data.n_features), np.bool_)
         mask[:, : train.n_features] = True
@@ -251,6 +231,7 @@ class AdditiveRLS(ShapesMixin, Ranker):
 class _Prior:
     """The symmetric roots s I + c v vᵀ of the covariances s² I + v vᵀ of the steps of each feature."""
 
+    bins: Bins
     smooth: float
     direction: Vector  # (n_steps,), v of each feature
     share: Vector  # (n_steps,), c v
@@ -264,7 +245,7 @@ class _Prior:
         first, sizes = bins.first_step[:-1][sizes > 0], sizes[sizes > 0]
         square = np.add.reduceat(v**2, first)
         c = (np.sqrt(smooth**2 + square) - smooth) / square
-        return cls(smooth, v, np.repeat(c, sizes) * v, first)
+        return cls(bins, smooth, v, np.repeat(c, sizes) * v, first)
 
     def root(self, values: Matrix) -> Matrix:
         """Return values (n, n_steps) times the root."""
@@ -281,14 +262,13 @@ class _Prior:
 class System:
     """The ridge system (A + alpha I) w = b of all features, in the coordinates of the prior."""
 
-    bins: Bins
     prior: _Prior
     A: Matrix  # (n_steps, n_steps)
     b: Vector  # (n_steps,)
 
     def solved(self, alpha: float, feature_mask: Mask) -> TablePopulation:
         """Return the rankers on the features of each row of a mask."""
-        bins = self.bins
+        bins = self.prior.bins
         steps = self.prior.root(ridge_blocks(self.A, self.b, bins.first_step, alpha, feature_mask))
         tables = np.zeros((len(steps), int(bins.first[-1])))
         tables[:, bins.is_step] = steps
@@ -302,14 +282,15 @@ class System:
 
         See `AdditiveRLS.forward_path`.
         """
-        n_given = int(self.bins.first_step[given])
+        first = self.prior.bins.first_step[given:]
+        n_given = int(first[0])
         n = len(self.b) - n_given
         system = np.column_stack([self.A + alpha * np.eye(len(self.b)), self.b])
         width = -(-(n + 1) // VECTOR_WIDTH) * VECTOR_WIDTH
         total, top = np.zeros((width, width)), system[:n_given, n_given:]
         eliminated = top[:, :n].T @ np.linalg.solve(system[:n_given, :n_given], top)
         total[:n, : n + 1] = system[n_given:, n_given:] - eliminated
-        return given + forward_blocks(total, self.bins.first_step[given:] - n_given, n_steps)
+        return given + forward_blocks(total, first - n_given, n_steps)
 
 
 def _increments(train: RankingData, bins: Bins) -> Vector:
@@ -329,8 +310,8 @@ def _increments(train: RankingData, bins: Bins) -> Vector:
     return train.remember(("increments", bins), compute)
 
 
+# Thresholds of each feature of an interaction.
 N_CUTS = 5
-"""Thresholds of each feature of an interaction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,12 +321,6 @@ class Interactions:
     coarse: Bins  # of each feature
     single: Bins  # of the functions of one feature
     pairs: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, train: RankingData, n_bins: int, features: Integers) -> Interactions:
-        """Return all pairs of some features."""
-        pairs = tuple(combinations(sorted(features.tolist()), 2))
-        return cls(Bins.of(train, N_CUTS), Bins.of(train, n_bins), pairs)
 
     def table(self, X: Floats) -> Matrix:
         """Return the table (n_documents, n_features + n_pairs)."""

@@ -42,7 +42,6 @@ def as_ranking_data(
     Raises a ValueError if y is missing, or given with a RankingData, for malformed data, and for values too large to
     train on.
     """
-    data: RankingData
     if isinstance(X, RankingData):
         _refuse_labels(y, qid)
         data = X
@@ -196,27 +195,13 @@ def refuse_weights(train: RankingData, ranker: object) -> None:
         )
 
 
+# Largest ratio of two standard deviations that gives no warning.
 LARGEST_RATIO = 1e4
-"""Largest ratio of two standard deviations that gives no warning."""
 
 
 def varying_in_queries(train: RankingData) -> Mask:
     """Return the features in which two documents of some query differ, shape (n_features,), remembered."""
     return _spread(train)[0]
-
-
-def features_apart(train: RankingData) -> tuple[int, int] | None:
-    """Return the features of the largest and the smallest scale, or None if their ratio is at most 10,000.
-
-    The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
-    that vary in some query count.
-    """
-    varies, deviation = _spread(train)
-    if not varies.any():
-        return None
-    large = int(np.where(varies, deviation, -1.0).argmax())
-    small = int(np.where(varies, deviation, np.inf).argmin())
-    return None if deviation[large] <= LARGEST_RATIO * deviation[small] else (large, small)
 
 
 def _spread(train: RankingData) -> tuple[Mask, Vector]:
@@ -242,20 +227,22 @@ class ScaleWarning(UserWarning):
 
 
 def warn_of_scales(train: RankingData) -> None:
-    """Name the features with the largest and the smallest scale if they are too far apart.
+    """Name the features with the largest and the smallest scale if their ratio is more than 10,000.
 
-    Scaled data give no warning. The warning points at the caller of `fit`.
+    The scale of a feature is the standard deviation √(Σ_q Σ_{i ∈ q} (x_i − x̄_q)² / n) over all documents. Only features
+    that vary in some query count. Scaled data give no warning. The warning points at the caller of `fit`.
     """
-    if train.scaling != UNSCALED or (apart := features_apart(train)) is None:
+    varies, deviation = _spread(train)
+    large, small = np.where(varies, deviation, -1.0).argmax(), np.where(varies, deviation, np.inf).argmin()
+    if train.scaling != UNSCALED or not varies.any() or deviation[large] <= LARGEST_RATIO * deviation[small]:
         return
-    deviations, names = _spread(train)[1][list(apart)], [train.feature_names[f] for f in apart]
     with np.errstate(over="ignore", divide="ignore"):
-        ratio = deviations[0] / deviations[1]
+        ratio = deviation[large] / deviation[small]
     message = (
         f"{train.name}: the scales of the features differ by a factor of {ratio:.0e}: within queries, feature "
-        f"{names[0]!r} has a standard deviation of {deviations[0]:.2g}, and feature "
-        f"{names[1]!r} one of {deviations[1]:.2g}, so the latter hardly counts; scale the features by "
-        "query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file by normalize = \"query\" or "
-        '"standard"'
+        f"{train.feature_names[large]!r} has a standard deviation of {deviation[large]:.2g}, and feature "
+        f"{train.feature_names[small]!r} one of {deviation[small]:.2g}, so the latter hardly counts; scale the "
+        "features by query_level_norm(data) or fit_scaling(train, 'standard'), in a problem file by normalize = "
+        '"query" or "standard"'
     )
     warnings.warn(message, ScaleWarning, stacklevel=3)

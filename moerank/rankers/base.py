@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,8 +37,8 @@ from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import PairLoss
 from moerank.training.pairs import Pairs, solve_pairs
 
+# Number of single-precision rows that are converted to double precision at a time to score them.
 SCORED_ROWS = 1 << 16
-"""Number of single-precision rows that are converted to double precision at a time to score them."""
 
 
 if TYPE_CHECKING:  # scikit-learn has no types, and a class that derives from it would have every attribute
@@ -98,18 +98,18 @@ class RankingEstimator(_Estimator):
         The features with raw values below 0 in the training data, which some search engines refuse.
     """
 
+    # Whether a score is a sum over single features, in which a feature constant in every query moves no document.
     _additive: ClassVar[bool] = True
-    """Whether a score is a sum over single features, in which a feature constant in every query moves no document."""
 
     # The arguments that scikit-learn's metadata routing, if enabled, passes on by default.
     __metadata_request__fit: ClassVar = {"qid": True, "validation": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
+    # Whether training uses weights of queries and documents; around a ranker, whether its default ranker does.
     _takes_weights: ClassVar[bool] = False
-    """Whether training uses weights of queries and documents; around a ranker, whether its default ranker does."""
 
+    # Whether only the order of a feature's values matters, as in trees, so that its scale does not.
     _by_thresholds: ClassVar[bool] = False
-    """Whether only the order of a feature's values matters, as in trees, so that its scale does not."""
 
     support_: Mask
     varying_: Mask
@@ -292,9 +292,8 @@ class RankingEstimator(_Estimator):
         self.n_features_in_, self.n_queries_ = train.n_features, train.n_queries
         self.varying_ = varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
         if not self.varying_.any():
-            raise ValueError(
-                f"{train.name}: every feature is constant in {self._constant_in}: there is nothing to rank by"
-            )
+            where = "every query" if self._additive else "all documents"
+            raise ValueError(f"{train.name}: every feature is constant in {where}: there is nothing to rank by")
 
     def _check_parameters(self) -> None:
         """Check the parameters of an estimator that is a dataclass against the constraints in their annotations."""
@@ -310,10 +309,6 @@ class RankingEstimator(_Estimator):
     def _remedy(self) -> str:
         """Advice for a fit that found no feature to rank by."""
         return "check that the labels depend on the features, and that the features have comparable scales"
-
-    @property
-    def _constant_in(self) -> str:
-        return "every query" if self._additive else "all documents"
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         raise TypeError(f"{type(self).__name__} does not implement _fit")
@@ -347,11 +342,19 @@ class Ranker(RankingEstimator):
     parameter in `_size` and implements `_scores_by_size`.
     """
 
+    tol: float
+    n_iter_: int
+    _converged: bool = True
     _size: ClassVar[str | None] = None
+    # The metric of `tune`, where a gain of which keeps a training on.
     _watched_by: Metric = MAP()
-    """The metric of `tune`, where a gain of which keeps a training on."""
+    # Parameters, besides the size, that may differ between entries that are trained together; None for all.
     _trained_together: ClassVar[tuple[str, ...] | None] = ()
-    """Parameters, besides the size, that may differ between entries that are trained together; None for all."""
+
+    def _fit_warnings(self) -> Iterator[str]:
+        yield from super()._fit_warnings()
+        if not self._converged:
+            yield f"did not converge to tol={self.tol} in {self.n_iter_} steps; raise tol, or lower C"
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return the published grid of hyper-parameters for these training data, the simplest ranker first."""
@@ -429,7 +432,7 @@ class Ranker(RankingEstimator):
         """
         return self._scores(X)[:, None]
 
-    def _everywhere(self, values: Matrix) -> Matrix:
+    def _everywhere(self, values: Array) -> Matrix:
         """Spread values (…, n_varying) of the varying features over all columns, 0 for the others."""
         spread = np.zeros((*values.shape[:-1], self.n_features_in_))
         spread[..., self.varying_] = values
@@ -457,15 +460,11 @@ class LinearRanker(Ranker):
         return linear_scores(X, getattr(self, "path_coefs_", self.coef_[None]))
 
 
-class Backend(LinearRanker):
-    """Base of the linear rankers that train a whole population at once.
+Trained = TypeVar("Trained")
 
-    A subclass implements `_train`, and `_fit_candidates` where it can train entries of a grid together.
-    """
 
-    _trained_together = None
-
-    tol: float
+class Trainer(Ranker, Generic[Trained]):
+    """Base of the rankers that train a whole population at once; a subclass implements `_train`."""
 
     def fit_population(
         self,
@@ -475,7 +474,7 @@ class Backend(LinearRanker):
         feature_mask: Mask | None = None,
         start: Matrix | None = None,
         unit: Unit = "pair",
-    ) -> Matrix:
+    ) -> Trained:
         """Train one ranker for each row of the masks.
 
         Parameters
@@ -493,8 +492,8 @@ class Backend(LinearRanker):
 
         Returns
         -------
-        ndarray, shape (n_individuals, n_features)
-            The weights.
+        ndarray, shape (n_individuals, n_features), or TablePopulation
+            The weights of linear rankers, or the tables of additive ones.
 
         Raises
         ------
@@ -506,9 +505,18 @@ class Backend(LinearRanker):
         refuse_weights(train, self)
         return self._train(train, read_masks(train, pair_mask, feature_mask, unit), start)
 
-    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Matrix:
-        """Return the weights (n_individuals, n_features) of a population."""
+    def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Trained:
+        """Return the trained rankers of a population."""
         raise TypeError(f"{type(self).__name__} does not implement _train")
+
+
+class Backend(LinearRanker, Trainer[Matrix]):
+    """Base of the linear rankers that train a whole population at once.
+
+    A subclass implements `_train`, and `_fit_candidates` where it can train entries of a grid together.
+    """
+
+    _trained_together = None
 
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self._set_weights(self._train(train, read_masks(train), None)[0])

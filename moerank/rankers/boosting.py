@@ -21,8 +21,8 @@ from moerank.rankers.base import Grid, LinearRanker, Ranker
 from moerank.rankers.model import Forest
 from moerank.training.bins import thresholds
 
+# Neighbours on each side that count, but at most a tenth of all values.
 REACH = 10
-"""Neighbours on each side that count, but at most a tenth of all values."""
 
 
 def steadied(values: Vector) -> Vector:
@@ -122,27 +122,16 @@ class StumpBoosting(Ranker):
         self.n_rounds_ = len(stumps)
         self.features_ = np.flatnonzero(self.varying_)[columns[0].astype(np.int64)]
         self.thresholds_, self.alphas_, self.right_, self.wrong_ = columns[1:].copy()
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[self.features_] = True
+        self.support_ = np.isin(np.arange(self.n_features_in_), self.features_)
 
     def _scores(self, X: Matrix) -> Matrix:
-        scores = np.zeros(len(X))
-        for feature, threshold, alpha in zip(self.features_, self.thresholds_, self.alphas_, strict=True):
-            scores += alpha * (X[:, feature] > threshold)
-        return scores
+        return self.forest_.scores(X)
 
     @property
     def forest_(self) -> Forest:
         """The stumps as trees of two leaves, 0 and α."""
-        rounds = range(self.n_rounds_)
-        return Forest(
-            columns=tuple(self.features_.tolist()),
-            thresholds=tuple(self.thresholds_.tolist()),
-            left=tuple(-1 - 2 * t for t in rounds),
-            right=tuple(-2 - 2 * t for t in rounds),
-            leaves=tuple(value for alpha in self.alphas_.tolist() for value in (0.0, alpha)),
-            roots=tuple(rounds),
-        )
+        stumps = zip(self.features_.tolist(), self.thresholds_.tolist(), self.alphas_.tolist(), strict=True)
+        return Forest.of((feature, threshold, 0.0, alpha) for feature, threshold, alpha in stumps)
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         steps = self.alphas_ * (X[:, self.features_] > self.thresholds_)
@@ -397,7 +386,8 @@ class AdaRank(LinearRanker):
 
     def _rounds(self, train: RankingData) -> Iterator[tuple[int, float, Vector]]:
         """Yield the rounds of boosting on data all of whose features vary."""
-        measure = self._measure()
+        convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
+        measure = convention or as_metric(self.measure, name="measure")
         values = measure.per_query(train, train.X64)
         P = np.full(train.n_queries, 1.0 / train.n_queries)
         w = np.zeros(train.n_features)
@@ -421,7 +411,3 @@ class AdaRank(LinearRanker):
         else:
             P = P * np.exp(-alpha * (combined if self.reweighting == "cumulative" else weak))
         return np.asarray(P / P.sum())
-
-    def _measure(self) -> Metric:
-        convention = MEASURES.get(self.measure) if isinstance(self.measure, str) else None
-        return convention or as_metric(self.measure, name="measure")

@@ -22,8 +22,8 @@ from moerank.metrics import Metric, as_metric
 # An importance below this is a rounding error of 0.
 NONE = 1e-12
 
+# Number of features that are measured at a time, because the table of their weights is square.
 AT_ONCE = 256
-"""Number of features that are measured at a time, because the table of their weights is square."""
 
 
 FeatureImportance: TypeAlias = str | Metric | Array | Sequence[float] | Callable[[RankingData], Array]

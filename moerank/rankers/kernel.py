@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar, Self
@@ -23,7 +22,6 @@ from moerank.training.sorted import (
     Minimum,
     PairedDocuments,
     hessian_diagonal,
-    no_convergence,
     solve_with_features,
     solve_with_kernel,
 )
@@ -37,8 +35,6 @@ class KernelRanker(Ranker):
     One kernel matrix or feature map serves every C. A document x scores weights_ᵀ image(x). A subclass has the
     parameters `C` and `tol` and implements `_prepare`, `_solve` and `_image`.
     """
-
-    tol: float
 
     _additive = False
     _trained_together: ClassVar[tuple[str, ...]] = ("C", "tol")
@@ -58,11 +54,6 @@ class KernelRanker(Ranker):
     def _fit(self, train: RankingData, validation: RankingData | None) -> None:
         self.weights_, self.n_iter_, self._converged = self._solutions(train, [self])[0]
         self.support_ = self.varying_.copy()
-
-    def _fit_warnings(self) -> Iterator[str]:
-        yield from super()._fit_warnings()
-        if not self._converged:
-            yield no_convergence(self.tol, self.n_iter_)
 
     def _solutions(self, train: RankingData, candidates: list[Self]) -> list[Minimum]:
         """Return the solution for each candidate's C and tol, all with the table of this ranker."""

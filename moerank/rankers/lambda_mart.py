@@ -18,7 +18,7 @@ from moerank.data.folds import of_queries
 from moerank.metrics import LARGEST_EXP2_LABEL, MAP, Metric, as_metric
 from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
-from moerank.rankers.model import Forest
+from moerank.rankers.model import Forest, Tree
 from moerank.training.bins import between, ordered_values, rounded
 
 if TYPE_CHECKING:
@@ -166,8 +166,7 @@ class LambdaMART(Ranker):
 
     def _with_trees(self, booster: Booster) -> Self:
         self.booster_ = booster
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[self.varying_] = features_of_trees(self.booster_)
+        self.support_ = self._everywhere(features_of_trees(booster)) > 0
         return self
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
@@ -303,27 +302,14 @@ def features_of_trees(booster: Booster, n_trees: int | None = None) -> Mask:
 def mean_forest(boosters: Iterable[tuple[Booster, int]]) -> Forest:
     """Return the forest that scores by the mean of boosters, each with its first n trees; O(number of leaves)."""
     members = list(boosters)
-    columns: list[int] = []
-    thresholds: list[float] = []
-    children: list[list[int]] = []
-    leaves: list[float] = []
 
-    def add(node: Parameters) -> int:
-        """Add a node and all nodes below it, and return its number."""
+    def tree(node: Parameters) -> Tree:
         if "split_feature" not in node:
-            leaves.append(node["leaf_value"] / len(members))
-            return -len(leaves)
-        columns.append(node["split_feature"])
-        thresholds.append(node["threshold"])
-        children.append(pair := [])
-        split = len(columns) - 1
-        pair += [add(node["left_child"]), add(node["right_child"])]
-        return split
+            return float(node["leaf_value"] / len(members))
+        return node["split_feature"], node["threshold"], tree(node["left_child"]), tree(node["right_child"])
 
-    trees = (tree for booster, n in members for tree in booster.dump_model(num_iteration=n)["tree_info"])
-    roots = tuple(add(tree["tree_structure"]) for tree in trees)
-    left, right = zip(*children, strict=True) if children else ((), ())
-    return Forest(tuple(columns), tuple(thresholds), left, right, tuple(leaves), roots)
+    dumps = (booster.dump_model(num_iteration=n)["tree_info"] for booster, n in members)
+    return Forest.of(tree(entry["tree_structure"]) for trees in dumps for entry in trees)
 
 
 # LightGBM draws documents one by one, and cannot grow a tree if it happens to draw none.
@@ -429,8 +415,7 @@ class BaggedLambdaMART(Ranker):
         self.bags_, self.boosters_, sizes = zip(*members, strict=True)
         self.n_trees_ = np.array(sizes)
         used = [features_of_trees(booster, n) for booster, n in zip(self.boosters_, sizes, strict=True)]
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[self.varying_] = np.any(used, axis=0)
+        self.support_ = self._everywhere(np.any(used, axis=0)) > 0
 
     def _settings(self, n_documents: int, seed: int) -> Parameters:
         """Return LightGBM's parameters for a bag of `n_documents` documents."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import isfinite
@@ -25,8 +25,9 @@ from moerank.kernels.scores import linear_scores, tree_scores
 __all__ = ["PROVENANCE", "Forest", "Integer", "Model", "Number", "check_entries"]
 
 Integer: TypeAlias = Annotated[int, Strict()]
+# Strict, because pydantic would otherwise read "1" and true in JSON as numbers.
 Number: TypeAlias = Annotated[float, Strict()]
-"""Strict, because pydantic would otherwise read "1" and true in JSON as numbers."""
+Tree: TypeAlias = "float | tuple[int, float, Tree, Tree]"
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,27 @@ class Forest:
                 what = f"split {child}" if child >= 0 else f"leaf {-1 - child}"
                 raise ValueError(f"left, right and roots must lead to {what} once, not {reached[child]} times")
 
+    @classmethod
+    def of(cls, trees: Iterable[Tree]) -> Self:
+        """Return the forest of nested trees: a leaf is its value, a split (column, threshold, left, right)."""
+        splits: list[list[Any]] = []
+        leaves: list[float] = []
+
+        def add(tree: Tree) -> int:
+            """Add a tree, a split before those below it, and return its number."""
+            if isinstance(tree, float):
+                leaves.append(tree)
+                return -len(leaves)
+            column, threshold, *below = tree
+            number, split = len(splits), [column, threshold]
+            splits.append(split)
+            split += map(add, below)
+            return number
+
+        roots = tuple(map(add, trees))
+        columns, thresholds, left, right = zip(*splits, strict=True) if splits else [()] * 4
+        return cls(columns, thresholds, left, right, tuple(leaves), roots)
+
     def scores(self, X: Matrix, roots: Sequence[int] | None = None) -> Matrix:
         """Return the scores (n_documents,) of the rows of a finite table; O(n_documents · n_trees · depth).
 
@@ -132,8 +154,8 @@ def finite_scores(scores: Matrix, ranker: str) -> Matrix:
     return scores
 
 
+# Keys of model.json that say where a model comes from, and are not part of it.
 PROVENANCE = ("problem", "fold", "solver")
-"""Keys of model.json that say where a model comes from, and are not part of it."""
 
 LINEAR_SENTENCE = "the sum of weight times value of the feature; the largest ranks first"
 TREES_SENTENCE = (

@@ -232,7 +232,7 @@ def train_population(
     feature_mask: Mask | None = None,
     unit: Unit = "pair",
 ) -> Population:
-    """Let a backend train one ranker for each row of the masks; arguments as in `Backend.fit_population`.
+    """Let a backend train one ranker for each row of the masks; arguments as in `Trainer.fit_population`.
 
     If ``fit_population`` of the backend has no argument `unit`, the pairs among the documents, or of the queries, are
     listed; if they are too many, this is a ValueError.

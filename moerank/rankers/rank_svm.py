@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,10 +15,10 @@ from moerank.rankers.base import Backend, Grid, LinearRanker
 from moerank.training.masks import Masks
 from moerank.training.pair_loss import SQUARED_HINGE
 from moerank.training.pairs import EXACT_STEPS, LONGEST_LIST, CountedPairs, pairs_for
-from moerank.training.sorted import PairedDocuments, no_convergence, solve_with_features
+from moerank.training.sorted import PairedDocuments, solve_with_features
 
+# Pairs per document up to which a population lists them: the documents of short queries do not fill a vector.
 SHORT_LIST = 16
-"""Pairs per document up to which a population lists them: the documents of short queries do not fill a vector."""
 
 
 @dataclass(eq=False, repr=False)
@@ -138,11 +137,6 @@ class RankSVMTRON(LinearRanker):
 
     C: Positive = 1.0
     tol: Positive = 1e-4
-
-    def _fit_warnings(self) -> Iterator[str]:
-        yield from super()._fit_warnings()
-        if not self._converged:
-            yield no_convergence(self.tol, self.n_iter_)
 
     def _weights(self, train: RankingData) -> Matrix:
         documents = PairedDocuments.of(train)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:  # matplotlib takes long to load
 
 DECILES = np.linspace(0.0, 1.0, 11)
 
+# Times that means are moved from a function of two features; dependent features take several.
 PASSES = 50
-"""Times that means are moved from a function of two features; dependent features take several."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,8 @@ class Shape:
         """Return one row for each bin; see `ShapesMixin.shapes_`."""
         columns: dict[str, object] = {}
         bins = np.unravel_index(np.arange(len(self.values)), self.n_bins)
-        for number, (feature, cuts) in enumerate(zip(self.features, self.thresholds, strict=True), start=1):
-            suffix, edges = "_2" * (number == 2), np.array([-np.inf, *cuts, np.inf])
-            bin_ = bins[number - 1]
+        for suffix, feature, cuts, bin_ in zip(("", "_2"), self.features, self.thresholds, bins, strict=False):
+            edges = np.array([-np.inf, *cuts, np.inf])
             columns |= {f"feature{suffix}": feature, f"from{suffix}": edges[bin_], f"to{suffix}": edges[bin_ + 1]}
         return pd.DataFrame({**columns, "value": self.values, "share": self.shares})
 

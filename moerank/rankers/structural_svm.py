@@ -143,12 +143,12 @@ class CuttingPlaneRanker(LinearRanker):
         planes = CuttingPlanes(self._separation(train), train.n_features)
         w = self._minimise(planes)
         self.gap_, self.n_iter_ = planes.gap_, planes.n_iter_
-        self._converged = planes.converged_
+        self._reached = planes.converged_
         return w
 
     def _fit_warnings(self) -> Iterator[str]:
         yield from super()._fit_warnings()
-        if not self._converged:
+        if not self._reached:
             reason = (
                 f"max_iter={self.max_iter} cutting planes; raise max_iter or eps, or lower C"
                 if self.n_iter_ == self.max_iter

@@ -11,11 +11,11 @@ import numpy as np
 from moerank.arrays import Array, Floats, Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
 from moerank.kernels.step_tables import table_scores
-from moerank.rankers.model import Forest
+from moerank.rankers.model import Forest, Tree
 from moerank.training.bins import Bins
 
+# A feature with its thresholds.
 Axis: TypeAlias = tuple[int, Vector]
-"""A feature with its thresholds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,25 +62,23 @@ class TablePopulation:
 
     def _with_bins(self, features: Integers) -> TablePopulation:
         """Return the rankers on some of the features, in a new order; −1 stands for a feature that is not used."""
-        bins, size = self.bins.of_features(features), np.diff(self.bins.first)
-        tables = np.zeros((len(self), int(bins.first[-1])))
-        cells = [np.arange(size[f]) + self.bins.first[f] if f >= 0 else np.array([-1]) for f in features.tolist()]
-        source = np.concatenate([np.empty(0, np.int64), *cells])
-        tables[:, source >= 0] = self.tables[:, source[source >= 0]]
-        return TablePopulation(bins, tables)
+        cells, unused = np.split(self.tables, self.bins.first[1:-1], axis=1), np.zeros((len(self), 1))
+        tables = [unused[:, :0], *(cells[f] if f >= 0 else unused for f in features.tolist())]
+        bins = Bins(tuple(self.bins.thresholds[f] if f >= 0 else np.empty(0) for f in features.tolist()))
+        return TablePopulation(bins, np.hstack(tables))
 
     def forest(self, individual: int, pairs: Mapping[int, tuple[Axis, ...]] | None = None) -> Forest:
         """Return a balanced tree for each used feature of an individual; equal neighbouring bins are joined.
 
         `pairs` has the columns that hold the bin of two features together, with the thresholds of these.
         """
-        forest = _Trees()
+        trees = []
         for feature in np.flatnonzero(self.feature_mask[individual]).tolist():
             begin, end = self.bins.first[feature : feature + 2]
             axes = (pairs or {}).get(feature, ((feature, self.bins.thresholds[feature]),))
             values = self.tables[individual, begin:end].reshape([len(cuts) + 1 for _, cuts in axes])
-            forest.roots.append(forest.grow(axes, values))
-        return forest.finished()
+            trees.append(_balanced(axes, values))
+        return Forest.of(trees)
 
 
 def rows_or_zeros(values: Array, rows: Integers) -> Array:
@@ -97,35 +95,14 @@ def sums_of_members(weights: Matrix, values: Matrix, mask: Mask) -> Matrix:
     return np.where(mask, total, 0.0)
 
 
-class _Trees:
-    """Lists of a forest that is being built."""
-
-    def __init__(self) -> None:
-        self.columns: list[int] = []
-        self.thresholds: list[float] = []
-        self.left: list[int] = []
-        self.right: list[int] = []
-        self.leaves: list[float] = []
-        self.roots: list[int] = []
-
-    def grow(self, axes: Sequence[Axis], values: Matrix) -> int:
-        """Add a balanced tree of a step function of some features, which has an axis for each, and return its root."""
-        if not axes:
-            self.leaves.append(float(values))
-            return -len(self.leaves)
-        (column, cuts), *others = axes
-        changes = np.flatnonzero((values[1:] != values[:-1]).any(axis=tuple(range(1, values.ndim))))
-        if not len(changes):
-            return self.grow(others, values[0])
-        split, cut = len(self.columns), changes[len(changes) // 2]
-        self.columns.append(column)
-        self.thresholds.append(float(cuts[cut]))
-        self.left.append(0)
-        self.right.append(0)
-        self.left[split] = self.grow([(column, cuts[:cut]), *others], values[: cut + 1])
-        self.right[split] = self.grow([(column, cuts[cut + 1 :]), *others], values[cut + 1 :])
-        return split
-
-    def finished(self) -> Forest:
-        """Return the forest."""
-        return Forest(**{name: tuple(values) for name, values in vars(self).items()})
+def _balanced(axes: Sequence[Axis], values: Matrix) -> Tree:
+    """Return a balanced tree of a step function of some features, which has an axis for each."""
+    if not axes:
+        return float(values)
+    (column, cuts), *others = axes
+    changes = np.flatnonzero((values[1:] != values[:-1]).any(axis=tuple(range(1, values.ndim))))
+    if not len(changes):
+        return _balanced(others, values[0])
+    cut = changes[len(changes) // 2]
+    left = _balanced([(column, cuts[:cut]), *others], values[: cut + 1])
+    return column, float(cuts[cut]), left, _balanced([(column, cuts[cut + 1 :]), *others], values[cut + 1 :])

@@ -26,10 +26,10 @@ from moerank.checks import check_square
 from moerank.data import RankingData
 from moerank.kernels.step_tables import VECTOR_WIDTH, Codes, add_counts, add_to_groups, subtract_squares
 from moerank.training.masks import Masks
-from moerank.training.pair_loss import Target
+from moerank.training.pair_moments import PairMoments
 
+# Largest number of thresholds of a feature, because the number of a bin takes one byte.
 MOST_BINS = 255
-"""Largest number of thresholds of a feature, because the number of a bin takes one byte."""
 
 
 def thresholds(column: ArrayLike, n_bins: int) -> Vector:
@@ -142,38 +142,23 @@ class Bins:
             codes[feature] = np.searchsorted(cuts, X[:, feature], side="left")
         return codes
 
-    def of_features(self, features: Integers) -> Bins:
-        """Return the bins of some features in a new order; −1 stands for a feature without thresholds."""
-        return Bins(tuple(np.empty(0) if f < 0 else self.thresholds[f] for f in features.tolist()))
 
-
+# Approximate number of documents, or better documents, in a block.
 STEP_BLOCK = 1024
-"""Approximate number of documents, or better documents, in a block."""
 
+# Approximate number of groups squared at once, so large that the product takes most of the time.
 GROUPS_AT_ONCE = 1024
-"""Approximate number of groups squared at once, so large that the product takes most of the time."""
 
 
-@dataclass(frozen=True, eq=False)
-class StepMoments:
-    """Means over preference pairs (i, j) of the differences of the columns φ = [x > threshold], feature by feature."""
+def step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
+    """Return the moments of the columns φ = [x > threshold], feature by feature, remembered with the data.
 
-    gram: Matrix  # (n_steps, n_steps), mean of (φᵢ − φⱼ)(φᵢ − φⱼ)ᵀ
-    unit: Vector  # (n_steps,), mean of φᵢ − φⱼ
-    difference: Vector  # (n_steps,), mean of (yᵢ − yⱼ)(φᵢ − φⱼ)
+    They are those of the pairs that all individuals share. O(n_documents · n_features² + n_runs · n_steps²) for n_runs
+    labels of all queries, or better documents if single pairs are chosen. Besides the bins only a block of documents is
+    in memory.
+    """
 
-    @classmethod
-    def of(cls, data: RankingData, bins: Bins, masks: Masks) -> StepMoments:
-        """Return the moments of the pairs that all individuals share, remembered with the data.
-
-        O(n_documents · n_features² + n_runs · n_steps²) for n_runs labels of all queries, or better documents if
-        single pairs are chosen. Besides the bins only a block of documents is in memory.
-        """
-        subset = None if masks.shared is None else (masks.unit, np.packbits(masks.shared).tobytes())
-        return data.remember(("step moments", bins, subset), lambda: cls._compute(data, bins, masks))
-
-    @classmethod
-    def _compute(cls, data: RankingData, bins: Bins, masks: Masks) -> StepMoments:
+    def compute() -> PairMoments:
         n_cells = int(bins.first[-1])
         check_square(n_cells)
         pairs, codes = masks.of_unit("pair"), bins.codes(data)
@@ -198,15 +183,14 @@ class StepMoments:
         for cell in range(n_cells):  # in place, because a copy can be as large as the data
             total[cell + 1 :, cell] = total[cell, cell + 1 :]
         for values in (total, total.T, unit, difference):
-            _sum_above(values, bins.first)
+            for i, j in pairwise(bins.first):  # add to each cell those above it of the same feature
+                values[i:j] = np.cumsum(values[i:j][::-1], axis=0)[::-1]
         steps = np.flatnonzero(bins.is_step)
         gram = total[np.ix_(steps, steps)]
         gram /= sums.n_pairs
-        return cls(gram, unit[steps] / sums.n_pairs, difference[steps] / sums.n_pairs)
+        return PairMoments(gram, unit[steps] / sums.n_pairs, difference[steps] / sums.n_pairs)
 
-    def moment(self, target: Target) -> Vector:
-        """Return the mean of t (φᵢ − φⱼ), shape (n_steps,)."""
-        return target.margin * self.unit + target.per_label * self.difference
+    return data.remember(("step moments", bins, masks.of_all), compute)
 
 
 class _Sums(NamedTuple):
@@ -268,9 +252,3 @@ def _of_pairs(data: RankingData, mask: Mask) -> _Sums:
         return document, of_groups, np.ones(len(document)), np.repeat([1.0, -1.0], size)
 
     return _Sums(n_worse + n_better + (n_worse > 0), n_worse - n_better, gaps, len(better), groups)
-
-
-def _sum_above(values: Matrix, first: Integers) -> None:
-    """Add to each cell (n_cells, …) those above it of the same feature."""
-    for i, j in pairwise(first):
-        values[i:j] = np.cumsum(values[i:j][::-1], axis=0)[::-1]

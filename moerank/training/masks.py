@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -23,6 +24,11 @@ class Masks:
     unit: Unit = "pair"
     shared: Mask | None = None  # (n_units,), None for all
     own: Mask | None = None  # (n_individuals, n_units)
+
+    @property
+    def of_all(self) -> Hashable:
+        """A key of the units that all individuals share, by which results are remembered."""
+        return None if self.shared is None else (self.unit, np.packbits(self.shared).tobytes())
 
     @property
     def choose_units(self) -> bool:

@@ -23,24 +23,24 @@ class Target:
     per_label: float
 
 
+# The same margin for every pair.
 UNIT = Target(margin=1.0, per_label=0.0)
-"""The same margin for every pair."""
+# The difference of the labels.
 DIFFERENCE = Target(margin=0.0, per_label=1.0)
-"""The difference of the labels."""
 
 
 @dataclass(frozen=True)
 class PairLoss:
     """A loss of the form ℓ(d) = d² on the pairs that are active at their slack d, and 0 on the others."""
 
+    # Whether a pair is active only where d > 0.
     one_sided: bool
-    """Whether a pair is active only where d > 0."""
 
 
+# ℓ(d) = d², the loss of RankRLS.
 SQUARED = PairLoss(one_sided=False)
-"""ℓ(d) = d², the loss of RankRLS."""
+# ℓ(d) = max(0, d)², the loss of RankSVM.
 SQUARED_HINGE = PairLoss(one_sided=True)
-"""ℓ(d) = max(0, d)², the loss of RankSVM."""
 
 
 @dataclass(frozen=True, eq=False)

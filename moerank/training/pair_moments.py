@@ -22,11 +22,11 @@ from moerank.kernels.algebra import LEAST_PIVOT, centred_stack, factorise, produ
 from moerank.kernels.threads import one_blas_thread
 from moerank.training.pair_loss import Target
 
+# Approximate number of documents in a block, so large that the product takes most of the time.
 MOMENT_BLOCK = 2048
-"""Approximate number of documents in a block, so large that the product takes most of the time."""
 
+# Largest size in bytes of the matrices of all queries in double precision; beyond it they are single.
 DOUBLE_ROOM = 2**29
-"""Largest size in bytes of the matrices of all queries in double precision; beyond it they are single."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,13 +41,13 @@ MAX_HALVINGS, EXACT_STEPS = 29, 500
 
 Element = TypeVar("Element", bound=np.generic)
 
+# Largest number of pairs that are listed if individuals do not choose among them.
 LONGEST_LIST = 2_000_000
-"""Largest number of pairs that are listed if individuals do not choose among them."""
 
 NOBODY_CHOOSES: Mask = np.zeros((0, 0), np.bool_)
 
+# Relative rounding error of an objective that a pass in this precision sums up.
 PASS_ROUNDING: dict[FloatType, float] = {np.float32: 1e-5, np.float64: 1e-13}
-"""Relative rounding error of an objective that a pass in this precision sums up."""
 
 
 _SINGLE, _DOUBLE = lanes(np.float32), lanes(np.float64)
@@ -144,17 +144,13 @@ class ListedPairs:
         rounding.
         """
         if (loss, C) not in self._models:
-            self._models[loss, C] = self._model(loss, C)
+            B, rhs = np.eye(len(self.gram)) + 2.0 * C * self.gram, 2.0 * C * self.moment
+            w = solve_positive_definite(B, rhs)
+            if loss.one_sided:
+                w, at = dense_newton(lambda w: self.expand(w, C, loss), w, 2.0 * EXACT_TOLERANCE)
+                B, rhs = at.hessian, product(at.hessian, w) - at.gradient
+            self._models[loss, C] = PairModel(loss, C, B, rhs, w)
         return self._models[loss, C]
-
-    def _model(self, loss: PairLoss, C: float) -> PairModel:
-        B: Matrix = np.eye(len(self.gram)) + 2.0 * C * self.gram
-        rhs = 2.0 * C * self.moment
-        squared = PairModel(loss, C, B, rhs, solve_positive_definite(B, rhs))
-        if not loss.one_sided:
-            return squared
-        w, at = dense_newton(lambda w: self.expand(w, C, loss), squared.w, 2.0 * EXACT_TOLERANCE)
-        return PairModel(loss, C, at.hessian, product(at.hessian, w) - at.gradient, w)
 
     def expand(self, w: Matrix, C: float, loss: PairLoss) -> Expanded:
         """Return ½ ‖w‖² + (C / p) Σ ℓ at `w`, with its gradient and its Hessian."""
@@ -291,7 +287,7 @@ class CountedPairs:
 
     def __init__(self, data: RankingData, target: Target = UNIT) -> None:
         self.data, self.target = data, target
-        self._minima: dict[tuple[PairLoss, float], tuple[Matrix, np.bool_]] = {}
+        self._minima: dict[tuple[PairLoss, float], list[Matrix]] = {}
         self._models: dict[tuple[PairLoss, float], PairModel] = {}
 
     @classmethod
@@ -300,24 +296,23 @@ class CountedPairs:
         return data.remember(("counted pairs", target), lambda: cls(data, target))
 
     def minima(self, loss: PairLoss, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
-        """Return the minima (n_Cs, n_features) for each C on all features, and whether each was reached; remembered."""
-        new = [C for C in dict.fromkeys(Cs) if (loss, C) not in self._minima]
-        if new:
-            minima = zip(*self._minimise(loss, new), strict=True)
-            self._minima.update({(loss, C): minimum for C, minimum in zip(new, minima, strict=True)})
-        W, reached = zip(*(self._minima[loss, C] for C in Cs), strict=True)
-        return np.array(W), np.array(reached)
+        """Return the minima (n_Cs, n_features) for each C on all features, and whether each was reached; remembered.
 
-    def _minimise(self, loss: PairLoss, Cs: Sequence[float]) -> tuple[Matrix, Mask]:
-        """Take Newton steps from the solutions for the squared loss."""
-        moments = PairMoments.of(self.data)
-        masks = Masks(np.ones((len(Cs), self.data.n_features), bool))
-        factors, W = np.empty((len(Cs), *moments.gram.shape)), np.empty(masks.features.shape)
-        for C, factor, w in zip(Cs, factors, W, strict=True):
-            factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[0]
-            solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
-        scale = np.array(Cs, np.float64) / self.data.n_pairs
-        return W, self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
+        Newton steps begin at the solutions for the squared loss.
+        """
+        if new := [C for C in dict.fromkeys(Cs) if (loss, C) not in self._minima]:
+            moments = PairMoments.of(self.data)
+            masks = Masks(np.ones((len(new), self.data.n_features), bool))
+            factors, W = np.empty((len(new), *moments.gram.shape)), np.empty(masks.features.shape)
+            for C, factor, w in zip(new, factors, W, strict=True):
+                factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[0]
+                solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
+            scale = np.array(new, np.float64) / self.data.n_pairs
+            reached = self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
+            self._minima |= {(loss, C): minimum for C, *minimum in zip(new, W, reached, strict=True)}
+        minima = zip(*(self._minima[loss, C] for C in Cs), strict=True)
+        W, reached = map(np.array, minima)
+        return W, reached
 
     def model(self, loss: PairLoss, C: float) -> PairModel:
         """Return the model of the objective at its minimum for all features; remembered.

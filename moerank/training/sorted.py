@@ -96,11 +96,6 @@ def hessian_diagonal(X: Matrix, pairs: LabelledPairs, C: float) -> Vector:
     return 1.0 + 2.0 * C / pairs.n_pairs * square.clip(0.0)
 
 
-def no_convergence(tol: float, n_iter: int) -> str:
-    """Return the warning, which continues the name of a ranker, that its solver reached its limit of steps."""
-    return f"did not converge to tol={tol} in {n_iter} steps; raise tol, or lower C"
-
-
 def solve_with_kernel(K: Matrix, pairs: LabelledPairs, C: float, tol: float) -> Minimum:
     """Minimise ½ bᵀKb + (C / p) Σ max(0, 1 − (Kb)ᵢ + (Kb)ⱼ)² over b (n_documents,).
 

@@ -23,7 +23,7 @@ from sklearn.datasets import load_svmlight_file
 
 import moerank as mr
 from moerank.rankers import AdditiveRLS
-from moerank.training.bins import Bins, StepMoments
+from moerank.training.bins import Bins, step_moments
 from moerank.training.masks import read_masks
 
 NDCG = mr.NDCG(10)
@@ -154,7 +154,7 @@ def gram() -> None:
     qid = np.repeat(np.arange(n // 20 + 1), 120)[:n]
     data = mr.RankingData(rng.standard_normal((n, d), dtype=np.float32), rng.choice(5, n), qid)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    moments = frame.least_seconds(lambda _: StepMoments.of(data, Bins.of(data, 16), read_masks(data)), 1)
+    moments = frame.least_seconds(lambda _: step_moments(data, Bins.of(data, 16), read_masks(data)), 1)
     beyond = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / data.X.nbytes
     table = Table("documents", "features", "columns", "seconds", "goal", "memory beyond the data, in sizes of it")
     table.add_row(f"{n:,}", f"{d}", f"{len(moments[1].unit):,}", f"{moments[0]:.1f}", "15", f"{beyond:.2f}")

@@ -30,29 +30,19 @@ RANKERS = [
 ]
 
 
-def by_plugin(ranker, rows):
-    server = PluginModel(*elasticsearch(ranker, Path("out/m.json")).files.values(), True)
-    return [server.score(row) for row in rows]
-
-
-def by_solr(ranker, rows):
-    server = SolrModel(*solr(ranker, Path("out/m.json")).files.values())
-    return [server.score(row) for row in rows]
-
-
-def by_vespa(ranker, rows):
-    trees, profile = vespa(ranker, Path("out/m.profile")).files.values()
-    server = VespaProfile(profile.decode(), {"moerank.json": trees})
-    return [server.score({f"attribute({name})": value for name, value in row.items()}) for row in rows]
-
-
-def by_onnx(ranker, rows):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    (content,) = onnx_graph(ranker, Path("out/m.onnx")).files.values()
+def by_engine(ranker, rows):
+    """Yield the name of each engine and the scores of the rows by it."""
+    json, profile, fields = Path("out/m.json"), Path("out/m.profile"), "attribute({})".format
+    for write, server in ((elasticsearch, PluginModel), (solr, SolrModel)):
+        reader = server(*write(ranker, json).files.values())
+        yield write.__name__, [reader.score(row) for row in rows]
+    trees, text = vespa(ranker, profile).files.values()
+    reader = VespaProfile(text.decode(), {"moerank.json": trees})
+    yield "vespa", [reader.score({fields(name): value for name, value in row.items()}) for row in rows]
+    (content,) = onnx_graph(ranker, json).files.values()
+    session = pytest.importorskip("onnxruntime").InferenceSession(content, providers=["CPUExecutionProvider"])
     table = np.array([list(row.values()) for row in rows], np.float32)
-    return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(["score"], {"X": table})[0][
-        :, 0
-    ]
+    yield "onnx", session.run(["score"], {"X": table})[0][:, 0]
 
 
 def trained(ranker, X, normalize="none"):
@@ -74,8 +64,8 @@ def test_training_rows_keep_their_scores_when_they_are_rounded(ranker, normalize
     served = deployable(model, "moerank", {})
     rounded = X[:, list(model.columns)].astype(np.float32).astype(np.float64).tolist()
     rows = [dict(zip(model.names, row, strict=True)) for row in rounded]
-    for engine in (by_plugin, by_solr, by_vespa, by_onnx):
-        assert (np.abs(engine(served, rows) - right) <= allowed).all(), engine.__name__
+    for engine, scores in by_engine(served, rows):
+        assert (np.abs(scores - right) <= allowed).all(), engine
 
 
 @pytest.mark.parametrize("ranker", RANKERS, ids=repr)

@@ -80,15 +80,9 @@ def linear(weights, kind, offset, scale):
 
 def stumps(thresholds, extra_leaf=None):
     """Trees of two leaves over one feature, no two leaves alike; before them a tree of one leaf, if it is given."""
-    splits = range(len(thresholds))
-    leaves = [sign * 2.0**split for split in splits for sign in (-1, 3)]
-    roots = list(splits)
-    if extra_leaf is not None:
-        leaves.append(extra_leaf)
-        roots.insert(0, -len(leaves))
-    left, right = ([-1 - 2 * split - side for split in splits] for side in (0, 1))
-    forest = Forest(*map(tuple, ([0] * len(thresholds), thresholds, left, right, leaves, roots)))
-    return Model(names=("x0",), columns=(0,), trees=forest)
+    trees = [(0, threshold, -(2.0**split), 3 * 2.0**split) for split, threshold in enumerate(thresholds)]
+    trees = trees if extra_leaf is None else [extra_leaf, *trees]
+    return Model(names=("x0",), columns=(0,), trees=Forest.of(trees))
 
 
 def documents(model):

@@ -27,13 +27,11 @@ def test_products_are_the_exact_ones_up_to_rounding(shape):
     np.testing.assert_allclose(square(A), np.array(exact)[:, :-1], rtol=1e-12, atol=1e-13)
     np.testing.assert_array_equal(square(A), square(A).T)
     np.testing.assert_allclose(product(A, x), np.array(exact)[:, -1], rtol=1e-12, atol=1e-13)
-    weights = rng.random(shape[1])
-    np.testing.assert_allclose(square(A, A * weights), (A * weights) @ A.T, rtol=1e-12, atol=1e-13)
 
 
 def test_the_square_is_summed_document_after_document():
-    A = np.array([[1.0, 1e16, -1e16, 1.0]])
-    assert square(A, np.ones((1, 4))).item() == 1.0  # 1 + 10¹⁶ is rounded to 10¹⁶
+    A = np.array([[1.0, 1e16, -1e16, 1.0], np.ones(4)])
+    assert square(A)[0, 1] == 1.0  # 1 + 10¹⁶ is rounded to 10¹⁶
 
 
 def test_rankers_have_the_same_bits_with_the_linear_algebra_of_an_older_processor():

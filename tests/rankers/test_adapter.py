@@ -19,10 +19,9 @@ from moerank.rankers import (
     RankerAdapter,
     RankSVM,
     as_backend,
-    train_on,
     train_population,
 )
-from moerank.rankers.adapter import ForeignRanker
+from moerank.rankers.adapter import ForeignRanker, train_on
 
 
 @pytest.fixture(scope="module")

@@ -129,12 +129,6 @@ def test_chosen_pairs_documents_and_queries_equal_explicit_pairs(noisy_data, uni
         np.testing.assert_array_equal(shared.tables[0], population.tables[individual])
 
 
-def test_weights_with_chosen_pairs_are_refused(noisy_data):
-    keep = np.random.default_rng(0).random(noisy_data.n_pairs) < 0.5
-    with pytest.raises(ValueError, match=r"AdditiveRLS takes no weights .* where pairs are chosen"):
-        AdditiveRLS().fit_population(weighted(noisy_data), pair_mask=keep)
-
-
 @pytest.mark.parametrize("smooth", [0.0, 1e-7])
 def test_without_freedom_it_is_the_linear_ranker_of_binned_values(noisy_data, smooth):
     data = unequal(noisy_data)
@@ -228,13 +222,6 @@ def test_tuning_takes_the_best_of_the_grid_by_the_mean_of_three_neighbours(noisy
         values = np.nanmean([of_smooth[:, :-2], of_smooth[:, 1:-1], of_smooth[:, 2:]], axis=0)
         tuned = AdditiveRLS().tune(train, validation, metric=metric)
         assert {name: tuned.get_params()[name] for name in grid[0]} == grid[int(np.argmax(values))]
-
-
-def test_one_feature_of_the_shape_of_a_hill_is_learned():
-    x = np.random.default_rng(0).random((60, 1))
-    y = (3 - 6 * np.abs(x[:, 0] - 0.5)).astype(int)
-    hill = AdditiveRLS(smooth=1.0, alpha=1e-4).fit(x, y, qid=0).predict(x)
-    assert NDCG(10).score(RankingData(x, y, np.zeros(60)), hill) > 0.99
 
 
 # The search

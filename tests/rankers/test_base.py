@@ -2,7 +2,6 @@ import gc
 import weakref
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -122,13 +121,6 @@ def test_scores_that_are_all_equal_are_chosen_last(data):
     assert MAP().score(perfect, np.zeros(60)) == 1.0
     tuned = Prefix().tune(perfect, perfect, grid=[{"scale": 0.0}, {"scale": 1.0}])
     assert tuned.scale == 1.0
-
-
-def test_features_that_cannot_move_a_document_are_left_out(data):
-    ranker = Prefix(size=2).fit(pd.DataFrame(data.X, columns=list("abcdef")), data.y, qid=data.qid)
-    assert ranker.varying_.tolist() == [True, False, True, True, True, True]
-    assert ranker.coef_.tolist() == [1, 0, 1, 0, 0, 0]
-    assert ranker.get_feature_names_out().tolist() == ["a", "c"]
 
 
 def test_the_memory_of_training_data_keeps_no_validation_data(data):

@@ -251,11 +251,3 @@ def test_documents_and_queries_are_the_pairs_among_them(noisy_data):
         for row in range(5):
             np.testing.assert_array_equal(fit(masks[row], features[[row]])[0], W[row])
             np.testing.assert_array_equal(fit(masks[[row]], features[[row]])[0], W[row])
-
-
-@pytest.mark.parametrize(("lambda1", "lambda2"), [(1e-3, 1e-3), (1e-1, 1e-5), (1e-2, 1e-2)])
-def test_the_papers_stopping_rule_leaves_a_small_gap(noisy_data, lambda1, lambda2):
-    ranker = FSMRank(lambda1, lambda2).fit(noisy_data.X, noisy_data.y, qid=noisy_data.qid)
-    best = minimum(*oracle(noisy_data, lambda1, lambda2))
-    gap = ranker.objective(noisy_data, ranker.variables_) / best - 1.0
-    assert 0.0 <= gap < 0.02

@@ -4,7 +4,6 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from moerank.data import RankingData
-from moerank.metrics import MAP
 from moerank.rankers import ListNet
 
 
@@ -29,13 +28,3 @@ def test_small_steps_end_at_the_minimum_that_scipy_finds(few_features):
         errors.append(loss(ranker.coef_, few_features) - best.fun)
     assert -1e-9 < errors[1] < 1e-3 * (loss(np.zeros(3), few_features) - best.fun)
     assert errors[1] < errors[0] / 3  # the distance to the minimum goes with the step, the loss with its square
-
-
-def test_tuning_takes_the_epoch_that_ranks_the_validation_data_best(noisy_data):
-    rng = np.random.default_rng(2)
-    X = noisy_data.X + rng.normal(scale=0.3, size=noisy_data.X.shape)
-    validation = RankingData(X, noisy_data.y, noisy_data.qid)
-    path = ListNet(1000).fit(noisy_data).epoch_coefs_
-    quality = [MAP().score(validation, X @ w) for w in path]
-    assert 0 < np.argmax(quality) < 999
-    assert ListNet().tune(noisy_data, validation).n_epochs == np.argmax(quality) + 1

@@ -3,7 +3,8 @@ import pytest
 
 from moerank.data import RankingData
 from moerank.mofsrank import MOFSRank
-from moerank.rankers import FSMRank, Ranker, RankRLS, SelectionPath, train_on_subsets
+from moerank.rankers import FSMRank, RankRLS, SelectionPath, train_on_subsets
+from moerank.rankers.base import Ranker
 
 BUDGET = {"population": 10, "generations": 4}
 

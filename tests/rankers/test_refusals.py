@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import moerank as mr
-from moerank.rankers import LinearPopulation, as_backend, require_sums, train_population
+from moerank.rankers import as_backend, require_sums, train_population
 
 BUDGET = {"generations": 2, "population": 8}
 SHORT = {"instance_selection": BUDGET, "feature_selection": BUDGET, "ensemble": BUDGET, "random_state": 0}
@@ -90,6 +90,7 @@ PAIRS, LAST_TWO, SECOND = np.ones((1, 2552), bool), np.array([False, False, True
         (lambda data: mr.RankRLS().fit_population(NO_PAIR, pair_mask=SECOND[None], unit="query"), KEEPS_NO_PAIR),
         (lambda data: kept(mr.RankRLS(), weighted(data), "pair", 2), "RankRLS takes no weights .* Select queries"),
         (lambda data: kept(mr.RankRLS(), weighted(data), "document", 2), "RankRLS takes no weights .* Select queries"),
+        (lambda data: kept(mr.AdditiveRLS(), weighted(data), "pair", 2), "AdditiveRLS takes no weights .* are chosen"),
         (lambda data: mr.ListNet().fit(weighted(data)), NO_WEIGHTS.format("ListNet")),
         (lambda data: mr.RankSVM().fit(weighted(data)), NO_WEIGHTS.format("RankSVM")),
         (lambda data: mr.RankSVM().fit_population(weighted(data)), NO_WEIGHTS.format("RankSVM")),
@@ -104,11 +105,6 @@ PAIRS, LAST_TWO, SECOND = np.ones((1, 2552), bool), np.array([False, False, True
 def test_what_is_refused(noisy_data, call, message):
     with pytest.raises(ValueError, match=message):
         call(noisy_data)
-
-
-def test_weights_are_there_where_they_are_required():
-    population = LinearPopulation(np.eye(3))
-    assert require_sums(population, mr.RankRLS()) is population
 
 
 HARD = np.random.default_rng(0).random((60, 4)) * [1e-8, 1.0, 1e4, 1e8]

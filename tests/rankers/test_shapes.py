@@ -13,14 +13,7 @@ from moerank.rankers.shapes import Shape, shapes_of
 DATA = make_planted(n_queries=12, n_documents=15, seed=1).data
 
 # [x1 > 1] [x0 > 2], plus 3 [x0 > 4].
-PAIR = Forest(
-    columns=(1, 0, 0),
-    thresholds=(1.0, 2.0, 4.0),
-    left=(-1, -2, -4),
-    right=(1, -3, -5),
-    leaves=(0.0, 0.0, 1.0, 0.0, 3.0),
-    roots=(0, 2),
-)
+PAIR = Forest.of([(1, 1.0, 0.0, (0, 2.0, 0.0, 1.0)), (0, 4.0, 0.0, 3.0)])
 
 
 def scores_of(table, X, names):

@@ -103,12 +103,8 @@ def test_what_takes_weights_is_trained_around_others():
     assert ranker.instance_unit_ == "query"
 
 
-SHORT = {
-    "instance_selection": {"generations": 2, "population": 8},
-    "feature_selection": {"generations": 2, "population": 8},
-    "ensemble": {"generations": 2, "population": 8},
-    "random_state": 0,
-}
+STAGES = ("instance_selection", "feature_selection", "ensemble")
+SHORT = {"random_state": 0, **{key: {"generations": 2, "population": 8} for key in STAGES}}
 
 
 def test_searches_minimise_the_weighted_error():

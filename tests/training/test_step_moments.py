@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from moerank.data import RankingData
-from moerank.training.bins import Bins, StepMoments, thresholds
+from moerank.training.bins import Bins, step_moments, thresholds
 from moerank.training.masks import read_masks
 from moerank.training.pair_loss import DIFFERENCE, UNIT
 
@@ -70,7 +70,7 @@ def test_moments_are_the_sums_over_pairs_exactly_in_integers(unit, weighted, mon
         weight = keep * data.query_weights[query] * data.document_weights[i] * data.document_weights[j]
     bins = Bins.of(data, 3)
     masks = read_masks(data, None if unit is None else mask, None, unit or "pair")
-    moments = StepMoments.of(data, bins, masks)
+    moments = step_moments(data, bins, masks)
     columns = np.column_stack([data.X[:, f] > t for f in range(5) for t in bins.thresholds[f]]) * 1.0
     D = columns[i] - columns[j]
     expected = D.T @ (weight[:, None] * D), weight @ D, (weight * (data.y[i] - data.y[j])) @ D
@@ -80,4 +80,4 @@ def test_moments_are_the_sums_over_pairs_exactly_in_integers(unit, weighted, mon
             np.testing.assert_allclose(value, total / weight.sum(), rtol=1e-12, atol=1e-13)
         else:
             np.testing.assert_array_equal(value, total / weight.sum())
-    assert StepMoments.of(data, bins, masks) is moments
+    assert step_moments(data, bins, masks) is moments
