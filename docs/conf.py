@@ -31,6 +31,7 @@ extensions = [
     "making.docstrings",
 ]
 exclude_patterns = ["_build", "making", "examples", "**/README.md", "**/GALLERY_HEADER.rst"]
+smartquotes = False  # they turn -- of an option into a dash
 default_role = "py:obj"  # docstrings name classes in single backticks
 highlight_language = "python"
 
@@ -38,8 +39,7 @@ myst_enable_extensions = ["amsmath", "attrs_block", "colon_fence", "deflist", "d
 myst_heading_anchors = 3
 
 autodoc_typehints = "none"  # numpydoc says them, with shapes
-autodoc_member_order = "bysource"
-numpydoc_show_class_members = False  # autodoc shows them
+numpydoc_show_class_members = False  # the pages of making/names.py show them
 numpydoc_class_members_toctree = False
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -66,7 +66,7 @@ html_css_files = ["moerank.css"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
-html_use_index = False  # the search finds names, and no page leads to an index
+html_use_index = html_domain_indices = False  # the search finds names, and no page leads to an index
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
@@ -79,14 +79,6 @@ html_theme_options = {
     "pygments_dark_style": "a11y-dark",
 }
 html_sidebars = {page: [] for page in ("index", "large_study", "large_study_searches", "changes", "changed")}
-
-
-def skip_foreign(app, what, name, member, skip, options):
-    """Leave out what other libraries write into our classes: it is described there."""
-    if name == "model_config":
-        return True
-    owner = getattr(member, "__module__", None)
-    return True if isinstance(owner, str) and not owner.startswith(("moerank", "builtins")) else None
 
 
 def for_the_search(app, page, template, context, doctree):
@@ -115,7 +107,6 @@ SECTIONS = (nodes.section, addnodes.desc_content)
 
 def setup(app):
     """Write the pages that are made from the code before Sphinx looks for pages."""
-    app.connect("autodoc-skip-member", skip_foreign)
     app.connect("html-page-context", for_the_search)
     app.connect("build-finished", write_first_paragraphs)
     app.connect("builder-inited", lambda app: write_reference(HERE / "reference" / "made"), priority=100)

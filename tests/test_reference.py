@@ -22,9 +22,9 @@ def pages():
     pytest.importorskip("numpydoc", reason="pip install '.[docs]'")
     sys.path.insert(0, str(DOCS))
     try:
-        from making import commands, keys, names, stored, table
+        from making import commands, keys, names, table
 
-        return {name: text for made in (commands, keys, names, stored, table) for name, text in made.pages().items()}
+        return {name: text for made in (commands, keys, names, table) for name, text in made.pages().items()}
     finally:
         sys.path.remove(str(DOCS))
 
@@ -37,7 +37,7 @@ def rows(text, title):
 
 
 def test_every_key_of_a_problem_file_has_its_row(pages):
-    text = "\n".join(page for name, page in pages.items() if name.startswith("problem_files/"))
+    text = pages["problem_files.md"]
     shared = rows(text, "## [data], whatever the source")
     for source in SOURCES:
         name = get_args(source.model_fields["source"].annotation)[0]
@@ -48,7 +48,7 @@ def test_every_key_of_a_problem_file_has_its_row(pages):
 
 
 def test_a_key_is_there_with_type_range_and_default(pages):
-    text = "\n".join(page for name, page in pages.items() if name.startswith("problem_files/"))
+    text = pages["problem_files.md"]
     assert rows(text, "## [feature_selection]")["population"][:2] == ["whole number from 2", "`100`"]
     assert rows(text, "## [data] split")["folds"][0] == "whole number from 3 to 1,000"
     assert rows(text, "## [search]")["margin"][:2] == ["number above 0", "`0.005`"]
@@ -56,14 +56,23 @@ def test_a_key_is_there_with_type_range_and_default(pages):
     assert rows(text, "## [data], whatever the source")["normalize"][1] == '`"none"`'
 
 
-def test_every_public_name_has_its_page_and_every_solver_and_key_of_a_result_its_row(pages):
-    names = set(mr.__all__) - {"__version__"}
-    assert names <= {Path(page).stem for page in pages}
-    assert all(f":doc:`{name} <api/{name}>`" in pages["api.rst"] for name in names)
-    for name, entry in solvers().items():
-        assert f"\n| `{name}`" in pages[f"solvers/{entry.family}.md"]
-        assert f"`{name}`" in pages["solvers.md"]
+def test_every_public_name_is_described_once_and_every_solver_and_key_of_a_result_has_its_row(pages):
+    text = "\n".join(pages.values())
+    for name in set(mr.__all__) - {"__version__"}:
+        assert len(re.findall(rf"\.\. auto\w+:: moerank\.{name}$", text, re.MULTILINE)) == 1, name
+        assert f"`{name} <moerank.{name}>`" in pages["api.rst"]
+    for name in solvers():
+        assert f"\n| `{name}`" in pages["solvers.md"]
     assert all(f"\n| `{name}` | " in pages["result_json.md"] for name in Result.model_fields)
+
+
+def test_the_page_of_each_class_has_its_fit_and_no_method_is_described_twice(pages):
+    for name in mr.__all__:
+        if hasattr(getattr(mr, name), "fit"):
+            assert ":py:obj:`fit(X, y=None, *, qid=None, validation=None) <" in pages[f"api/{name}.rst"]
+    described = re.findall(r"\.\. auto\w+:: (\S+)", "\n".join(pages.values()))
+    assert len(described) == len(set(described))
+    assert sum(path.endswith(".fit") for path in described) == 1
 
 
 def test_every_option_of_a_command_has_its_row(pages, command):
@@ -75,3 +84,10 @@ def test_every_option_of_a_command_has_its_row(pages, command):
         assert f"[`{title}`]" in pages["commands.md"]
         shown = re.findall(r"(?<![\w-])--[a-z-]+", command(*title.split()[1:], "--help").stdout)
         assert set(shown) - {"--help"} <= {name.split()[0] for name in rows(page, f"# {title}")}
+
+
+def test_options_stand_as_code_on_the_pages_of_commands(pages):
+    for name, page in pages.items():
+        if name.startswith("commands"):
+            text = re.sub(r"^```.*?^```$|`+[^`]*`+", "", page, flags=re.DOTALL | re.MULTILINE)
+            assert not re.search(r"(?<!\S)--[a-z]", text), name

@@ -38,7 +38,7 @@ def _command(words, command):
     parameters = [_Parameter(entry, hints[entry.name]) for entry in inspect.signature(function).parameters.values()]
     arguments = "".join(f" {parameter.name}" for parameter in parameters if parameter.is_argument)
     lines = [f"# {' '.join(words)}", "", "```text", f"{' '.join(words)}{arguments} [OPTIONS]", "```", ""]
-    lines += [inspect.getdoc(function) or "", ""]
+    lines += [(inspect.getdoc(function) or "").partition("\nExamples\n---")[0], ""]
     if parameters:
         lines += ["| argument or option | default | meaning |", "|---|---|---|"]
         lines += [f"| `{entry.name}` | {entry.default} | {entry.help} |" for entry in parameters]

@@ -1,14 +1,10 @@
-"""Docstrings as Sphinx needs them: signs of formulas escaped, and a section See Also of neighbours."""
+"""Docstrings as Sphinx needs them: the example before the parameters, and signs of formulas escaped."""
 
 import re
-from functools import cache
-
-import moerank as mr
-from making.names import public_rooms, summary
-from moerank.solvers import solvers
 
 LITERAL = re.compile(r"(``.*?``|`.*?`)")
 SIGNS = re.compile(r"\||(?<=\w)(?:_(?=[,)]| [+−])|@)")
+EXAMPLE = re.compile(r"\nExamples\n-+\n(.*?)(?=\n\n\S[^\n]*\n---|\Z)", re.DOTALL)
 
 
 def setup(app):
@@ -17,29 +13,12 @@ def setup(app):
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-@cache
-def neighbours():
-    """Return for each public name those of its family in the table of solvers, or else those of its room."""
-    families = {}
-    for entry in solvers().values():
-        name = type(entry.make()).__name__
-        if hasattr(mr, name):
-            families.setdefault(entry.family, {})[name] = None
-    of_family = {name: list(names) for names in families.values() for name in names}
-    return {
-        f"moerank.{name}": [other for other in of_family.get(name, names) if other != name]
-        for names in public_rooms().values()
-        for name in names
-    }
-
-
 def _prepare(app, what, name, obj, options, lines):
-    if others := neighbours().get(name):
-        lines += ["", "See Also", "--------"]
-        for other in others:
-            lines.append(f"moerank.{other} : {summary(getattr(mr, other))}")
-    lines.append("")
-    lines[:] = escaped(lines)
+    text = "\n".join(lines)
+    example = EXAMPLE.search(text)
+    if what == "class" and example and "\nParameters\n---" in text:
+        text = EXAMPLE.sub("", text).replace("\nParameters\n---", f"\n{example[1].strip()}\n\nParameters\n---", 1)
+    lines[:] = escaped([*text.split("\n"), ""])
 
 
 def escaped(lines):

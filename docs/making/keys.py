@@ -1,65 +1,69 @@
-"""The reference of problem files: every table and key, from the models that read them."""
+"""The reference of problem files and of result.json: every table and key, from the models that read them."""
 
 import inspect
 from typing import get_args
 
 from making.schema import rows, table
 from moerank.studies.problem import Problem
+from moerank.studies.result import FORMAT, Convergence, Member, Result, Times
 from moerank.studies.sources import SOURCES, DataSection, Split
+from moerank.verdict import Verdict
 
-INTRODUCTION = """\
+PROBLEM = """\
 # Problem files
 
 A problem file is TOML. It says what is optimised, and nothing about a run: seeds, threads and folders are options of
 the [command line](commands.md), where `--set TABLE.KEY=VALUE` changes a key of the file. What is
 required is `name` and the table `[data]`. An unknown key is an error that names the nearest known one.
 
-* [The table [data]](problem_files/data.md): where the data come from, and how they are scaled and split.
-* [The method](problem_files/method.md): features, metric, backend, comparison, solver and search.
-* [The three stages](problem_files/stages.md): instance selection, feature selection, ensemble.
+## Above all tables
+"""
 
-```{toctree}
-:hidden:
+RESULT = f"""\
+# result.json, key by key
 
-problem_files/data
-problem_files/method
-problem_files/stages
-```
+Format {FORMAT}. A file with an unknown key, a missing one or a value of another type is refused with a sentence that
+names the place. The types name the tables below; [what a run writes](../results.md) describes the other files.
 """
 
 
-STAGES = ("instance_selection", "feature_selection", "ensemble")
-
-
 def pages():
-    """Return the texts of the pages by the names of their files."""
+    """Return the text of both pages by the names of their files."""
+    return {"problem_files.md": "\n".join(_problem()), "result_json.md": "\n".join(_result())}
+
+
+def _problem():
     schema = Problem.model_json_schema()
     definitions = schema["$defs"]
-    tables = {name: field.annotation for name, field in Problem.model_fields.items()}
-    start = [INTRODUCTION, "## Above all tables", ""]
-    start += table(row for row in rows(Problem, schema, definitions) if row[0] == "name")
-    lines = ["# The table [data]", ""]
+
+    def described(model, but=()):
+        own = rows(model, definitions[model.__name__], definitions)
+        return ["", _first(model), "", *table(row for row in own if row[0] not in but)]
+
+    shared = DataSection.model_fields
+    lines = [PROBLEM, *table(row for row in rows(Problem, schema, definitions) if row[0] == "name")]
     first = rows(SOURCES[0], definitions[SOURCES[0].__name__], definitions)
-    shared = [row for row in first if row[0] in DataSection.model_fields]
-    lines += ["## [data], whatever the source", "", *table(shared)]
+    lines += ["## [data], whatever the source", "", *table(row for row in first if row[0] in shared)]
     for source in SOURCES:
         name = get_args(source.model_fields["source"].annotation)[0]
-        lines += [f'## [data] with source = "{name}"', "", _first(source), ""]
-        own = rows(source, definitions[source.__name__], definitions)
-        lines += table(row for row in own if row[0] not in ("source", *DataSection.model_fields))
-    lines += ["## [data] split", "", _first(Split), ""]
-    lines += table(rows(Split, definitions["Split"], definitions))
-    method, stages = ["# Tables of the method", ""], ["# Tables of the stages", ""]
-    for name, model in tables.items():
-        if name in ("name", "data"):
-            continue
-        several = name == "published"
-        model = get_args(model)[0] if several else model
-        page = stages if name in STAGES else method
-        page += [f"## [[{name}]]" if several else f"## [{name}]", "", _first(model), ""]
-        page += table(rows(model, definitions[model.__name__], definitions))
-    found = {"": start, "/data": lines, "/method": method, "/stages": stages}
-    return {f"problem_files{name}.md": "\n".join(page) for name, page in found.items()}
+        lines += [f'## [data] with source = "{name}"', *described(source, ("source", *shared))]
+    lines += ["## [data] split", *described(Split)]
+    for name, field in Problem.model_fields.items():
+        if name == "published":
+            lines += [f"## [[{name}]]", *described(get_args(field.annotation)[0])]
+        elif name not in ("name", "data"):
+            lines += [f"## [{name}]", *described(field.annotation)]
+    return lines
+
+
+def _result():
+    schema = Result.model_json_schema()
+    definitions = schema["$defs"]
+    lines = [RESULT, *table(rows(Result, schema, definitions))]
+    for model in (Member, Verdict, Convergence, Times):
+        lines += [f"## table {model.__name__}", "", _first(model), ""]
+        lines += table(rows(model, definitions[model.__name__], definitions))
+    return lines
 
 
 def _first(model):
