@@ -91,3 +91,4 @@ def test_options_stand_as_code_on_the_pages_of_commands(pages):
         if name.startswith("commands"):
             text = re.sub(r"^```.*?^```$|`+[^`]*`+", "", page, flags=re.DOTALL | re.MULTILINE)
             assert not re.search(r"(?<!\S)--[a-z]", text), name
+            assert "\\[" not in page, name

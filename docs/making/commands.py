@@ -1,6 +1,7 @@
 """The reference of the command line: every command with its options, from the functions that they call."""
 
 import inspect
+import re
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -18,7 +19,7 @@ def pages():
     for words, command in _commands(app, ["moerank"]):
         name = "-".join(words[1:])
         found[f"commands/{name}.md"] = "\n".join(_command(words, command)) + "\n"
-        does = " ".join((inspect.getdoc(command.callback) or "").partition("\n\n")[0].split())
+        does = _marked(" ".join((inspect.getdoc(command.callback) or "").partition("\n\n")[0].split()))
         rows.append(f"| [`{' '.join(words)}`](commands/{name}.md) | {does} |")
     lines = ["# The command line", "", app.info.help, "", "| command | |", "|---|---|", *rows, ""]
     lines += ["What an exit code means is on [its own page](../exit_codes.md).", "", "```{toctree}", ":hidden:", ""]
@@ -38,13 +39,13 @@ def _command(words, command):
     parameters = [_Parameter(entry, hints[entry.name]) for entry in inspect.signature(function).parameters.values()]
     arguments = "".join(f" {parameter.name}" for parameter in parameters if parameter.is_argument)
     lines = [f"# {' '.join(words)}", "", "```text", f"{' '.join(words)}{arguments} [OPTIONS]", "```", ""]
-    lines += [(inspect.getdoc(function) or "").partition("\nExamples\n---")[0], ""]
+    text, _, examples = inspect.getdoc(function).partition("\n\nExamples\n--------\n")
+    lines += [_marked(text), ""]
     if parameters:
         lines += ["| argument or option | default | meaning |", "|---|---|---|"]
         lines += [f"| `{entry.name}` | {entry.default} | {entry.help} |" for entry in parameters]
-    examples = [_unescaped(line) for line in (command.epilog or "").splitlines() if line.startswith("moerank")]
     if examples:
-        lines += ["", "```console", *examples, "```"]
+        lines += ["", "```console", examples, "```"]
     return [*lines, ""]
 
 
@@ -65,7 +66,7 @@ class _Parameter:
             if plain is not bool:
                 self.name += f" {info.metavar or TYPES[kinds[0]]}"
         self.default = _default(parameter)
-        self.help = _unescaped(info.help or "").replace("|", r"\|")
+        self.help = _marked(" ".join((info.help or "").replace("\\[", "[").split())).replace("|", r"\|")
         if info.min is not None:
             self.help += f" At least {info.min}."
 
@@ -79,6 +80,6 @@ def _default(parameter):
     return "" if value in (None, "") or value is False else f"`{value}`"
 
 
-def _unescaped(text):
-    r"""Take out what the terminal needs: \[ for [."""
-    return " ".join(text.replace("\\[", "[").split())
+def _marked(text):
+    """Show options as code, or a page turns them into words."""
+    return re.sub(r"(?<![\w`])--[a-z-]+", r"`\g<0>`", text)

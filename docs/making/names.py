@@ -71,6 +71,16 @@ def shared_bases():
     return [owner for owner, count in owners.most_common() if count > 1]
 
 
+@cache
+def described_classes():
+    """Return the path under which each class is described."""
+    paths = {base: f"{base.__module__}.{base.__name__}" for base in shared_bases()}
+    further = [(module, name) for module, names in MODULES.items() for name in names.split()]
+    public = [("moerank", name) for names in public_rooms().values() for name in names]
+    things = {f"{module}.{name}": getattr(import_module(module), name) for module, name in [*further, *public]}
+    return paths | {thing: path for path, thing in things.items() if inspect.isclass(thing)}
+
+
 def summary(thing):
     """Return the first line of a docstring, without its full stop."""
     text = (inspect.getdoc(thing) or "").partition("\n\n")[0]
@@ -131,12 +141,12 @@ def _described(module, name):
         return [*lines, *(f"* ``{figure}``: {summary(function)}" for figure, function in drawn.items()), ""]
     links, own = [], []
     for member, owner in _members(thing).items():
-        target = path if owner is thing else _page_of(owner)
-        links.append(f":py:obj:`{member}{_arguments(thing, member)} <{target or path}.{member}>`")
-        if target in (path, None):
+        target = path if owner is thing else described_classes().get(owner, path)
+        links.append(f":py:obj:`{member}{_arguments(thing, member)} <{target}.{member}>`")
+        if target == path:
             kind = "property" if isinstance(vars(owner)[member], property | cached_property) else "method"
             own += [f"   .. auto{kind}:: {path}.{member}", ""]
-    above = [f"Methods: {', '.join(links)}.", ""] if links else []
+    above = [f"Methods: {', '.join(links)}.", ""] if len(links) > len(own) / 2 or module == "moerank" else []
     return [*above, f".. autoclass:: {path}", "", *own]
 
 
@@ -150,13 +160,6 @@ def _members(thing):
             if not name.startswith("_") and isinstance(member, MEMBERS) and inspect.getdoc(member):
                 members.setdefault(name, base)
     return dict(sorted(members.items(), key=lambda member: member[0] != "fit"))
-
-
-def _page_of(owner):
-    """Return the path of a class that has a description of its own, or None."""
-    if hasattr(mr, owner.__name__):
-        return f"moerank.{owner.__name__}"
-    return f"{owner.__module__}.{owner.__name__}" if owner in shared_bases() else None
 
 
 def _arguments(thing, member):

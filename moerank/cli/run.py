@@ -69,7 +69,7 @@ def run_command(
     moerank run digits
     moerank run mq2008 --data ~/letor --fold all --workers 4
     moerank run digits --set feature_selection.generations=200
-    moerank run digits --solver "mofsrank\[ensemble=false]" --seed 3
+    moerank run digits --solver "mofsrank[ensemble=false]" --seed 3
     moerank run mq2008 --solver fsmrank --set solver.parameters.lambda2=0.01
     moerank run my_problem.toml --backend ranksvm-primal --json
     moerank run web --dask tcp://scheduler:8786
