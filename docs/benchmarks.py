@@ -2,7 +2,7 @@
 
     python docs/benchmarks.py [--data DIR] [NAME …]
 
-Runs the named `BENCHMARKS`, or all of them, one after another, and writes the pages of docs/ with the machine and the
+Runs the named `BENCHMARKS`, or all of them, one after another, and writes docs/benchmarks.md with the machine and the
 date. The other sections stay as they are. All benchmarks take many minutes.
 """
 
@@ -17,11 +17,11 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from moerank.cli.options import n_processors
+from moerank.cli.options import N_PROCESSORS
 from moerank.version import VERSION
 
 PROJECT = Path(__file__).resolve().parents[1]
-DOCS = PROJECT / "docs"
+PAGE = PROJECT / "docs" / "benchmarks.md"
 
 BENCHMARKS = {
     "fitness": ("One individual of a search", [], True),
@@ -44,12 +44,12 @@ BEGIN = """\
 * **Greedy RankRLS selects ten features in 13 ms.** Retraining selects the same features in 2 to 20 s
   ([ten features](#ten-features-by-greedy-rankrls)).
 * **Most linear solvers train in a quarter of a second or less**, and the slowest in 8 s
-  ([every solver](benchmarks_solvers.md#training-time-of-every-linear-solver)).
+  ([every solver](#training-time-of-every-linear-solver)).
 * **A kernel does not help on these data.** A map of 500 components trains 9 to 20 times faster than the exact kernel,
   but the linear ranker ranks as well as both
-  ([kernels](benchmarks_solvers.md#kernel-rankers-and-how-pairs-are-held)).
+  ([kernels](#kernel-rankers-and-how-pairs-are-held)).
 * **Millions of pairs cost nothing extra.** With 5.4 million pairs in one query, RankSVM trains in 8 ms
-  ([how pairs are held](benchmarks_solvers.md#kernel-rankers-and-how-pairs-are-held)).
+  ([how pairs are held](#kernel-rankers-and-how-pairs-are-held)).
 
 Ratios are comparable between machines, seconds are not. Except where a section says otherwise, the data are the first
 folds of MQ2008 (9,630 training documents, 46 features) and OHSUMED (9,219 documents, 45 features). Everything runs on
@@ -71,26 +71,7 @@ SEARCHES = """\
 
 Other pages contain further measurements: [the usual tools on the same data](guide/expectations.md),
 [large data](guide/large_data.md), and the [published results](theory/published.md) beside ours.
-
-```{toctree}
-:hidden:
-
-benchmarks_solvers
-```
 """
-
-SOLVERS = """\
-# Benchmarks of the solvers
-
-Data, machine and command are those of [the other benchmarks](benchmarks.md), which begin with the answers.
-
-"""
-
-PAGES = {
-    "benchmarks.md": (BEGIN, ("fitness", "greedy", "reading"), SEARCHES),
-    "benchmarks_solvers.md": (SOLVERS, ("training", "kernels"), ""),
-}
-"""Beginning, benchmarks and end of each page."""
 
 
 def main():
@@ -101,7 +82,7 @@ def main():
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(BENCHMARKS):
         parser.error(f"there is no benchmark {', '.join(unknown)}")
-    kept = sections("".join((DOCS / page).read_text(encoding="utf-8") for page in PAGES))
+    kept = sections(PAGE.read_text(encoding="utf-8"))
     for name in arguments.names or BENCHMARKS:
         print(name, file=sys.stderr)
         kept[BENCHMARKS[name][0]] = measured(name, arguments.data)
@@ -109,11 +90,10 @@ def main():
 
 
 def write(kept):
-    """Write the pages with all known sections."""
-    for page, (begin, names, end) in PAGES.items():
-        titles = [title for title, *_ in map(BENCHMARKS.get, names) if title in kept]
-        text = begin + "".join(f"## {title}\n\n{kept[title].strip()}\n\n" for title in titles) + end
-        (DOCS / page).write_text(text.rstrip() + "\n", encoding="utf-8")
+    """Write the page with all known sections."""
+    titles = [title for title, *_ in BENCHMARKS.values() if title in kept]
+    text = BEGIN + "".join(f"## {title}\n\n{kept[title].strip()}\n\n" for title in titles) + SEARCHES
+    PAGE.write_text(text, encoding="utf-8")
 
 
 def sections(text):
@@ -154,8 +134,8 @@ def machine():
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file() and (found := re.search(r"model name\s*: (.*)", cpuinfo.read_text(encoding="utf-8"))):
         model = found[1]
-    cores = n_processors()
-    return f"moerank {VERSION}, {date.today():%Y-%m}, {cores} core{'s' * (cores > 1)} of {model}"
+    cores = f"{N_PROCESSORS} core{'s' * (N_PROCESSORS > 1)}"
+    return f"moerank {VERSION}, {date.today():%Y-%m}, {cores} of {model}"
 
 
 if __name__ == "__main__":

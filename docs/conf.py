@@ -78,7 +78,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }
-html_sidebars = {page: [] for page in ("index", "large_study", "large_study_searches", "changes", "changed")}
+html_sidebars = {page: [] for page in ("index", "large_study", "changes")}
 
 
 def for_the_search(app, page, template, context, doctree):

@@ -156,7 +156,7 @@ def test_a_page_does_what_it_says(page, follow):
 
 def test_the_commands_of_the_experiments_run_on_a_small_problem(command, small_searches, undrawn):
     """They name data that the tests do not have; here each study is of two folds of a planted problem."""
-    text = PAGES["docs/theory/experiments.md"] + PAGES["docs/theory/experiments_rankers.md"]
+    text = PAGES["docs/theory/experiments.md"]
     page = re.sub(r"(?:\\|(,))\n\s*", r"\1", text)
     lines = re.findall("^moerank .*", page, re.MULTILINE)
     assert [line.split()[1] for line in lines].count("study") >= 4

@@ -27,9 +27,8 @@ ROOMS = {
 
 MODULES = {
     "moerank.mofsrank.objectives": "Objective Candidates Features Error Cost Risk Guarantee",
-    "moerank.evolution": "search make_algorithm SearchResult Generation Memo Archive Staircase SparseEA DAEA PRDH MFFS "
-    "BitSearch AdaptiveBitFlip SparseBitFlip UniformCrossover DensitySampling SubsetSizeSampling MixedSampling "
-    "MixedCrossover MixedMutation DigestDuplicates",
+    "moerank.evolution": "search make_algorithm SearchResult Generation Memo Archive BitSearch Staircase SparseEA DAEA "
+    "PRDH MFFS AdaptiveBitFlip",
     "moerank.statistics": "compare_paired PairedTest holm friedman RankTest signed_rank_p p_not_within e_value "
     "hypervolume igd_plus attainment_surfaces",
     "moerank.verdict": "Verdict judge",
@@ -37,15 +36,20 @@ MODULES = {
     "moerank.selectors.best_subset": "BestSubset",
     "moerank.studies.problem": "Problem with_settings",
     "moerank.studies.run_fold": "run_fold",
-    "moerank.studies.result": "Result Member Certificate Convergence Times read_result",
+    "moerank.studies.result": "Result read_result",
     "moerank.studies.results": "Results",
-    "moerank.studies.evidence": "certify Stability",
+    "moerank.studies.evidence": "certify Certificate Stability",
     "moerank.figures": "FIGURES RUN_FIGURES",
 }
 """Names of further modules, for those who extend moerank or read results in Python."""
 
 MEMBERS = property, cached_property, classmethod, staticmethod, FunctionType
 """Types of the members of a class that its page describes."""
+
+INTERNAL = """remember forgetful label_runs query_blocks require_moderate_values require_pairs weighed
+judge_of_instances grid_of_bins stopped keeps_limits worst measure check check_objectives check_plain given eval_rows
+starting_strings most_accurate summed"""
+"""Methods that other classes of the package call, and nobody else."""
 
 SHARED = "Methods of every solver, ranker, metric and stage"
 
@@ -157,7 +161,8 @@ def _members(thing):
         if not base.__module__.startswith("moerank") or base.__name__.startswith("_"):
             continue
         for name, member in vars(base).items():
-            if not name.startswith("_") and isinstance(member, MEMBERS) and inspect.getdoc(member):
+            is_public = not name.startswith("_") and name not in INTERNAL.split()
+            if is_public and isinstance(member, MEMBERS) and inspect.getdoc(member):
                 members.setdefault(name, base)
     return dict(sorted(members.items(), key=lambda member: member[0] != "fit"))
 
