@@ -1,24 +1,45 @@
-"""Docstrings as Sphinx needs them: the example before the parameters, and signs of formulas escaped."""
+"""Docstrings as Sphinx needs them: the example before the parameters, each key once, and signs of formulas escaped."""
 
 import re
 
+from moerank.studies.problem import Problem
+from moerank.studies.result import Result
+from moerank.verdict import Verdict
+
 LITERAL = re.compile(r"(``.*?``|`.*?`)")
 SIGNS = re.compile(r"\||(?<=\w)(?:_(?=[,)]| [+−])|@)")
-EXAMPLE = re.compile(r"\nExamples\n-+\n(.*?)(?=\n\n\S[^\n]*\n---|\Z)", re.DOTALL)
+SECTION = r"\n{}\n-+\n(.*?)(?=\n\n\S[^\n]*\n---|\Z)"
+
+KEYED = {Problem: "problem_files", Result: "result_json", Verdict: "result_json"}
+"""Pages that list the attributes of a class as the keys of a file."""
+
+LONGEST_SIGNATURE = 88
+"""Number of letters of the longest signature of a class; the parameters below have the defaults of longer ones."""
 
 
 def setup(app):
     """Change docstrings before numpydoc reads them."""
     app.connect("autodoc-process-docstring", _prepare, priority=100)
+    app.connect("autodoc-process-signature", _shorten, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _prepare(app, what, name, obj, options, lines):
     text = "\n".join(lines)
-    example = EXAMPLE.search(text)
-    if what == "class" and example and "\nParameters\n---" in text:
-        text = EXAMPLE.sub("", text).replace("\nParameters\n---", f"\n{example[1].strip()}\n\nParameters\n---", 1)
+    if what == "class":
+        example = re.search(SECTION.format("Examples"), text, re.DOTALL)
+        if example and "\nParameters\n---" in text:
+            text = text.replace(example[0], "")
+            text = text.replace("\nParameters\n---", f"\n{example[1].strip()}\n\nParameters\n---", 1)
+        if obj in KEYED:
+            keys = f"\nIts attributes are :doc:`the keys of the file </reference/made/{KEYED[obj]}>`.\n"
+            text = re.sub(SECTION.format("Attributes"), keys, text, flags=re.DOTALL)
     lines[:] = escaped([*text.split("\n"), ""])
+
+
+def _shorten(app, what, name, obj, options, signature, returned):
+    if what == "class" and len(signature or "") > LONGEST_SIGNATURE:
+        return "(…)", returned
 
 
 def escaped(lines):
