@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "min_reported_time": 1,
     "image_scrapers": ("matplotlib", "making.figures.scrape"),
+    "reset_modules": ("matplotlib", "making.figures.in_style"),
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,  # a page of its own, with scripts from the network

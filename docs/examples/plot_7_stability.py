@@ -8,8 +8,9 @@ that most halves select can be relied on.
 
 import textwrap
 
+import matplotlib.pyplot as plt
+
 import moerank as mr
-from moerank.figures.frequency_of_study import stability_figure
 
 train, vali, _ = mr.load_planted_fold(1)
 
@@ -22,7 +23,10 @@ for sentence in result.sentences():
     print(textwrap.fill(sentence, 88))
 
 # %%
-# No noise is among them. The bound needs no knowledge of that: it holds for every solver and all data with independent
-# queries.
+# The bound needs no knowledge of the truth: it holds for every solver and all data with independent queries.
 
-figure = stability_figure(result)
+order = result.order[9::-1]
+figure, axes = plt.subplots(layout="constrained")
+axes.barh([result.feature_names[feature] for feature in order], [result.frequency[feature] for feature in order])
+axes.axvline(result.threshold, color="black", linestyle="--")
+axes.set(xlabel="Share of the halves that select the feature (dashed: the threshold)", xlim=(0, 1))

@@ -38,8 +38,8 @@ def _prepare(app, what, name, obj, options, lines):
 
 
 def _shorten(app, what, name, obj, options, signature, returned):
-    if what == "class" and len(signature or "") > LONGEST_SIGNATURE:
-        return "(…)", returned
+    is_long = what == "class" and len(signature or "") > LONGEST_SIGNATURE
+    return ("(…)" if is_long else signature), returned
 
 
 def escaped(lines):

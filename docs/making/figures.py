@@ -1,5 +1,6 @@
-"""Figures of moerank in the gallery: they are no figures of pyplot, so sphinx-gallery does not see them by itself."""
+"""Figures of moerank in the gallery: their style, and those that are no figures of pyplot, which it does not see."""
 
+import matplotlib.style
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
 
@@ -13,3 +14,8 @@ def scrape(block, block_vars, gallery_conf):
             paths.append(next(block_vars["image_path_iterator"]))
             value.savefig(paths[-1], dpi=150)
     return figure_rst(paths, gallery_conf["src_dir"])
+
+
+def in_style(gallery_conf, example):
+    """Draw the figures of an example in the style of the package."""
+    matplotlib.style.use("moerank.figures.figures")

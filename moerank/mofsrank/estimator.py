@@ -118,6 +118,8 @@ class MOFSRank(ShapesMixin, RankingEstimator):
 
     Parameters
     ----------
+    For the search
+
     backend : ranker or its name, default RankRLS()
         Trains each individual by ``fit_population``. A name is that of a backend in the table of solvers, such as
         "additive". With ``instance_selection=False`` it can also be any ranker in the
@@ -133,15 +135,18 @@ class MOFSRank(ShapesMixin, RankingEstimator):
     objectives : sequence of str or Objective, default ("features", "error")
         Objectives of the second and the third stage; see `moerank.mofsrank.objectives`. The first stage minimises the
         number of preference pairs and the error.
-    limits : Limits or mapping, optional
-        Features that every selection has or none has, the largest number and cost of features, and their costs and
-        groups, such as ``Limits(max_features=8)``; see `Limits`. ``set_params(limits__max_features=8)`` sets one alone.
     adaptive_mutation : bool, default True
         False mutates features with the plain bit flip.
     algorithm : str or callable, default "nsga2"
         A name from `moerank.evolution.ALGORITHMS`, or a factory ``(population, operators) -> pymoo algorithm``. The
         sparse searches ("staircase", "sparseea", "daea", "prdh", "mffs") are for the second stage, without adaptive
         mutation; then NSGA-II searches the other stages.
+    limits : Limits or mapping, optional
+        Features that every selection has or none has, the largest number and cost of features, and their costs and
+        groups, such as ``Limits(max_features=8)``; see `Limits`. ``set_params(limits__max_features=8)`` sets one alone.
+
+    For the choice of a member
+
     final : {"auto", "train", "validation", "half-se", "one-se", "knee", "guaranteed"}, default "auto"
         Rule for the chosen member of the last front: "train", the smallest training error (the rule of the paper);
         "validation", the best metric on the validation data; "half-se" and "one-se", the smallest member within half a
@@ -164,6 +169,9 @@ class MOFSRank(ShapesMixin, RankingEstimator):
         its published grid. Without validation data the backend stays as it is.
     tuning : Metric or its name, optional
         The metric by which validation data choose parameters; by default `metric`.
+
+    For the run
+
     random_state : int, optional
         Seed; None draws one, kept in `random_state_`.
     workers : int or distributed.Client, default 1

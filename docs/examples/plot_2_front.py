@@ -7,15 +7,15 @@ Which pixels tell handwritten digits apart? This example draws the front on trai
 
 import textwrap
 
+import moerank as mr
 from moerank.figures import RUN_FIGURES
-from moerank.studies.problem import load_problem
 from moerank.studies.run_fold import run_fold
 
 # %%
 # This is the problem of ``moerank run digits``, with fewer generations.
 
 stages = ("instance_selection", "feature_selection", "ensemble")
-problem = load_problem("digits", {f"{stage}.generations": 20 for stage in stages})
+problem = mr.load_problem("digits", {f"{stage}.generations": 20 for stage in stages})
 result = run_fold(problem, 1, seed=0)
 print(textwrap.fill(result.verdict.sentence, 88))
 
