@@ -29,8 +29,7 @@ MODULES = {
     "moerank.mofsrank.objectives": "Objective Candidates Features Error Cost Risk Guarantee",
     "moerank.evolution": "search make_algorithm SearchResult Generation Memo Archive BitSearch Staircase SparseEA DAEA "
     "PRDH MFFS AdaptiveBitFlip",
-    "moerank.statistics": "compare_paired PairedTest holm friedman RankTest signed_rank_p p_not_within e_value "
-    "hypervolume igd_plus attainment_surfaces",
+    "moerank.statistics": "compare_paired PairedTest holm friedman RankTest p_not_within hypervolume",
     "moerank.verdict": "Verdict judge",
     "moerank.rankers.model": "Model Forest",
     "moerank.selectors.best_subset": "BestSubset",
