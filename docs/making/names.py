@@ -27,7 +27,7 @@ ROOMS = {
 
 MODULES = {
     "moerank.mofsrank.objectives": "Objective Candidates Features Error Cost Risk Guarantee",
-    "moerank.evolution": "search make_algorithm SearchResult Generation Memo Archive BitSearch Staircase SparseEA DAEA "
+    "moerank.evolution": "search make_algorithm SearchResult Generation Memo BitSearch Staircase SparseEA DAEA "
     "PRDH MFFS AdaptiveBitFlip",
     "moerank.statistics": "compare_paired PairedTest holm friedman RankTest p_not_within hypervolume",
     "moerank.verdict": "Verdict judge",
@@ -47,7 +47,8 @@ MEMBERS = property, cached_property, classmethod, staticmethod, FunctionType
 
 INTERNAL = """remember forgetful label_runs query_blocks require_moderate_values require_pairs weighed
 judge_of_instances grid_of_bins stopped keeps_limits worst measure check check_objectives check_plain given eval_rows
-starting_strings most_accurate summed"""
+starting_strings most_accurate summed located_in load_limited_fold spec offers published_value configuration files
+folders with_rival"""
 """Methods that other classes of the package call, and nobody else."""
 
 SHARED = "Methods of every solver, ranker, metric and stage"

@@ -27,7 +27,7 @@ from scipy import stats
 from moerank.statistics import GUARANTEE_LEVEL, LEVEL, interval_ends, moments, queries_needed
 from moerank.verdict import MARGIN
 
-SIZES = (30, 60, 100, 149, 150, 200, 300, 400, 600, 784, 2000)
+SIZES = (30, 60, 100, 150, 200, 300, 600, 784, 2000)
 SHARES, LOSSES, NOISES = (0.002, 0.006, 0.01, 0.02, 0.05, 0.1), (0.5, 1.0), (0.003, 0.01, 0.05)
 KINDS = {
     "normal, sd .05": lambda rng, shape: rng.normal(0, 0.05, shape),
