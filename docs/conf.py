@@ -54,12 +54,14 @@ sphinx_gallery_conf = {
     "min_reported_time": 1,
     "image_scrapers": ("matplotlib", "making.figures.scrape"),
     "reset_modules": ("matplotlib", "making.figures.in_style"),
+    "capture_repr": (),
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,  # a page of its own, with scripts from the network
     "abort_on_example_error": True,
 }
 
+toc_object_entries_show_parents = "hide"  # long names do not fit beside the page
 html_theme = "pydata_sphinx_theme"
 html_title = f"moerank {VERSION}"
 html_static_path = ["_static"]

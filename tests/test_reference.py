@@ -16,17 +16,21 @@ from moerank.studies.sources import SOURCES
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def docs():
+    """Let tests import the modules that make the site."""
+    sys.path.insert(0, str(DOCS))
+    yield
+    sys.path.remove(str(DOCS))
+
+
 @pytest.fixture(scope="module")
-def pages():
+def pages(docs):
     """The pages by the names of their files."""
     pytest.importorskip("numpydoc", reason="pip install '.[docs]'")
-    sys.path.insert(0, str(DOCS))
-    try:
-        from making import commands, keys, names, table
+    from making import commands, keys, names, table
 
-        return {name: text for made in (commands, keys, names, table) for name, text in made.pages().items()}
-    finally:
-        sys.path.remove(str(DOCS))
+    return {name: text for made in (commands, keys, names, table) for name, text in made.pages().items()}
 
 
 def rows(text, title):
@@ -92,3 +96,22 @@ def test_options_stand_as_code_on_the_pages_of_commands(pages):
             text = re.sub(r"^```.*?^```$|`+[^`]*`+", "", page, flags=re.DOTALL | re.MULTILINE)
             assert not re.search(r"(?<!\S)--[a-z]", text), name
             assert "\\[" not in page, name
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("moerank run mq2008 –data ~/letor", "–data was an option"),
+        ('<a href="b.html">b</a>', "b.html is not there"),
+        ('<a href="#b">b</a>', "#b is no place of that page"),
+        ('<img src="https://example.org/a.png">', "loads https://example.org/a.png"),
+        ('<p id="b">from 1–9, – and <code>--data</code></p><a href="#b">b</a>', None),
+    ],
+)
+def test_the_check_of_the_site_finds(text, mistake, tmp_path):
+    from making.links import mistakes
+
+    (tmp_path / "a.html").write_text(text, encoding="utf-8")
+    assert [sentence.partition("a.html")[2].lstrip(": ") for sentence in mistakes(tmp_path)] == [mistake] * bool(
+        mistake
+    )

@@ -18,4 +18,4 @@ def scrape(block, block_vars, gallery_conf):
 
 def in_style(gallery_conf, example):
     """Draw the figures of an example in the style of the package."""
-    matplotlib.style.use("moerank.figures.figures")
+    matplotlib.style.use(["moerank.figures.figures", {"figure.figsize": (5, 3)}])

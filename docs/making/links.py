@@ -1,4 +1,4 @@
-"""Check a built site: no link inside it is dead, and no page loads anything from the network.
+"""Check a built site: no link is dead, no page loads anything from the network, and no option begins with a dash –.
 
     python docs/making/links.py FOLDER
 
@@ -7,6 +7,7 @@ Prints what is wrong and ends with 1, or says how much was looked at.
 
 from __future__ import annotations
 
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,11 +17,11 @@ LOADED = {"img": "src", "script": "src", "link": "href", "source": "src", "ifram
 
 
 class Page(HTMLParser):
-    """The places of a page, and what it links to and loads."""
+    """The places of a page, what it links to and loads, and the options that lost their hyphens."""
 
     def __init__(self, text):
         super().__init__()
-        self.places, self.links, self.loaded = set(), [], []
+        self.places, self.links, self.loaded, self.dashes = set(), [], [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -32,9 +33,13 @@ class Page(HTMLParser):
         if found.get(LOADED.get(tag, "")):
             self.loaded.append(found[LOADED[tag]])
 
+    def handle_data(self, data):
+        """Collect what was an option before a dash replaced its hyphens."""
+        self.dashes += re.findall(r"(?<!\S)–[a-z]\S*", data)
+
 
 def mistakes(folder):
-    """Yield a sentence for each dead link and each thing from the network."""
+    """Yield a sentence for each dead link, each thing from the network and each option with a dash."""
     pages = {
         path: Page(path.read_text(encoding="utf-8"))
         for path in sorted(folder.rglob("*.html"))
@@ -43,6 +48,7 @@ def mistakes(folder):
     for path, page in pages.items():
         shown = path.relative_to(folder)
         yield from (f"{shown} loads {url}" for url in page.loaded if urlsplit(url).netloc)
+        yield from (f"{shown}: {option} was an option" for option in page.dashes)
         for url in [*page.links, *page.loaded]:
             parts = urlsplit(url)
             if parts.scheme or parts.netloc:
