@@ -2,6 +2,7 @@
 
 import re
 
+from moerank.rankers.model import Model
 from moerank.studies.problem import Problem
 from moerank.studies.result import Result
 from moerank.verdict import Verdict
@@ -10,7 +11,7 @@ LITERAL = re.compile(r"(``.*?``|`.*?`)")
 SIGNS = re.compile(r"\||(?<=\w)(?:_(?=[,)]| [+−])|@)")
 SECTION = r"\n{}\n-+\n(.*?)(?=\n\n\S[^\n]*\n---|\Z)"
 
-KEYED = {Problem: "problem_files", Result: "result_json", Verdict: "result_json"}
+KEYED = {Problem: "made/problem_files", Result: "made/result_json", Verdict: "made/result_json", Model: "results"}
 """Pages that list the attributes of a class as the keys of a file."""
 
 LONGEST_SIGNATURE = 88
@@ -32,7 +33,7 @@ def _prepare(app, what, name, obj, options, lines):
             text = text.replace(example[0], "")
             text = text.replace("\nParameters\n---", f"\n{example[1].strip()}\n\nParameters\n---", 1)
         if obj in KEYED:
-            keys = f"\nIts attributes are :doc:`the keys of the file </reference/made/{KEYED[obj]}>`.\n"
+            keys = f"\nIts attributes are :doc:`the keys of the file </reference/{KEYED[obj]}>`.\n"
             text = re.sub(SECTION.format("Attributes"), keys, text, flags=re.DOTALL)
     lines[:] = escaped([*text.split("\n"), ""])
 
