@@ -1,5 +1,6 @@
 """The reference is made from the code, and leaves nothing out."""
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -64,14 +65,16 @@ def test_every_public_name_is_described_once_and_every_solver_and_key_of_a_resul
     text = "\n".join(pages.values())
     for name in set(mr.__all__) - {"__version__"}:
         assert len(re.findall(rf"\.\. auto\w+:: moerank\.{name}$", text, re.MULTILINE)) == 1, name
-        assert f"`{name} <moerank.{name}>`" in pages["api.rst"]
+        assert f"`{name} <moerank.{name}>`" in pages["api.rst"], name
     for name in solvers():
         assert f"\n| `{name}`" in pages["solvers.md"]
     assert all(f"\n| `{name}` | " in pages["result_json.md"] for name in Result.model_fields)
 
 
-def test_the_page_of_each_class_has_its_fit_and_no_method_is_described_twice(pages):
+def test_the_page_of_each_class_has_an_example_and_its_fit_and_no_method_is_described_twice(pages):
     for name in mr.__all__:
+        if inspect.isclass(getattr(mr, name)):
+            assert ">>> " in inspect.getdoc(getattr(mr, name)), name
         if hasattr(getattr(mr, name), "fit"):
             assert ":py:obj:`fit(X, y=None, *, qid=None, validation=None) <" in pages[f"api/{name}.rst"]
     described = re.findall(r"\.\. auto\w+:: (\S+)", "\n".join(pages.values()))

@@ -114,7 +114,7 @@ def _index():
         "",
     ]
     for room, names in public_rooms().items():
-        links = ", ".join(f":py:obj:`{name} <moerank.{name}>`" for name in names)
+        links = " ".join(f":py:obj:`{name} <moerank.{name}>`" for name in names)
         lines += [f":doc:`{ROOMS[room]} <api/{room}>`", f"   {links}", ""]
     lines += [*_title("Further modules", "-"), "For those who extend moerank, or read results in Python.", ""]
     lines += _table((f"api/{module}", summary(import_module(module))) for module in MODULES)
@@ -150,7 +150,7 @@ def _described(module, name):
         if target == path:
             kind = "property" if isinstance(vars(owner)[member], property | cached_property) else "method"
             own += [f"   .. auto{kind}:: {path}.{member}", ""]
-    above = [f"Methods: {', '.join(links)}.", ""] if len(links) > len(own) / 2 or module == "moerank" else []
+    above = [f"Methods: {' '.join(links)}", ""] if len(links) > len(own) / 2 or module == "moerank" else []
     return [*above, f".. autoclass:: {path}", "", *own]
 
 
