@@ -82,6 +82,16 @@ def test_the_page_of_each_class_has_an_example_and_its_fit_and_no_method_is_desc
     assert sum(path.endswith(".fit") for path in described) == 1
 
 
+def test_examples_import_only_what_the_reference_describes(pages):
+    from making import names
+
+    for path in (DOCS / "examples").glob("*.py"):
+        for module, imported in re.findall(
+            r"^from (moerank\.\S+) import (.+)$", path.read_text(encoding="utf-8"), re.M
+        ):
+            assert set(imported.split(", ")) <= set(names.MODULES[module].split()), path
+
+
 def test_every_option_of_a_command_has_its_row(pages, command):
     commands = {page[2:].partition("\n")[0]: page for name, page in pages.items() if name.startswith("commands/")}
     assert {f"moerank {name}" for name in ("run", "study", "report", "plot", "export", "data describe")} <= set(
