@@ -121,16 +121,17 @@ def read_cost_table(text: str, name: str, feature_names: Sequence[str], other: f
     ValueError names other columns, and a feature that is unknown, there twice or without a row, whose cost is no number
     from 0 on, or whose group has two costs.
     """
+    reader = csv.reader(io.StringIO(text), strict=True, skipinitialspace=True)
     try:
-        head, *rows = [*filter(None, csv.reader(io.StringIO(text), strict=True, skipinitialspace=True))] or [[""]]
+        (_, head), *rows = [(reader.line_num, row) for row in reader if row] or [(1, [""])]
     except csv.Error as error:
-        raise ValueError(f"{name}: not a CSV file: {error}") from None
+        raise ValueError(f"{name}, line {reader.line_num}: not a CSV file: {error}") from None
     if tuple(head) not in (COLUMNS[:2], COLUMNS[:3], COLUMNS):
         raise ValueError(f"{name}: the columns must be {', '.join(COLUMNS)}; the last two are optional")
-    for row in rows:
+    for line, row in rows:
         if len(row) != len(head):
-            raise ValueError(f"{name}: the row of {row[0]!r} has {len(row)} values, but there are {len(head)} columns")
-    table = pd.DataFrame(rows, columns=head).reindex(columns=COLUMNS, fill_value="")
+            raise ValueError(f"{name}, line {line}: {len(row)} values, but {len(head)} columns; give one for each")
+    table = pd.DataFrame([row for _, row in rows], columns=head).reindex(columns=COLUMNS, fill_value="")
     table = table.apply(lambda column: column.astype(str).str.strip()).set_index("name")
     costs, prices = (pd.to_numeric(table[column], errors="coerce") for column in ("cost", "group_cost"))
     priced, group = table["group_cost"] != "", table["group"]

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from moerank.arrays import Integers, Matrix, Vector
+from moerank.arrays import Floats, Integers, Matrix, Vector
 from moerank.checks import Count
 from moerank.data import RankingData
 from moerank.kernels.losses import best_stump, pair_weights, split_weight
@@ -19,7 +19,7 @@ from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, NDCG, Metric, as_metric
 from moerank.rankers.base import Grid, LinearRanker, Ranker
 from moerank.rankers.model import Forest
-from moerank.training.bins import thresholds
+from moerank.training.bins import in_single, thresholds
 
 # Neighbours on each side that count, but at most a tenth of all values.
 REACH = 10
@@ -147,8 +147,8 @@ def _bins(train: RankingData, n_thresholds: int | None) -> tuple[NDArray[np.int3
     Rows of fewer thresholds are filled up with infinity.
     """
 
-    def of_column(column: Vector) -> Vector:
-        every = thresholds(column, len(column))
+    def of_column(column: Vector, single: Floats) -> Vector:
+        every = thresholds(column, len(column), single)
         if n_thresholds is None:
             return every
         levels = column.min() + np.ptp(column) * (np.arange(n_thresholds) / n_thresholds)
@@ -158,7 +158,7 @@ def _bins(train: RankingData, n_thresholds: int | None) -> tuple[NDArray[np.int3
         return every[index[index < len(every)]]
 
     def compute() -> tuple[NDArray[np.int32], Integers, Vector]:
-        lists = [of_column(column) for column in train.X64.T]
+        lists = list(map(of_column, train.X64.T, in_single(train.X, train.scaling).T))
         table = np.full((len(lists), max(map(len, lists))), np.inf)
         bins = np.empty((len(lists), train.n_documents), np.int32)
         for f, values in enumerate(lists):

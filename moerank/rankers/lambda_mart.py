@@ -19,7 +19,7 @@ from moerank.metrics import LARGEST_EXP2_LABEL, MAP, Metric, as_metric
 from moerank.rankers.base import Grid, Ranker, quality_of
 from moerank.rankers.boosting import TrailingMean, steadied
 from moerank.rankers.model import Forest, Tree
-from moerank.training.bins import between, ordered_values, rounded
+from moerank.training.bins import between, in_single, ordered_values
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -235,8 +235,7 @@ def boosted_trees(
     sizes, weights = np.diff(train.offsets), train.document_weights
     if train.query_weights is not None:
         weights = np.repeat(train.query_weights, sizes) * (1.0 if weights is None else weights)
-    ordered, joined = ordered_values(all_data or train)  # LightGBM could split between joined values
-    X = rounded(train.X, joined)
+    X = in_single(train.X, train.scaling)  # or LightGBM could split between values that are equal there
     data = lightgbm.Dataset(X, label=train.y, group=sizes, weight=weights, params=fixed | parameters)
     watching: Parameters = {}
     if watched is not None:
@@ -247,14 +246,15 @@ def boosted_trees(
             "callbacks": [lightgbm.early_stopping(patience, verbose=False)],
         }
     booster = lightgbm.train(fixed | parameters, data, n_trees, init_model=start, **watching)
-    return _between_values(booster, ordered, rounded(ordered, joined))
+    ordered = ordered_values(all_data or train)
+    return _between_values(booster, ordered, in_single(ordered, train.scaling))
 
 
-def _between_values(booster: Booster, ordered: Floats, seen: Floats) -> Booster:
+def _between_values(booster: Booster, ordered: Floats, single: Floats) -> Booster:
     """Return the same trees with each threshold in the middle between the values around it, as all thresholds are.
 
     LightGBM's lie beside 0, where scaled values lie, or between the values of a sample. No document changes sides.
-    `ordered` has the values of each column in order, and `seen` the same as LightGBM sees them.
+    `ordered` has the values of each column in order, and `single` the same in single precision, as LightGBM has them.
     """
     import lightgbm
 
@@ -265,8 +265,9 @@ def _between_values(booster: Booster, ordered: Floats, seen: Floats) -> Booster:
             columns = [int(column) for column in value.split()]
         elif key == "threshold":
             values = map(float, value.split())
-            above = [np.searchsorted(seen[:, f], t, side="right") for f, t in zip(columns, values, strict=True)]
-            middles = between(*(ordered[np.array(above, np.int64) - side, columns] for side in (1, 0))).tolist()
+            above = [np.searchsorted(single[:, f], t, side="right") for f, t in zip(columns, values, strict=True)]
+            rows = np.array(above, np.int64) - [[1], [0]]
+            middles = between(ordered[rows, columns], single[rows, columns]).tolist()
             line = f"threshold={' '.join(map(repr, middles))}"
         if key != "tree_sizes":  # lengths of the texts, which change
             lines.append(line)

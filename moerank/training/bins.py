@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector
 from moerank.checks import check_square
 from moerank.data import RankingData
+from moerank.data.scaling import UNSCALED, FittedScaling, Scaling
 from moerank.kernels.step_tables import VECTOR_WIDTH, Codes, add_counts, add_to_groups, subtract_squares
 from moerank.training.masks import Masks
 from moerank.training.pair_moments import PairMoments
@@ -32,7 +33,7 @@ from moerank.training.pair_moments import PairMoments
 MOST_BINS = 255
 
 
-def thresholds(column: ArrayLike, n_bins: int) -> Vector:
+def thresholds(column: ArrayLike, n_bins: int, single: ArrayLike | None = None) -> Vector:
     """Return at most `n_bins` thresholds of a feature, increasing; a value equal to a threshold is below it.
 
     Each lies in the middle between two neighbouring distinct values: at about equal counts, or between all values if
@@ -45,6 +46,8 @@ def thresholds(column: ArrayLike, n_bins: int) -> Vector:
         Finite values.
     n_bins : int
         At least 1.
+    single : array-like, shape (n_documents,), optional
+        The values of a scaled column in single precision, see `in_single`; by default, it is a raw one.
 
     Notes
     -----
@@ -58,47 +61,40 @@ def thresholds(column: ArrayLike, n_bins: int) -> Vector:
     [24.5, 49.5, 74.5]
     """
     ordered = np.sort(np.asarray(column))
-    is_last = np.append(ordered[1:] != ordered[:-1], False)
-    with np.errstate(over="ignore"):
-        single = ordered.astype(np.float32)
-    is_last[:-1] &= single[1:] != single[:-1]
+    single = in_single(ordered, UNSCALED) if single is None else np.sort(single)
+    is_last = np.append((ordered[1:] != ordered[:-1]) & (single[1:] != single[:-1]), False)
     last = np.flatnonzero(is_last)  # of the documents on the left of each possible threshold
     if len(last) > n_bins:
         wanted = np.ceil(len(ordered) * np.arange(1, n_bins + 1) / (n_bins + 1)).astype(np.int64) - 1
         position = np.unique(np.searchsorted(last, wanted))
         last = last[position[position < len(last)]]
-    return between(ordered[last], ordered[last + 1])
+    rows = np.stack([last, last + 1])
+    return between(ordered[rows], single[rows])
 
 
-def between(low: Floats, high: Floats) -> Vector:
-    """Return the middles between values that differ in single precision, which neither crosses when it is rounded.
+def between(values: Floats, single: Floats) -> Vector:
+    """Return the middles of pairs, shape (2, n), of values that differ in single precision: neither crosses it there.
 
     The middle is a number of single precision where one is there, so that it stays the same when it is rounded.
     """
-    with np.errstate(over="ignore"):
-        low = np.maximum(low, low.astype(np.float32), dtype=np.float64)
-        high = np.minimum(high, high.astype(np.float32), dtype=np.float64)
+    low, high = np.maximum(values[0], single[0], dtype=np.float64), np.minimum(values[1], single[1], dtype=np.float64)
     middle = low + (high - low) / 2
     rounded = middle.astype(np.float32).astype(np.float64)
     return np.where((low <= rounded) & (rounded < high), rounded, middle)
 
 
-def ordered_values(data: RankingData) -> tuple[Floats, Mask]:
-    """Return the values of each column in order, and in which columns single precision joins some; remembered."""
-
-    def compute() -> tuple[Floats, Mask]:
-        ordered = np.sort(data.X, axis=0)
-        with np.errstate(over="ignore"):
-            single = ordered.astype(np.float32)
-        return ordered, ((ordered[1:] != ordered[:-1]) & (single[1:] == single[:-1])).any(axis=0)
-
-    return data.remember("ordered values", compute)
+def ordered_values(data: RankingData) -> Floats:
+    """Return the values of each column in order; remembered."""
+    return data.remember("ordered values", lambda: np.sort(data.X, axis=0))
 
 
-def rounded(X: Floats, columns: Mask) -> Floats:
-    """Return a table with some columns in single precision."""
+def in_single(X: Floats, scaling: Scaling) -> Floats:
+    """Return values as engines have them, which keep raw ones in single precision and scale these."""
+    if isinstance(scaling, FittedScaling):
+        offset, scale = np.array(scaling.offset), np.array(scaling.scale)
+        return (in_single(X * scale + offset, UNSCALED) - offset) / scale
     largest = np.finfo(np.float32).max
-    return np.where(columns, np.clip(X, -largest, largest).astype(np.float32), X) if columns.any() else X
+    return X if X.dtype == np.float32 else np.clip(X, -largest, largest).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +107,8 @@ class Bins:
     def of(cls, data: RankingData, n_bins: int) -> Bins:
         """Return bins with at most `n_bins` thresholds per feature, remembered with the data."""
         return data.remember(
-            ("bins", n_bins), lambda: cls(tuple(thresholds(data.X[:, f], n_bins) for f in range(data.n_features)))
+            ("bins", n_bins),
+            lambda: cls(tuple(map(thresholds, data.X.T, repeat(n_bins), in_single(data.X, data.scaling).T))),
         )
 
     @cached_property

@@ -62,16 +62,16 @@ def test_features_that_the_table_does_not_name_cost_as_others():
             (TABLE.replace("age,0.5", f"age,{c}"), "'age' has a cost that is not a number")
             for c in ("nan", -1, "x", "1e999", "")
         ),
-        (TABLE.replace("age,0.5,,", "age,0.5"), "the row of 'age' has 2 values, but there are 4 columns"),
+        (TABLE.replace("age,0.5,,", "age,0.5"), "t.csv, line 5: 2 values, but 4 columns; give one for each"),
         (TABLE.replace("age,0.5,,", "age,0.5,,3"), "'age' has a group_cost without a group"),
         (TABLE.replace("10.0", "free"), "'bm25' has a group_cost that is not a number from 0 on"),
         (TABLE.replace("10.0", "11"), "'length' is in a group with two costs"),
         (TABLE.replace("age,0.5,,\n", ""), "'age' has no row; give each feature one row with its cost"),
-        (TABLE.replace("age", '"age'), "not a CSV file: unexpected end of data"),
+        (TABLE.replace("age", '"age'), "line 5: not a CSV file: unexpected end of data"),
     ],
 )
-def test_a_wrong_table_is_refused_by_feature(text, message):
-    with pytest.raises(ValueError, match=r"t\.csv: ") as error:
+def test_a_wrong_table_is_refused_by_feature_or_line(text, message):
+    with pytest.raises(ValueError, match=r"t\.csv[:,] ") as error:
         read_cost_table(text, "t.csv", NAMES)
     assert message in str(error.value)
 

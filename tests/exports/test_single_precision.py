@@ -68,11 +68,12 @@ def test_training_rows_keep_their_scores_when_they_are_rounded(ranker, normalize
         assert (np.abs(scores - right) <= allowed).all(), engine
 
 
+@pytest.mark.parametrize("normalize", ["none", "minmax", "standard"])
 @pytest.mark.parametrize("ranker", RANKERS, ids=repr)
-def test_values_that_single_precision_does_not_tell_apart_are_never_parted(ranker):
+def test_values_that_single_precision_does_not_tell_apart_are_never_parted(ranker, normalize):
     X = np.random.default_rng(0).random((300, 3))
     X[:, 1] = 1.7e9 + np.round(6000 * X[:, 1])  # seconds of less than two hours
-    model = trained(ranker, X)
+    model = trained(ranker, X, normalize)
     rounded = X.astype(np.float32).astype(np.float64)
     assert len(np.unique(rounded[:, 1])) < 60
     np.testing.assert_array_equal(model.scores(rounded), model.scores(X))
@@ -81,8 +82,7 @@ def test_values_that_single_precision_does_not_tell_apart_are_never_parted(ranke
         "Single precision keeps fewer than three digits of 'b', because its values are far from 0 compared to their "
         "spread. Subtract a constant before it is stored, and train again."
     ]
-    assert deployable(trained(ranker, X, "minmax"), "moerank", {}).coarse == served.coarse
-    assert not deployable(trained(ranker, X - [0, 1.7e9, 0]), "moerank", {}).coarse
+    assert not deployable(trained(ranker, X - [0, 1.7e9, 0], normalize), "moerank", {}).coarse
 
 
 def test_a_threshold_lies_between_values_whatever_part_of_the_data_a_tree_is_shown():
