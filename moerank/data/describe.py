@@ -58,6 +58,8 @@ class DataDescription:
         Number of these for each feature with missing values.
     scaling : str
         The scaling of the features as far as it is known: "none", "query", "minmax" or "standard".
+    weighted : tuple of str
+        Whether "queries", "documents" or both have weights that differ.
     comes_scaled : bool
         Whether every feature that varies in a query has the minimum 0 and the maximum 1 there.
     """
@@ -82,6 +84,7 @@ class DataDescription:
     missing_share: float
     missing_by_feature: dict[str, int]
     scaling: str
+    weighted: tuple[str, ...]
     comes_scaled: bool
 
     def as_dict(self) -> Json:
@@ -97,6 +100,7 @@ class DataDescription:
             values = f"{self.missing_values:,} values were missing ({self.missing_share:.1%} of all)"
             remarks = [f"{values}, most of them of feature {worst}."]
         remarks += extreme_remarks(self.extreme_features)
+        remarks += [f"The {which} have weights, which training and metrics use." for which in self.weighted]
         if self.identical_documents:
             identical = "No ranker can order identical documents of a query"
             remarks.append(f"{identical}: leave out copies, or add a feature that tells them apart.")
@@ -132,6 +136,7 @@ def describe(data: RankingData) -> DataDescription:
     greatest, least = np.maximum.reduceat(data.X, starts), np.minimum.reduceat(data.X, starts)
     varies, constant = least != greatest, least.min(axis=0) == greatest.max(axis=0)
     copies = list(_sizes_of_copies(data))
+    weights = {"queries": data.query_weights, "documents": data.document_weights}
     return DataDescription(
         name=data.name,
         documents=data.n_documents,
@@ -153,6 +158,7 @@ def describe(data: RankingData) -> DataDescription:
         missing_share=float(data.n_missing.sum() / (data.n_documents * data.n_features)),
         missing_by_feature={data.feature_names[f]: int(data.n_missing[f]) for f in np.flatnonzero(data.n_missing)},
         scaling=data.scaling.kind,
+        weighted=tuple(which for which, values in weights.items() if values is not None),
         comes_scaled=bool(varies.any() and (least[varies] == 0).all() and (greatest[varies] == 1).all()),
     )
 

@@ -38,6 +38,7 @@ def test_every_count_of_a_small_set():
         "missing_share": 0.0,
         "missing_by_feature": {},
         "scaling": "none",
+        "weighted": [],
         "comes_scaled": False,
     }
     complete, identical = description.remarks()
@@ -45,6 +46,12 @@ def test_every_count_of_a_small_set():
     assert identical.startswith("No ranker can order identical documents of a query: leave out copies")
     assert description.labels == {0: 5, 1: 1, 3: 13}
     assert json.loads(json.dumps(description.as_dict())) == description.as_dict()
+
+
+def test_weights_are_named_by_their_owners():
+    for which, name in {"queries": "query_weights", "documents": "document_weights"}.items():
+        description = describe(RankingData([[1.0], [2.0]], [0, 1], [1, 2], **{name: [1.0, 3.0]}))
+        assert f"The {which} have weights, which training and metrics use." in description.remarks()
 
 
 @pytest.mark.parametrize(
