@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from moerank.arrays import Integers, Mask, Matrix
-from moerank.evolution.bit_search import (
-    BitSearch,
-    crowding_distances,
-    first_of_equals,
-    front_numbers,
-    group_numbers,
-    hamming_distances,
-)
+from moerank.evolution import bit_search
+from moerank.evolution.bit_search import BitSearch
 
 NEIGHBOURS = 0.2  # share of the population, at least four
 NEARBY = 0.8  # probability that the second parent is a neighbour of the first
@@ -65,7 +59,7 @@ class DAEA(BitSearch):
         return self._mutated(self._crossed(self.X, self.X[self._second_parents()]))
 
     def _survive(self, X: Mask, F: Matrix) -> Integers:
-        distinct = first_of_equals(X)
+        distinct = bit_search.first_of_equals(X)
         missing = self.pop_size - len(distinct)
         if missing >= 0:
             doubled = self.random_state.choice(len(X), missing, replace=missing > len(X))
@@ -105,18 +99,18 @@ class DAEA(BitSearch):
     def _near_duplicates(self, X: Mask, F: Matrix) -> Mask:
         """Return the mask of the near duplicates that leave their groups of equal objective vectors."""
         removed = np.zeros(len(X), np.bool_)
-        groups = group_numbers(F)
+        groups = bit_search.group_numbers(F)
         shared = np.flatnonzero(np.bincount(groups)[groups] > 1)
         if not len(shared):
             return removed
         X, groups = X[shared], groups[shared]
-        distances = hamming_distances(X, X)
+        distances = bit_search.hamming_distances(X, X)
         distances[groups[:, None] != groups] = np.inf
         np.fill_diagonal(distances, np.inf)
         sizes = np.count_nonzero(X, axis=1)
         limit = 0.8 - 0.6 * (sizes - 1) / max(1, X.shape[1] - 1)
         near = self.random_state.permutation(np.flatnonzero(distances.min(axis=1) / 2 / sizes < limit))
-        spared = near[first_of_equals(groups[near, None])]
+        spared = near[bit_search.first_of_equals(groups[near, None])]
         removed[shared[near]] = True
         removed[shared[spared]] = False
         return removed
@@ -124,11 +118,11 @@ class DAEA(BitSearch):
 
 def _select_by_size(F: Matrix, sizes: Integers, n: int) -> Integers:
     """Return the rows of `n` strings, front by front; from the last front those of the rarest sizes."""
-    front = front_numbers(F)
+    front = bit_search.front_numbers(F)
     n_up_to = np.cumsum(np.bincount(front))
     last = int(np.searchsorted(n_up_to, n))
     selected, candidates = np.flatnonzero(front < last), np.flatnonzero(front == last)
-    far = np.argsort(-crowding_distances(F, front)[candidates], kind="stable")
+    far = np.argsort(-bit_search.crowding_distances(F, front)[candidates], kind="stable")
     candidates = candidates[far]
     # The number of strings of its size in the fronts before, and among the candidates before it.
     same = sizes[candidates][:, None] == sizes[candidates]

@@ -10,15 +10,8 @@ from pymoo.core.problem import Problem
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_at_least
-from moerank.evolution.bit_search import (
-    BitSearch,
-    first_of_equals,
-    front_numbers,
-    group_numbers,
-    hamming_distances,
-    select_by_crowding,
-    without_size,
-)
+from moerank.evolution import bit_search
+from moerank.evolution.bit_search import BitSearch
 
 WEIGHTS = (0.01, 0.99)  # first weights of the error in the two sums
 PATIENCE = 5  # generations without better sums before the weights change
@@ -105,14 +98,14 @@ class MFFS(BitSearch):
         for rows, standing, size in zip(populations, standings, self.sizes, strict=True):
             parents = rows[self._tournament(standing, 2 * max(1, size // 2))]
             brood = self._uniform_children(self.X[parents])
-            numbers = group_numbers(np.concatenate((brood, self.X, children)))
+            numbers = bit_search.group_numbers(np.concatenate((brood, self.X, children)))
             present = np.isin(numbers[: len(brood)], numbers[len(brood) :])
             brood[present] = self._one_and_zero_flipped(brood[present])
             children = np.concatenate((children, brood))
         return children
 
     def _survive(self, X: Mask, F: Matrix) -> Integers:
-        f = np.column_stack((X.mean(axis=1), F[:, without_size(X, F)[-1]]))
+        f = np.column_stack((X.mean(axis=1), F[:, bit_search.without_size(X, F)[-1]]))
         batch = np.arange(len(self.X), len(X))
         if self.refilling:
             self._select_sums(f, [batch, batch])
@@ -130,9 +123,9 @@ class MFFS(BitSearch):
 
     def _select_front(self, X: Mask, F: Matrix, rows: Integers) -> None:
         parents = X[self.front_rows] if len(self.front_rows) else X
-        rows = rows[first_of_equals(X[rows])]
+        rows = rows[bit_search.first_of_equals(X[rows])]
         candidates = rows[_unlike(X[rows], F[rows], self.sizes[0], _mean_distance(parents))]
-        selected, self.standing = select_by_crowding(F[candidates], self.sizes[0])
+        selected, self.standing = bit_search.select_by_crowding(F[candidates], self.sizes[0])
         self.front_rows = candidates[selected]
 
     def _select_sums(self, f: Matrix, candidates: list[Integers]) -> None:
@@ -154,7 +147,7 @@ class MFFS(BitSearch):
 
     def _weigh_anew(self, f: Matrix) -> None:
         points = f[self.front_rows]
-        points = np.unique(points[front_numbers(points) == 0], axis=0)
+        points = np.unique(points[bit_search.front_numbers(points) == 0], axis=0)
         seen = points - points.min(axis=0)
         angles = -np.diff(np.arctan2(seen[:, 1], seen[:, 0]))
         gaps = ((points[1:] + points[:-1]) / 2)[np.argsort(-angles, kind="stable")]
@@ -182,7 +175,7 @@ def _mean_distance(X: Mask) -> float:
 
 def _unlike(X: Mask, F: Matrix, n: int, distance: float) -> Integers:
     """Return `n` or more rows of the first fronts, without rows near others of equal objectives; see step 4."""
-    front, groups, sizes = front_numbers(F), group_numbers(F), np.count_nonzero(X, axis=1)
+    front, groups, sizes = bit_search.front_numbers(F), bit_search.group_numbers(F), np.count_nonzero(X, axis=1)
     first = front == 0
     selected = first.copy()
     while np.count_nonzero(selected) < min(n, len(X)):
@@ -204,7 +197,7 @@ def _distances_within_size(X: Mask, sizes: Integers, rows: Integers, selected: M
 
     Without such a string, the distance to the nearest of the first front's strings of the nearest sizes.
     """
-    distances = hamming_distances(X[rows], X)
+    distances = bit_search.hamming_distances(X[rows], X)
     apart = np.abs(sizes[rows][:, None] - sizes)
     peers = selected & (apart == 0)
     nearest = first & (apart == np.where(first, apart, apart.max() + 1).min(axis=1, keepdims=True))
@@ -216,6 +209,6 @@ def _far(distances: Vector, groups: Integers, least: float) -> Mask:
     """Whether each string is at least so far away, or the farthest of its group."""
     far = distances >= least
     farthest = np.lexsort((-distances, groups))
-    farthest = farthest[first_of_equals(groups[farthest, None])]
+    farthest = farthest[bit_search.first_of_equals(groups[farthest, None])]
     far[farthest] = True
     return far

@@ -6,15 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moerank.arrays import Integers, Mask, Matrix, Vector
-from moerank.evolution.bit_search import (
-    BitSearch,
-    first_of_equals,
-    front_numbers,
-    group_numbers,
-    hamming_distances,
-    select_by_crowding,
-    without_size,
-)
+from moerank.evolution import bit_search
+from moerank.evolution.bit_search import BitSearch
 
 
 class PRDH(BitSearch):
@@ -61,9 +54,9 @@ class PRDH(BitSearch):
         return self._uniform_children(parents)
 
     def _survive(self, X: Mask, F: Matrix) -> Integers:
-        distinct = first_of_equals(X)
+        distinct = bit_search.first_of_equals(X)
         X, F = X[distinct], F[distinct]
-        errors = F[:, without_size(X, F)]
+        errors = F[:, bit_search.without_size(X, F)]
         unlike = _unlike(X, F, errors)
         distinct, X, F, errors = distinct[unlike], X[unlike], F[unlike], errors[unlike]
         smallest = np.lexsort((*errors.T[::-1], np.count_nonzero(X, axis=1)))
@@ -72,13 +65,13 @@ class PRDH(BitSearch):
             selected = smallest[: self.pop_size]
             self.standing = np.arange(len(selected))
             return distinct[selected]
-        selected, self.standing = select_by_crowding(F[feasible], self.pop_size)
+        selected, self.standing = bit_search.select_by_crowding(F[feasible], self.pop_size)
         return distinct[feasible[selected]]
 
 
 def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
     """Return the rows without strings of later fronts that are too similar to others of equal objectives."""
-    front, groups = front_numbers(F), group_numbers(F)
+    front, groups = bit_search.front_numbers(F), bit_search.group_numbers(F)
     first = front == 0
     crowd = np.flatnonzero(~first & (np.bincount(groups)[groups] > 1))
     if not len(crowd):
@@ -87,14 +80,14 @@ def _unlike(X: Mask, F: Matrix, errors: Matrix) -> Integers:
     unlike = np.ones(len(X), np.bool_)
     for number in np.unique(groups[crowd]):
         members = groups[crowd] == number
-        unlike[crowd[members]] = front_numbers(-unlikeness[members]) == 0
+        unlike[crowd[members]] = bit_search.front_numbers(-unlikeness[members]) == 0
     return np.flatnonzero(unlike)
 
 
 def _unlikeness(X: Mask, errors: Matrix, rows: Integers, first: Mask) -> tuple[Vector, Vector]:
     """Return o₁ and o₂ of these rows, their distances from the nearest members of the first front."""
     sizes = np.count_nonzero(X, axis=1)
-    distances = hamming_distances(X[rows], X[first])
+    distances = bit_search.hamming_distances(X[rows], X[first])
     by_size = np.abs(sizes[rows][:, None] - sizes[first])
     # The string lacks (distance + size of the member - size of the string) / 2 of the member's ones.
     lacking = (distances + sizes[first] - sizes[rows][:, None]) / 2 / sizes[first]

@@ -11,19 +11,8 @@ import json
 import shlex
 from pathlib import Path
 
-from moerank.exports.deployable import (
-    Deployable,
-    Deployment,
-    Node,
-    compact_json,
-    depths,
-    indented_json,
-    nested_trees,
-    normaliser,
-    refused_below_zero,
-    single,
-    single_above,
-)
+from moerank.exports import deployable
+from moerank.exports.deployable import Deployable, Deployment, Node
 from moerank.rankers.model import Forest
 
 PLUGIN_URL = "http://localhost:9200"
@@ -49,7 +38,7 @@ def plugin_files(
 ) -> Deployment:
     """Return the feature set and the model, with instructions for a `system` that end with its own remarks."""
     features = path.with_name(f"{path.stem}-features{path.suffix}")
-    text = indented_json({"featureset": {"features": _feature_set(ranker)}})
+    text = deployable.indented_json({"featureset": {"features": _feature_set(ranker)}})
     named: Node = {"name": ranker.name}
     if ranker.trees is not None:
         definition: object = _trees(ranker, ranker.trees)
@@ -58,7 +47,7 @@ def plugin_files(
         named["model"] = {"type": "model/xgboost+json", "definition": definition}
     else:
         named["model"] = _linear(ranker)
-    content = (indented_json if ranker.trees is None else compact_json)({"model": named})
+    content = (deployable.indented_json if ranker.trees is None else deployable.compact_json)({"model": named})
     sentences = [*ranker.remarks("elasticsearch"), *remarks]
     if ranker.trees is None and ranker.absent != 0 and any(entry.elasticsearch for entry in ranker.features):
         sentences.append(
@@ -71,7 +60,7 @@ def plugin_files(
 def _feature_set(ranker: Deployable) -> list[Node]:
     """Return the features: as described by the user, else the value of a field, which must not be below 0."""
     fields = [name for name, entry in zip(ranker.names, ranker.features, strict=True) if entry.elasticsearch is None]
-    if reasons := refused_below_zero(name for name in fields if name in ranker.negative):
+    if reasons := deployable.refused_below_zero(name for name in fields if name in ranker.negative):
         raise ValueError(reasons[0])
     features: list[Node] = []
     for name, label, entry in zip(ranker.names, ranker.labels, ranker.features, strict=True):
@@ -85,7 +74,7 @@ def _feature_set(ranker: Deployable) -> list[Node]:
 def _field_value(ranker: Deployable, name: str, field: str) -> Node:
     """Return the query whose score is the value of a field, with a default for documents without a value."""
     if ranker.absent >= 0:
-        value: Node = {"field": field, "missing": single(ranker.absent, "the number for missing values")}
+        value: Node = {"field": field, "missing": deployable.single(ranker.absent, "the number for missing values")}
         query: Node = {"match_all": {}}
     elif ranker.trees is not None:  # each split says where an absent value goes
         value, query = {"field": field}, {"exists": {"field": field}}
@@ -101,9 +90,9 @@ def _linear(ranker: Deployable) -> Node:
     norms: Node = {}
     weights: Node = {}
     for index, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
-        weights[label] = single(term.weight, f"the weight of {term.name!r}")
+        weights[label] = deployable.single(term.weight, f"the weight of {term.name!r}")
         if ranker.scaling is not None:
-            norms[label] = _normaliser(*normaliser(ranker.scaling, index, term.name))
+            norms[label] = _normaliser(*deployable.normaliser(ranker.scaling, index, term.name))
     normalisers = {"feature_normalizers": norms} if norms else {}
     return {"type": "model/linear", **normalisers, "definition": weights}
 
@@ -117,8 +106,8 @@ def _normaliser(offset: float, scale: float, maximum: float | None) -> Node:
 
 def _trees(ranker: Deployable, trees: Forest) -> list[Node]:
     """Return trees in XGBoost's format; the numbers of leaves follow those of splits."""
-    n_splits, depth = len(trees.columns), depths(trees)
-    values = [single(value, "a leaf") for value in trees.leaves]
+    n_splits, depth = len(trees.columns), deployable.depths(trees)
+    values = [deployable.single(value, "a leaf") for value in trees.leaves]
 
     def leaf(number: int) -> Node:
         return {"nodeid": n_splits + number, "leaf": values[number]}
@@ -129,14 +118,14 @@ def _trees(ranker: Deployable, trees: Forest) -> list[Node]:
             "nodeid": number,
             "depth": depth[number],
             "split": ranker.labels[trees.columns[number]],
-            "split_condition": single_above(threshold),
+            "split_condition": deployable.single_above(threshold),
             "yes": left["nodeid"],
             "no": right["nodeid"],
             "missing": (left if ranker.absent <= threshold else right)["nodeid"],
             "children": [left, right],
         }
 
-    return nested_trees(trees, leaf, split)
+    return deployable.nested_trees(trees, leaf, split)
 
 
 def _next_step(ranker: Deployable, features: Path, path: Path, system: str) -> str:

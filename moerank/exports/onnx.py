@@ -12,15 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from moerank.exports.deployable import (
-    Deployable,
-    Deployment,
-    Node,
-    breadth_first,
-    single,
-    single_at_most,
-    single_positive,
-)
+from moerank.exports import deployable
+from moerank.exports.deployable import Deployable, Deployment, Node
 from moerank.rankers.model import Forest
 from moerank.version import VERSION
 
@@ -55,7 +48,7 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
 
     values = "X"
     if ranker.missing is not None:
-        value = constant("missing", single(ranker.missing, "the number for missing values"))
+        value = constant("missing", deployable.single(ranker.missing, "the number for missing values"))
         values = add("Where", [add("IsNaN", ["X"], "is_missing"), value, "X"], "complete")
     if ranker.trees is not None:
         trees = _trees(ranker.trees)
@@ -65,10 +58,12 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
         add("Add", ["sum", add("ReduceSum", [zeros, constant("axes", [1], np.int64)], "nothing")], "score")
     else:
         if ranker.scaling is not None:
-            offset = constant("offset", [single(term.offset, f"the offset of {term.name!r}") for term in ranker.terms])
-            scale = [single_positive(term.scale, f"the scale of {term.name!r}") for term in ranker.terms]
+            offset = constant(
+                "offset", [deployable.single(term.offset, f"the offset of {term.name!r}") for term in ranker.terms]
+            )
+            scale = [deployable.single_positive(term.scale, f"the scale of {term.name!r}") for term in ranker.terms]
             values = add("Div", [add("Sub", [values, offset], "moved"), constant("scale", scale)], "scaled")
-        weights = [[single(term.weight, f"the weight of {term.name!r}")] for term in ranker.terms]
+        weights = [[deployable.single(term.weight, f"the weight of {term.name!r}")] for term in ranker.terms]
         add("MatMul", [values, constant("weights", weights)], "score")
     table = helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, ["n_documents", len(ranker.names)])
     score = helper.make_tensor_value_info("score", onnx.TensorProto.FLOAT, ["n_documents", 1])
@@ -97,12 +92,12 @@ def _trees(trees: Forest) -> Node:
     nodes: list[tuple[int, int, int, float, str, int, int]] = []
     targets: list[tuple[int, int, float]] = []
     for tree, root in enumerate(trees.roots):
-        for number, (node, below) in enumerate(breadth_first(trees, root)):
+        for number, (node, below) in enumerate(deployable.breadth_first(trees, root)):
             if node < 0:
                 nodes.append((tree, number, 0, 0.0, "LEAF", 0, 0))
-                targets.append((tree, number, single(trees.leaves[-1 - node], "a leaf")))
+                targets.append((tree, number, deployable.single(trees.leaves[-1 - node], "a leaf")))
             else:
-                threshold = single_at_most(trees.thresholds[node])
+                threshold = deployable.single_at_most(trees.thresholds[node])
                 nodes.append((tree, number, trees.columns[node], threshold, "BRANCH_LEQ", below, below + 1))
     names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
     lists: Node = {f"nodes_{name}": list(values) for name, values in zip(names, zip(*nodes, strict=True), strict=True)}

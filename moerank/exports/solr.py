@@ -14,18 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from moerank.exports.deployable import (
-    Deployable,
-    Deployment,
-    Node,
-    compact_json,
-    indented_json,
-    largest_value,
-    nested_trees,
-    normaliser,
-    single,
-    single_at_most,
-)
+from moerank.exports import deployable
+from moerank.exports.deployable import Deployable, Deployment, Node
 from moerank.rankers.model import Forest
 
 PACKAGE = "org.apache.solr.ltr"
@@ -41,8 +31,8 @@ def solr(ranker: Deployable, path: Path) -> Deployment:
     kind, features, params = _linear(ranker) if ranker.trees is None else _trees(ranker, ranker.trees)
     class_name = f"{PACKAGE}.model.{kind}"
     model: Node = dict(store=ranker.name, name=ranker.name, **{"class": class_name}, features=features, params=params)
-    content = (indented_json if ranker.trees is None else compact_json)(model)
-    return Deployment({store: indented_json(_store(ranker)), path: content}, _next_step(ranker, store, path))
+    content = (deployable.indented_json if ranker.trees is None else deployable.compact_json)(model)
+    return Deployment({store: deployable.indented_json(_store(ranker)), path: content}, _next_step(ranker, store, path))
 
 
 def _store(ranker: Deployable) -> list[Node]:
@@ -51,7 +41,7 @@ def _store(ranker: Deployable) -> list[Node]:
     A default of NaN, which lets a log tell a missing value, becomes the number that stood for it in training.
     """
     features: list[Node] = []
-    absent = repr(single(ranker.absent, "the number for missing values"))
+    absent = repr(deployable.single(ranker.absent, "the number for missing values"))
     for label, entry in zip(ranker.labels, ranker.features, strict=True):
         name, params = "FieldValueFeature", Node(field=label)
         if entry.solr is not None:
@@ -72,7 +62,7 @@ def _linear(ranker: Deployable) -> tuple[str, list[Node], Node]:
     for index, (label, term) in enumerate(zip(ranker.labels, ranker.terms, strict=True)):
         norm = _normaliser(ranker, index)
         features.append({"name": label} if norm is None else {"name": label, "norm": norm})
-        weights[label] = single(term.weight, f"the weight of {term.name!r}")
+        weights[label] = deployable.single(term.weight, f"the weight of {term.name!r}")
     return "LinearModel", features, {"weights": weights}
 
 
@@ -80,7 +70,7 @@ def _normaliser(ranker: Deployable, index: int) -> Node | None:
     """Return Solr's normaliser of a feature: (x − min) / (max − min) or (x − avg) / std."""
     if ranker.scaling is None:
         return None
-    offset, scale, maximum = normaliser(ranker.scaling, index, ranker.names[index])
+    offset, scale, maximum = deployable.normaliser(ranker.scaling, index, ranker.names[index])
     if maximum is not None:
         return {"class": f"{PACKAGE}.norm.MinMaxNormalizer", "params": {"min": repr(offset), "max": repr(maximum)}}
     return {"class": f"{PACKAGE}.norm.StandardNormalizer", "params": {"avg": repr(offset), "std": repr(scale)}}
@@ -88,10 +78,10 @@ def _normaliser(ranker: Deployable, index: int) -> Node | None:
 
 def _trees(ranker: Deployable, trees: Forest) -> tuple[str, list[Node], Node]:
     """Return class, features and parameters, numbers as text. No value is absent: the store or Solr has a default."""
-    most = np.array([single_at_most(value) for value in trees.thresholds], np.float32)
+    most = np.array([deployable.single_at_most(value) for value in trees.thresholds], np.float32)
     # The largest numbers v with v + 1e-6 at most the tree's threshold, in single precision.
-    thresholds = largest_value(len(most), lambda v: v + np.float32(1e-6) <= most, np.float32).tolist()
-    values = [repr(single(value, "a leaf")) for value in trees.leaves]
+    thresholds = deployable.largest_value(len(most), lambda v: v + np.float32(1e-6) <= most, np.float32).tolist()
+    values = [repr(deployable.single(value, "a leaf")) for value in trees.leaves]
 
     def leaf(number: int) -> Node:
         return {"value": values[number]}
@@ -101,7 +91,7 @@ def _trees(ranker: Deployable, trees: Forest) -> tuple[str, list[Node], Node]:
         return {"feature": feature, "threshold": repr(thresholds[number]), "left": left, "right": right}
 
     features: list[Node] = [{"name": label} for label in ranker.labels]
-    roots = [{"weight": "1", "root": root} for root in nested_trees(trees, leaf, split)]
+    roots = [{"weight": "1", "root": root} for root in deployable.nested_trees(trees, leaf, split)]
     return "MultipleAdditiveTreesModel", features, {"trees": roots}
 
 

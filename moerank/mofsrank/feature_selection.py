@@ -12,19 +12,9 @@ import numpy as np
 from pymoo.core.mutation import Mutation
 from sklearn.exceptions import ConvergenceWarning
 
+from moerank import evolution
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.data import RankingData
-from moerank.evolution import (
-    AdaptiveBitFlip,
-    Archive,
-    DigestDuplicates,
-    Operators,
-    SparseBitFlip,
-    SubsetSizeSampling,
-    UniformCrossover,
-    importance_degrees,
-    redundancy_degrees,
-)
 from moerank.evolution.bit_search import first_of_equals
 from moerank.evolution.operators import CROSSOVER, Decay, Form, Importance, Redundancy
 from moerank.kernels.threads import in_pieces
@@ -148,27 +138,27 @@ class FeatureSelection(Stage):
         self.importance = importance
         self.redundancy = redundancy
 
-    def operators(self) -> Operators:
+    def operators(self) -> evolution.Operators:
         """Return uniform subset sizes, uniform crossover, (adaptive) bit flips and elimination of equal strings."""
-        mutation: Mutation = SparseBitFlip(self.mutation)
+        mutation: Mutation = evolution.SparseBitFlip(self.mutation)
         if self.adaptive:
             values = single_feature_values(self.train, self.metric).max(axis=0)  # in the better direction
             accuracy = np.zeros(self.n_var)
             np.maximum.at(accuracy, self.strings.bit_of, values)
             bit_of = self.strings.bit_of if self.n_var < self.train.n_features else None
-            mutation = AdaptiveBitFlip(
-                importance_degrees(accuracy, self.importance),
-                redundancy_degrees(self.train, self.redundancy, bit_of),
+            mutation = evolution.AdaptiveBitFlip(
+                evolution.importance_degrees(accuracy, self.importance),
+                evolution.redundancy_degrees(self.train, self.redundancy, bit_of),
                 self.form,
                 self.decay,
                 self.mutation,
             )
         return {
-            "sampling": SubsetSizeSampling(self.most_ones),
-            "crossover": UniformCrossover(self.crossover),
+            "sampling": evolution.SubsetSizeSampling(self.most_ones),
+            "crossover": evolution.UniformCrossover(self.crossover),
             "mutation": mutation,
             "repair": self.strings.repair(),
-            "eliminate_duplicates": DigestDuplicates(),
+            "eliminate_duplicates": evolution.DigestDuplicates(),
         }
 
     def starting_strings(self, n: int) -> Mask:
@@ -229,7 +219,7 @@ class FeatureSelection(Stage):
         names = [objective.name for objective in self.objectives]
         if self.strings.by_group or self.pair_masks is not None or "features" not in names:
             return None
-        archive = Archive()
+        archive = evolution.Archive()
         for X in self._least_losses(most) if names == ["features", "loss"] else self._small_strings(most or 0):
             if len(X):
                 archive.add(X, self.measure(X))

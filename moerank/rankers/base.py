@@ -22,16 +22,8 @@ from moerank.data.scaling import negative_features
 from moerank.kernels.newton import MAX_STEPS
 from moerank.kernels.scores import linear_scores
 from moerank.metrics import MAP, Metric, as_metric
-from moerank.rankers.arguments import (
-    Validation,
-    as_feature_table,
-    as_ranking_data,
-    as_validation_data,
-    labelled,
-    refuse_weights,
-    varying_in_queries,
-    warn_of_scales,
-)
+from moerank.rankers import arguments
+from moerank.rankers.arguments import Validation
 from moerank.rankers.model import finite_scores
 from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_loss import PairLoss
@@ -166,8 +158,8 @@ class RankingEstimator(_Estimator):
             If the training stopped at a limit, or found nothing to rank by; the message says what to change.
         """
         self._check_parameters()
-        train = as_ranking_data(X, y, qid)
-        held_out = as_validation_data(validation, train)
+        train = arguments.as_ranking_data(X, y, qid)
+        held_out = arguments.as_validation_data(validation, train)
         self._look_at(train)
         self.scaling_, self.missing_, self.negative_ = train.scaling, train.missing, negative_features(train)
         self.missing_values_ = train.missing_values
@@ -176,7 +168,7 @@ class RankingEstimator(_Estimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if self._scales_matter():
-            warn_of_scales(train)
+            arguments.warn_of_scales(train)
         try:
             self._fit(train, held_out)
         except np.linalg.LinAlgError as error:
@@ -234,7 +226,7 @@ class RankingEstimator(_Estimator):
                 f"score needs qid, because the training data had {self.n_queries_} queries; scikit-learn's searches "
                 "hand it on after sklearn.set_config(enable_metadata_routing=True)"
             )
-        return self._scored_by.score(labelled(X, y, qid), scores)
+        return self._scored_by.score(arguments.labelled(X, y, qid), scores)
 
     @property
     def _scored_by(self) -> Metric:
@@ -254,7 +246,7 @@ class RankingEstimator(_Estimator):
     def _table(self, X: RankingData | ArrayLike) -> Matrix:
         """Return X completed and scaled like the training data."""
         check_is_fitted(self, "support_")
-        return as_feature_table(X, self)
+        return arguments.as_feature_table(X, self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -288,9 +280,9 @@ class RankingEstimator(_Estimator):
     def _look_at(self, train: RankingData) -> None:
         """Find the features that vary, and refuse data that cannot be trained on."""
         train.require_moderate_values()
-        refuse_weights(train, self)
+        arguments.refuse_weights(train, self)
         self.n_features_in_, self.n_queries_ = train.n_features, train.n_queries
-        self.varying_ = varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
+        self.varying_ = arguments.varying_in_queries(train) if self._additive else np.ptp(train.X, axis=0) > 0
         if not self.varying_.any():
             where = "every query" if self._additive else "all documents"
             raise ValueError(f"{train.name}: every feature is constant in {where}: there is nothing to rank by")
@@ -383,7 +375,7 @@ class Ranker(RankingEstimator):
         """
         measure = as_metric(metric, MAP())
         self._check_parameters()
-        refuse_weights(train, self)
+        arguments.refuse_weights(train, self)
         candidates = [clone(self).set_params(**entry) for entry in grid or self.default_grid(train)]
         for candidate in candidates:
             candidate._check_parameters()
@@ -502,7 +494,7 @@ class Trainer(Ranker, Generic[Trained]):
             that the training does not use.
         """
         self._check_parameters()
-        refuse_weights(train, self)
+        arguments.refuse_weights(train, self)
         return self._train(train, read_masks(train, pair_mask, feature_mask, unit), start)
 
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> Trained:

@@ -13,16 +13,10 @@ from moerank.arrays import Mask, Matrix
 from moerank.checks import AtLeastTwo, Count, Parameters, Positive, check_at_least, check_share
 from moerank.data import RankingData
 from moerank.metrics import MAP, Metric, as_metric
+from moerank.rankers import lambda_mart
 from moerank.rankers.base import Grid, TuningOrNone, quality_of
 from moerank.rankers.boosting import TrailingMean
-from moerank.rankers.lambda_mart import (
-    FEW_LEAVES,
-    LambdaMART,
-    boosted_trees,
-    features_of_trees,
-    first_trees,
-    leaf_sizes,
-)
+from moerank.rankers.lambda_mart import LambdaMART
 from moerank.selectors.filter import ByPermutation, Filter, Order
 
 if TYPE_CHECKING:
@@ -56,7 +50,7 @@ class LambdaMARTFilter(Filter):
     def _own_grid(self, train: RankingData) -> Grid:
         """Return trees of 3 leaves with at least 0.25 % of the documents each, and the trees of the parameters."""
         return [
-            {"n_leaves": FEW_LEAVES, "min_leaf": leaf_sizes(train.n_documents)[0]},
+            {"n_leaves": lambda_mart.FEW_LEAVES, "min_leaf": lambda_mart.leaf_sizes(train.n_documents)[0]},
             {"n_leaves": self.n_leaves, "min_leaf": self.min_leaf},
         ]
 
@@ -346,7 +340,7 @@ class PairwiseLambdaMART(LambdaMART):
         booster, scores = chosen._watched(train, validation)
         quality = self._steadied(quality_of(scores[:, n_trees - 1 :], validation, chosen._watched_by))
         chosen.n_pair_trees = int(np.argmax(quality))
-        return chosen._with_trees(first_trees(booster, n_trees + chosen.n_pair_trees))
+        return chosen._with_trees(lambda_mart.first_trees(booster, n_trees + chosen.n_pair_trees))
 
     def _tree_parameters(self, train: RankingData) -> Parameters:
         return {**super()._tree_parameters(train), "interaction_constraints": [[f] for f in range(train.n_features)]}
@@ -355,12 +349,12 @@ class PairwiseLambdaMART(LambdaMART):
         if not self.n_pair_trees:
             return super()._boosted(train, watched)
         single, part = super()._boosted(train), train.with_features(self.varying_)
-        pairs = self._best_pairs(part, np.flatnonzero(features_of_trees(single)))
+        pairs = self._best_pairs(part, np.flatnonzero(lambda_mart.features_of_trees(single)))
         if not pairs:
             return single
         parameters = {**self._tree_parameters(part), "interaction_constraints": pairs}
         value = TrailingMean(self._watched_by)
-        return boosted_trees(part, self.n_pair_trees, parameters, watched, self.patience, value, single)
+        return lambda_mart.boosted_trees(part, self.n_pair_trees, parameters, watched, self.patience, value, single)
 
     def _best_pairs(self, train: RankingData, features: Order) -> list[list[int]]:
         """Return the first pairs of some features by which trees of three leaves, of these features alone, split."""
@@ -368,7 +362,7 @@ class PairwiseLambdaMART(LambdaMART):
             return []
         parameters = {**super()._tree_parameters(train), "num_leaves": 3}
         part = train.with_features(np.isin(np.arange(train.n_features), features))
-        splits = split_features(boosted_trees(part, PAIR_TREES, parameters))
+        splits = split_features(lambda_mart.boosted_trees(part, PAIR_TREES, parameters))
         pairs = dict.fromkeys(pair for pair in splits if len(pair) == 2)
         return [features[list(pair)].tolist() for pair in pairs][: self.n_pairs]
 

@@ -24,17 +24,9 @@ from moerank.kernels.lanes import lanes, word_type
 from moerank.kernels.pair_pass import curvature_pass, hinge_pass, pack_lanes, project, pull_back
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS, centres, rows_by_run, run_pass
 from moerank.kernels.tiles import own_features
+from moerank.training import pair_loss
 from moerank.training.masks import Masks
-from moerank.training.pair_loss import (
-    EXACT_TOLERANCE,
-    SQUARED,
-    SQUARED_HINGE,
-    UNIT,
-    PairLoss,
-    PairModel,
-    Penalties,
-    Target,
-)
+from moerank.training.pair_loss import UNIT, PairLoss, PairModel, Target
 from moerank.training.pair_moments import PairMoments, solve_positive_definite
 
 MAX_HALVINGS, EXACT_STEPS = 29, 500
@@ -134,7 +126,7 @@ class ListedPairs:
     @cached_property
     def moment(self) -> Matrix:
         """Mean of tₖ (xᵢ − xⱼ) over the pairs, shape (n_features,)."""
-        return self.residuals(np.zeros(self.X.shape[1]), SQUARED)[1] / len(self)
+        return self.residuals(np.zeros(self.X.shape[1]), pair_loss.SQUARED)[1] / len(self)
 
     def model(self, loss: PairLoss, C: float) -> PairModel:
         """Return the model of the objective at its minimum with all features, remembered.
@@ -147,7 +139,7 @@ class ListedPairs:
             B, rhs = np.eye(len(self.gram)) + 2.0 * C * self.gram, 2.0 * C * self.moment
             w = solve_positive_definite(B, rhs)
             if loss.one_sided:
-                w, at = dense_newton(lambda w: self.expand(w, C, loss), w, 2.0 * EXACT_TOLERANCE)
+                w, at = dense_newton(lambda w: self.expand(w, C, loss), w, 2.0 * pair_loss.EXACT_TOLERANCE)
                 B, rhs = at.hessian, product(at.hessian, w) - at.gradient
             self._models[loss, C] = PairModel(loss, C, B, rhs, w)
         return self._models[loss, C]
@@ -181,7 +173,7 @@ class ListedPairs:
         return W, converged
 
     def minimise_penalised(
-        self, penalties: Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
+        self, penalties: pair_loss.Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
     ) -> tuple[Matrix, Integers, Matrix]:
         """Minimise the objectives of `moerank.kernels.proximal` with the squared hinge loss, in groups of lanes.
 
@@ -308,7 +300,7 @@ class CountedPairs:
                 factor[:] = factorise(np.eye(len(w)) + 2.0 * C * moments.gram, masks.features[:1])[0]
                 solve(factor, masks.features[0], 2.0 * C * moments.moment(self.target), w)
             scale = np.array(new, np.float64) / self.data.n_pairs
-            reached = self._newton(loss, np.float64, masks, factors, W, scale, EXACT_TOLERANCE)
+            reached = self._newton(loss, np.float64, masks, factors, W, scale, pair_loss.EXACT_TOLERANCE)
             self._minima |= {(loss, C): minimum for C, *minimum in zip(new, W, reached, strict=True)}
         minima = zip(*(self._minima[loss, C] for C in Cs), strict=True)
         W, reached = map(np.array, minima)
@@ -379,7 +371,7 @@ class CountedPairs:
         return state.n_steps <= most_steps
 
     def minimise_penalised(
-        self, penalties: Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
+        self, penalties: pair_loss.Penalties, masks: Masks, start: Matrix, max_iter: int, tol: float
     ) -> tuple[Matrix, Integers, Matrix]:
         """Minimise as `ListedPairs.minimise_penalised` does, by a pass for each sum of FSMRank's Algorithm 1.
 
@@ -398,7 +390,7 @@ class CountedPairs:
             u, v = np.hsplit(np.where(at_trial, state.trial, state.z), 2)
             used = replace(masks, features=np.where(at_trial, u != v, masks.features & going[:, None]))
             W, task = u - v, np.where(going, RESIDUALS, IDLE)
-            sums, slack = self.sums(SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
+            sums, slack = self.sums(pair_loss.SQUARED_HINGE, np.float64, task, used, W, np.zeros_like(W))
             proximal.advance(state, going, terms, sums, slack - (W * sums).sum(axis=1), max_iter, tol)
             history[state.n_iter, np.arange(n)] = state.objective
         return state.w, state.n_iter, history
