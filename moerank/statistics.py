@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import moocore
 import numpy as np
+import scipy  # loads scipy.stats, which takes a second, when it is used
 from numpy.typing import ArrayLike
 
 from moerank.arrays import Integers, Matrix, Vector
@@ -146,10 +147,8 @@ def compare_paired(first: ArrayLike, second: ArrayLike) -> PairedTest:
     """
     d = np.asarray(first, float) - np.asarray(second, float)
     difference, error = mean_and_error(d)
-    from scipy import stats
-
     with np.errstate(divide="ignore", invalid="ignore"):  # no error if all differences are equal
-        tail = stats.t.sf(np.divide(abs(difference), error), len(d) - 1)
+        tail = scipy.stats.t.sf(np.divide(abs(difference), error), len(d) - 1)
     p = float(np.nan_to_num(2.0 * tail, nan=1.0))
     return PairedTest(difference, error, int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p)
 
@@ -201,8 +200,6 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
     >>> p_above(d) < 1e-6, p_above(d, 0.05), p_above([0.1, 0.1])
     (True, 1.0, 1.0)
     """
-    from scipy import stats  # takes a second to load, and few callers need it
-
     d = np.asarray(differences, float)
     if len(d) < 2 or not d.std():
         return 1.0
@@ -210,7 +207,7 @@ def p_above(differences: ArrayLike, value: float = 0.0) -> float:
     t = (mean - value) / deviation
     hall = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / (6 * n)
     frequency = np.clip((mean - value) / (1 + mean), 0, 1)
-    return float(max(stats.t.sf(np.sqrt(n) * min(t, hall), n - 1), (1 - frequency) ** n))
+    return float(max(scipy.stats.t.sf(np.sqrt(n) * min(t, hall), n - 1), (1 - frequency) ** n))
 
 
 def p_differs(differences: ArrayLike) -> float:
@@ -276,10 +273,8 @@ def interval_ends(
     n: ArrayLike, mean: ArrayLike, deviation: ArrayLike, skewness: ArrayLike, level: float
 ) -> tuple[Vector, Vector]:
     """Return the means below and above which the test of `p_above` and its mirror image reject at `level` / 2."""
-    from scipy import stats
-
     n, mean, deviation, skewness = np.asarray(n), np.asarray(mean), np.asarray(deviation), np.asarray(skewness)
-    width = stats.t.isf(level / 2, n - 1) / np.sqrt(n)
+    width = scipy.stats.t.isf(level / 2, n - 1) / np.sqrt(n)
     frequency = 1 - (level / 2) ** (1 / n)  # of losses of 1 that a sample misses with the chance level / 2
     ends = []
     for sign in (1, -1):
@@ -314,14 +309,12 @@ def queries_needed(differences: ArrayLike, margin: float, level: float = LEVEL) 
     >>> queries_needed(np.tile([-0.06, 0.02], 10), 0.005), queries_needed([0.1, 0.1], 0.005)
     (220, None)
     """
-    from scipy import stats
-
     d = np.asarray(differences, float)
     if len(d) < 2 or not d.std():
         return None
     _, mean, deviation, skewness = moments(d)
     n = SIZES[np.maximum(len(d), FEWEST_QUERIES - 1) < SIZES, None]
-    means = mean + stats.norm.ppf(np.arange(0.005, 1, 0.01)) * deviation / np.sqrt(n)
+    means = mean + scipy.stats.norm.ppf(np.arange(0.005, 1, 0.01)) * deviation / np.sqrt(n)
     low, high = interval_ends(n, means, deviation, skewness, level)
     above, below = interval_ends(n, means, deviation, skewness, 2 * level)
     decided = (low > 0) | (high < 0) | ((above > -margin) & (below < margin))
@@ -359,15 +352,13 @@ def level_of_each(differences: Matrix, level: float = 0.05, draws: int = 5_000) 
     >>> 0.005 <= level_of_each(d) < 0.006, level_of_each(d[:, :1]), round(level_of_each(d[:, [0, 0, 0]]), 2)
     (True, 0.05, 0.05)
     """
-    from scipy import stats
-
     d = np.asarray(differences, float)
     n, spread = len(d), d.std(axis=0)
     if n < 2 or not spread.any():
         return level
     z = (d - d.mean(axis=0))[:, spread > 0] / (spread[spread > 0] * np.sqrt(n))
     largest = np.abs(np.random.default_rng(0).standard_normal((draws, n)) @ z).max(axis=1)
-    return float(np.clip(2 * stats.norm.sf(np.quantile(largest, 1 - level)), level / z.shape[1], level))
+    return float(np.clip(2 * scipy.stats.norm.sf(np.quantile(largest, 1 - level)), level / z.shape[1], level))
 
 
 def e_value(differences: ArrayLike, value: float = 0.0) -> float:
@@ -452,11 +443,9 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
     d = d[d != 0.0]
     if not len(d):
         return 1.0
-    from scipy import stats
-
     if len(d) > MOST_EXACT:
-        return float(stats.wilcoxon(d).pvalue)
-    ranks = np.rint(2.0 * stats.rankdata(np.abs(d))).astype(int)  # twice the mean ranks of ties are integers
+        return float(scipy.stats.wilcoxon(d).pvalue)
+    ranks = np.rint(2.0 * scipy.stats.rankdata(np.abs(d))).astype(int)  # twice the mean ranks of ties are integers
     chance = np.zeros(ranks.sum() + 1)  # of each sum of the ranks with a positive sign
     chance[0] = 1.0
     for rank in ranks:
@@ -556,11 +545,9 @@ def friedman(values: ArrayLike, alpha: float = 0.05) -> RankTest:
     """
     table = np.asarray(values, float)
     n_blocks, n_solvers = table.shape
-    from scipy import stats
-
-    ranks = stats.rankdata(-table, axis=1).mean(axis=0)
-    p = float(stats.friedmanchisquare(*table.T).pvalue) if np.ptp(table, axis=1).any() else 1.0
-    q = stats.studentized_range.ppf(1.0 - alpha, n_solvers, np.inf) / np.sqrt(2.0)
+    ranks = scipy.stats.rankdata(-table, axis=1).mean(axis=0)
+    p = float(scipy.stats.friedmanchisquare(*table.T).pvalue) if np.ptp(table, axis=1).any() else 1.0
+    q = scipy.stats.studentized_range.ppf(1.0 - alpha, n_solvers, np.inf) / np.sqrt(2.0)
     order = np.argsort(ranks, kind="stable")
     return RankTest(
         order, ranks[order], p, float(q * np.sqrt(n_solvers * (n_solvers + 1) / (6.0 * n_blocks))), n_blocks

@@ -42,8 +42,6 @@ KINDS = {
     "rarely": ("new", "sponsored", "refurbished"),
 }  # fmt: skip
 
-N_EXPERIMENTS = 6
-
 # The common cause of correlated features, and the correlation of the normal variable with it.
 LOADINGS = {
     "title match": ("text", 0.9), "description match": ("text", 0.7), "brand match": ("text", 0.5),
@@ -100,7 +98,7 @@ def make_shop(n_queries: int = 2000, n_documents: int = 10, *, noise: float = 0.
     check_at_least(0, seed=seed)
     check_not_negative(noise=noise)
     kinds = {name: kind for kind, names in KINDS.items() for name in names}
-    kinds |= {f"experiment {i + 1}": "score" for i in range(N_EXPERIMENTS)}
+    kinds |= {f"experiment {i + 1}": "score" for i in range(6)}
     shape = (n_queries, n_documents)
     check_room(f"{n_queries:,} queries of {n_documents:,} documents", 3 * 8 * n_queries * n_documents * len(kinds))
     draws = Draws(seed)
@@ -113,7 +111,7 @@ def make_shop(n_queries: int = 2000, n_documents: int = 10, *, noise: float = 0.
     for name in kinds:
         cause, correlation = LOADINGS.get(name, ("text", 0.0))
         hidden[name] = correlation * causes[cause] + np.sqrt(1 - correlation**2) * normal()
-    utility = _utility(*(hidden[name] for name in RELEVANT)) + noise * normal()
+    utility = _utility(hidden) + noise * normal()
     return RankingData(
         np.stack([UNITS[kind](hidden[name]).ravel() for name, kind in kinds.items()], axis=1),
         np.digitize(utility, np.quantile(utility, LABEL_SHARES)).ravel(),
@@ -123,14 +121,12 @@ def make_shop(n_queries: int = 2000, n_documents: int = 10, *, noise: float = 0.
     )
 
 
-def _utility(
-    match: Matrix, similarity: Matrix, price: Matrix, stars: Matrix, sales: Matrix, age: Matrix, hours: Matrix,
-    stock: Matrix,
-) -> Matrix:  # fmt: skip
-    """Return what a product is worth to a user, from standard normal variables."""
-    text = 1.3 * np.tanh(1.2 * match) + 0.8 * np.maximum(similarity, 0)
-    offer = -1.4 * np.minimum(np.abs(price), 2) - 0.5 * hours - 1.8 * (stock <= -0.9)
-    return text + offer + 0.8 * np.minimum(stars, 0.5) + 0.8 * sales + 0.9 * (age < -0.8)
+def _utility(z: dict[str, Matrix]) -> Matrix:
+    """Return what a product is worth to a user, from the standard normal variables of its relevant features."""
+    text = 1.3 * np.tanh(1.2 * z["title match"]) + 0.8 * np.maximum(z["title similarity"], 0)
+    offer = -1.4 * np.minimum(np.abs(z["price"]), 2) - 0.5 * z["hours to deliver"] - 1.8 * (z["in stock"] <= -0.9)
+    popular = 0.8 * np.minimum(z["stars"], 0.5) + 0.8 * z["sales in 30 days"]
+    return text + offer + popular + 0.9 * (z["age in days"] < -0.8)
 
 
 def load_shop_fold(fold: int = 1, *, n_queries: int = 2000, n_documents: int = 10, seed: int = 0) -> Fold:

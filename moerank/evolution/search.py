@@ -65,14 +65,9 @@ class Archive:
     def add(self, X: Sequence[Array] | Array, F: Array) -> None:
         """Add the individuals `X`, shape (n, n_var), with the objectives `F`, shape (n, n_objectives).
 
-        Raises a ValueError if X and F differ in length, F has another number of objectives than before, or holds NaN.
+        Raises a ValueError if F holds NaN.
         """
         F = np.asarray(F, np.float64)
-        if F.ndim != 2 or len(X) != len(F) or (len(self) and F.shape[1] != self.F.shape[1]):
-            raise ValueError(
-                f"archive: {len(X)} individuals came with F of shape {F.shape}; give one row of "
-                f"{self.F.shape[1] or 'n'} objectives each"
-            )
         if len(F) == 0:
             return
         if (undefined := np.isnan(F).any(axis=1)).any():

@@ -21,17 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from moerank.arrays import Floats, Integers, Mask, Matrix, Vector, Words
+from moerank.kernels import pair_pass
 from moerank.kernels.algebra import dot, factorise, solve
 from moerank.kernels.compiled import kernel
-from moerank.kernels.pair_pass import (
-    PairGroups,
-    curvature_pass,
-    hinge_pass,
-    project,
-    pull_back,
-    transpose,
-    used_features,
-)
 from moerank.kernels.run_pass import CURVATURE, IDLE, RESIDUALS
 
 # Newton steps after which an individual of a population stops; a few are usual.
@@ -163,7 +155,7 @@ def advance_newton(
 @kernel
 def newton_lanes(
     X: Floats,
-    pairs: PairGroups,
+    pairs: pair_pass.PairGroups,
     words: Words,
     n_kept: Integers,
     feature_mask: Mask,
@@ -193,7 +185,7 @@ def newton_lanes(
     tolerance : see `advance_newton`
     """
     lanes, n_features = feature_mask.shape
-    used = used_features(feature_mask.T)
+    used = pair_pass.used_features(feature_mask.T)
     factors = factorise(B, feature_mask)
     W = np.zeros((lanes, n_features))
     for lane in range(lanes):
@@ -218,15 +210,15 @@ def newton_lanes(
                 for lane in range(lanes):
                     scores[i, lane] = start_scores[i]
         else:
-            transpose(W, weights)
-            project(X, weights, used, scores)
+            pair_pass.transpose(W, weights)
+            pair_pass.project(X, weights, used, scores)
         at_start = False
         for i in range(len(shift)):
             for lane in range(lanes):
                 scores[i, lane] -= shift[i]
-        hinge_pass(pairs, words, scores, margin, hinge, active, documents, slack_sum)
-        pull_back(X, documents, used, partial, sums)
-        transpose(sums, pulled)
+        pair_pass.hinge_pass(pairs, words, scores, margin, hinge, active, documents, slack_sum)
+        pair_pass.pull_back(X, documents, used, partial, sums)
+        pair_pass.transpose(sums, pulled)
         slack = margin * slack_sum
         for i in range(len(shift)):
             for lane in range(lanes):
@@ -239,9 +231,9 @@ def newton_lanes(
             )  # fmt: skip
             served = state.task == CURVATURE
             if served.any():
-                transpose(state.direction, weights)
-                project(X, weights, used, scores)
-                curvature_pass(pairs, active, scores, documents)
-                pull_back(X, documents, used, partial, sums)
-                transpose(sums, pulled)
+                pair_pass.transpose(state.direction, weights)
+                pair_pass.project(X, weights, used, scores)
+                pair_pass.curvature_pass(pairs, active, scores, documents)
+                pair_pass.pull_back(X, documents, used, partial, sums)
+                pair_pass.transpose(sums, pulled)
     return W, state.n_steps <= MAX_STEPS

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
@@ -118,15 +117,14 @@ class LambdaMART(Ranker):
 
     def default_grid(self, train: RankingData) -> Grid:
         """Return every number of trees up to `n_trees` with each form of the trees; the grid of the forms is ours."""
-        least = {self.min_leaf, *leaf_sizes(train.n_documents)}
-        names = ("n_trees", "n_leaves", "min_leaf", "learning_rate")
-        values = product(
-            range(1, self.n_trees + 1),
-            sorted({FEW_LEAVES, self.n_leaves}),
-            sorted(least, reverse=True),
-            (self.learning_rate, SLOWER * self.learning_rate),
-        )
-        return [dict(zip(names, entry, strict=True)) for entry in values]
+        least = sorted({self.min_leaf, *leaf_sizes(train.n_documents)}, reverse=True)
+        return [
+            {"n_trees": n_trees, "n_leaves": n_leaves, "min_leaf": min_leaf, "learning_rate": rate}
+            for n_trees in range(1, self.n_trees + 1)
+            for n_leaves in sorted({FEW_LEAVES, self.n_leaves})
+            for min_leaf in least
+            for rate in (self.learning_rate, SLOWER * self.learning_rate)
+        ]
 
     def short_grid(self, train: RankingData) -> Grid:
         """Return the part of the grid with the own learning rate and at most 300 trees, enough to choose a form."""

@@ -18,7 +18,7 @@ from moerank.arrays import Array, Matrix, Vector
 from moerank.checks import first_mistake
 from moerank.data import PER_QUERY, UNSCALED, FittedScaling, RankingData, Scaling
 from moerank.data.inputs import as_table, column_names, without_values
-from moerank.data.scaling import QueryRule, check_missing_rule
+from moerank.data.scaling import QueryRule
 from moerank.files import read_json
 from moerank.kernels.scores import linear_scores, tree_scores
 
@@ -233,7 +233,6 @@ class Model(BaseModel):
             raise ValueError(f"trees split by column {min(strange)}, which is not one of the features")
         if isinstance(self.scaling, FittedScaling):
             check_entries(len(self.columns), "column", offset=self.scaling.offset, scale=self.scaling.scale)
-        check_missing_rule(self.missing, or_none=True)
         return self
 
     @property

@@ -106,15 +106,6 @@ class BatchMember:
     batch: Scorer
     column: int
 
-    def of_batch(self, scores: Matrix, n_documents: int) -> Matrix:
-        """Return the column of the ranker in the scores of its batch; a ValueError if there is none."""
-        if scores.ndim != 2 or len(scores) != n_documents or scores.shape[1] <= self.column:
-            raise ValueError(
-                f"{type(self.batch).__name__}.scores must return shape ({n_documents}, n_individuals) with at least "
-                f"{self.column + 1} individuals, not {scores.shape}"
-            )
-        return scores[:, self.column]
-
 
 @dataclass(frozen=True, eq=False)
 class FittedPopulation:
@@ -140,7 +131,13 @@ class FittedPopulation:
                 if key not in batches:  # a batch is scored once
                     table = X if mask.all() else np.ascontiguousarray(X[:, mask])
                     batches[key] = np.asarray(ranker.batch.scores(table), np.float64)
-                scores[:, individual] = ranker.of_batch(batches[key], len(X))
+                of_batch = batches[key]
+                if of_batch.ndim != 2 or len(of_batch) != len(X) or of_batch.shape[1] <= ranker.column:
+                    raise ValueError(
+                        f"{type(ranker.batch).__name__}.scores must return shape ({len(X)}, n_individuals) with at "
+                        f"least {ranker.column + 1} individuals, not {of_batch.shape}"
+                    )
+                scores[:, individual] = of_batch[:, ranker.column]
             elif ranker is not None and mask.any():
                 scores[:, individual] = np.ravel(ranker.predict(X[:, mask]))
         return scores

@@ -119,8 +119,6 @@ class FSBFS(Filter):
         The weights of each new feature, Σ |w| = 1.
     values_ : ndarray, shape (n_subsets,)
         The metric of each new feature on the training data.
-    n_combined_ : int
-        Number of new features that the ranker uses.
     coef_ : ndarray, shape (n_features,)
         The weights of the original features, if the ranker is linear.
     support_ : ndarray of bool, shape (n_features,)
@@ -168,11 +166,6 @@ class FSBFS(Filter):
 
     def _arrange(self, train: RankingData, validation: RankingData | None) -> None:
         self.subsets_, self.combinations_, self.values_ = self._once(train, None, lambda: self._partition(train))
-
-    @property
-    def n_combined_(self) -> int:
-        """The number of new features that the ranker uses."""
-        return min(self.n_features_to_select, len(self.subsets_))
 
     def _partition(self, train: RankingData) -> tuple[list[Subset], Matrix, Matrix]:
         """Return the subsets, their combinations (n_subsets, n_features) and their values."""

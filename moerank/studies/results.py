@@ -10,6 +10,7 @@ from typing import Self, TypeAlias
 
 import numpy as np
 import pandas as pd
+import scipy
 
 from moerank import statistics
 from moerank.arrays import Vector
@@ -305,12 +306,10 @@ def feature_stability(chosen: Sequence[Sequence[int]], n_features: int) -> tuple
 
 def _expected_jaccard(size_a: int, size_b: int, n_features: int) -> float:
     """Return the mean Jaccard index of two random subsets; the size of their intersection is hypergeometric."""
-    from scipy.stats import hypergeom
-
     if size_a + size_b == 0:
         return 1.0
     common = np.arange(min(size_a, size_b) + 1)
-    chance = hypergeom.pmf(common, n_features, size_a, size_b)
+    chance = scipy.stats.hypergeom.pmf(common, n_features, size_a, size_b)
     return float(chance @ (common / (size_a + size_b - common)))
 
 

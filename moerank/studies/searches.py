@@ -17,6 +17,7 @@ from typing import Any, Self, TypeAlias
 import moocore
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
 from pymoo.core.algorithm import Algorithm
 from pymoo.core.problem import Problem
@@ -405,8 +406,6 @@ class SearchStudy:
         A. Vargha, H. D. Delaney: A critique and improvement of the CL common language effect size statistics of McGraw
         and Wong. Journal of Educational and Behavioral Statistics 25, 2000.
         """
-        from scipy.stats import mannwhitneyu
-
         reference = reference or list(self.algorithms)[-1]
         check_choice(self.algorithms, reference=reference)
         values, rows = self._values(quality) * QUALITIES[quality], []
@@ -414,7 +413,7 @@ class SearchStudy:
             mine, theirs = runs[[name, reference]].dropna().to_numpy().T
             if n := len(mine):
                 step = np.median(mine - theirs) or np.mean(mine - theirs)
-                effect = mannwhitneyu(mine, theirs).statistic / n**2
+                effect = scipy.stats.mannwhitneyu(mine, theirs).statistic / n**2
                 rows.append((problem, name, n, step, statistics.signed_rank_p(mine, theirs), effect))
         tests = pd.DataFrame(rows, columns=["problem", "algorithm", "runs", "difference", "p", "A12"])
         tests.insert(5, "holm", statistics.holm(tests["p"]) if rows else [])

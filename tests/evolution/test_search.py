@@ -170,19 +170,11 @@ def test_what_was_added_stays_as_it_was(dtype):
         archive.F[0, 0] = 5.0
 
 
-@pytest.mark.parametrize(
-    ("X", "F", "message"),
-    [
-        (np.zeros((2, 3)), np.zeros((1, 2)), "2 individuals came with F of shape"),
-        (np.zeros((1, 3)), np.zeros((1, 3)), "one row of 2 objectives each"),
-        (np.zeros((2, 3)), np.array([[0, 1], [0, np.nan]]), "individual 1 are .*finite penalty"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(X, F, message):
+def test_what_cannot_be_compared_is_refused():
     archive = Archive()
     archive.add(np.zeros((1, 3)), np.zeros((1, 2)))
-    with pytest.raises(ValueError, match=message):
-        archive.add(X, F)
+    with pytest.raises(ValueError, match=r"individual 1 are .*finite penalty"):
+        archive.add(np.zeros((2, 3)), np.array([[0, 1], [0, np.nan]]))
 
 
 @pytest.mark.parametrize("dtype", [bool, np.float64, np.int64, object])

@@ -112,7 +112,6 @@ def test_a_ranker_without_weights_ranks_by_the_new_features(data, held_out, rank
     group = {"group": np.diff(data.offsets)} if isinstance(ranker, LGBMRanker) else {"qid": data.qid}
     direct = clone(ranker).fit(new, data.y, **group)
     np.testing.assert_allclose(fitted.predict(held_out.X), direct.predict(new_held_out), rtol=1e-12, atol=1e-12)
-    assert fitted.n_combined_ == 2
     members = np.flatnonzero((fitted.combinations_[:2] != 0).any(axis=0))
     np.testing.assert_array_equal(np.flatnonzero(fitted.support_), members)
     assert not hasattr(fitted, "coef_") and not hasattr(fitted, "forest_")
