@@ -393,6 +393,10 @@ def _ranker(name: str, published: tuple[str, int], kind: str, **row: Any) -> Sol
     return _row(name, "ranker", published, f"rankers:{kind}", selects=False, **row)
 
 
+def _by_trees(name: str, family: Family, published: tuple[str, int], kind: str, **row: Any) -> SolverEntry:
+    return _row(name, family, published, f"selectors.tree_filters:{kind}", linear=False, **row)
+
+
 def _mofs_rank(name: str, published: tuple[str, int] = CHENG, *, fixed: Parameters, **row: Any) -> SolverEntry:
     return _row(name, "evolutionary", published, "mofsrank:MOFSRank", needs=("seed",), fixed=fixed, **row)
 
@@ -425,7 +429,7 @@ _OWN = (
     _row("greedy-additive", "wrapper", PAHIKKALA_GREEDY, "selectors.greedy:GreedyAdditive", linear=False),
     _row("best-subset", "wrapper", FURNIVAL, "selectors.best_subset:BestSubset"),
     _row("fs-bfs", "wrapper", DANG, "selectors.fs_bfs:FSBFS"),
-    _row("lambdamart-rfe", "wrapper", GUYON, "selectors.tree_filters:LambdaMARTRFE", linear=False),
+    _by_trees("lambdamart-rfe", "wrapper", GUYON, "LambdaMARTRFE"),
     _row("fsm-svm", "wrapper", LAI_FSM, "selectors.fsm:FSMSVM"),
     _row("single", "filter", GENG, "selectors.filter:SingleFeatures"),
     _row("gas", "filter", GENG, "selectors.gas:GAS"),
@@ -441,17 +445,10 @@ _OWN = (
     _row("nonconvex-lp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", fixed={"penalty": "lp"}),
     _row("nonconvex-log", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", fixed={"penalty": "log"}),
     _row("nonconvex-mcp", "embedded", LAPORTE, "selectors.sparse_rankers:NonconvexRanker", fixed={"penalty": "mcp"}),
-    _row("lambdamart-gain", "embedded", FRIEDMAN, "selectors.tree_filters:LambdaMARTGain", linear=False),
-    _row("lambdamart-shap", "embedded", LUNDBERG, "selectors.tree_filters:LambdaMARTSHAP", linear=False),
-    _row(
-        "lambdamart-permutation",
-        "embedded",
-        BREIMAN,
-        "selectors.tree_filters:LambdaMARTPermutation",
-        linear=False,
-        needs=("seed",),
-    ),
-    _row("ilmart", "embedded", LUCCHESE, "selectors.tree_filters:ILMART", linear=False),
+    _by_trees("lambdamart-gain", "embedded", FRIEDMAN, "LambdaMARTGain"),
+    _by_trees("lambdamart-shap", "embedded", LUNDBERG, "LambdaMARTSHAP"),
+    _by_trees("lambdamart-permutation", "embedded", BREIMAN, "LambdaMARTPermutation", needs=("seed",)),
+    _by_trees("ilmart", "embedded", LUCCHESE, "ILMART"),
     _row("cegb", "embedded", PETER, "selectors.cegb:CEGB", linear=False),
     _ranker("ranksvm-primal", CHAPELLE, "RankSVM", backend=True),
     _ranker("ranksvm-struct", JOACHIMS, "RankSVMStruct"),

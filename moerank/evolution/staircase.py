@@ -142,8 +142,10 @@ class Staircase(BitSearch):
         return SubsetSizeSampling(largest)._do(self.problem, n, random_state=self.random_state)
 
     def _mate(self) -> Mask:
-        if self._all_are_sent():
-            return self.X[:0]  # which ends the search
+        if self.problem.n_var <= FEW_BITS:
+            self.all_sent |= self.sent
+            if len(self.all_sent) == 2**self.problem.n_var:
+                return self.X[:0]  # which ends the search
         if self.stale > STALE_GENERATIONS and "restarts" not in self.without:
             self.stale = 0
             if self.aside is None:
@@ -167,13 +169,6 @@ class Staircase(BitSearch):
             self.stale = STALE_GENERATIONS + 1
             return self._mate()
         return np.array(rows[: self.pop_size])
-
-    def _all_are_sent(self) -> bool:
-        """Whether all strings have been evaluated, in this population or an earlier one."""
-        if self.problem.n_var > FEW_BITS:
-            return False
-        self.all_sent |= self.sent
-        return len(self.all_sent) == 2**self.problem.n_var
 
     def _operators(self, n: int) -> Integers:
         """Draw an operator for each of `n` children."""

@@ -58,11 +58,10 @@ def onnx_graph(ranker: Deployable, path: Path) -> Deployment:
         add("Add", ["sum", add("ReduceSum", [zeros, constant("axes", [1], np.int64)], "nothing")], "score")
     else:
         if ranker.scaling is not None:
-            offset = constant(
-                "offset", [deployable.single(term.offset, f"the offset of {term.name!r}") for term in ranker.terms]
-            )
+            offset = [deployable.single(term.offset, f"the offset of {term.name!r}") for term in ranker.terms]
             scale = [deployable.single_positive(term.scale, f"the scale of {term.name!r}") for term in ranker.terms]
-            values = add("Div", [add("Sub", [values, offset], "moved"), constant("scale", scale)], "scaled")
+            moved = add("Sub", [values, constant("offset", offset)], "moved")
+            values = add("Div", [moved, constant("scale", scale)], "scaled")
         weights = [[deployable.single(term.weight, f"the weight of {term.name!r}")] for term in ranker.terms]
         add("MatMul", [values, constant("weights", weights)], "score")
     table = helper.make_tensor_value_info("X", onnx.TensorProto.FLOAT, ["n_documents", len(ranker.names)])

@@ -572,10 +572,12 @@ class StagedSearch:
         """Run the first stage, and return the instance subsets (n_subsets, n_units) for the second."""
         chosen = self.settings.instance_selection
         assert chosen is not None
-        self.instance_unit = default_unit(self.train) if chosen.unit == "auto" else chosen.unit
+        linear = getattr(self.settings.backend, "judge_of_instances", None)
+        usual = default_unit(self.train) if linear is None else "query"
+        self.instance_unit = usual if chosen.unit == "auto" else chosen.unit
         arguments = self._arguments(chosen, "density")
-        if (linear := getattr(self.settings.backend, "judge_of_instances", None)) is not None:
-            arguments["backend"] = linear(self.train)
+        if linear is not None:
+            arguments["backend"] = linear(self.train, self.instance_unit)
         stage = InstanceSelection(self.train, unit=self.instance_unit, **arguments)
         archive = self._search("instance_selection", stage, chosen)
         return spread_along_front(archive.X, archive.F, chosen.max_subsets, include_all=chosen.include_all)

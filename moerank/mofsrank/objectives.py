@@ -20,6 +20,7 @@ import pandas as pd
 from moocore import is_nondominated
 from numpy.typing import ArrayLike, NDArray
 
+from moerank import rankers
 from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import check_not_negative, unknown
 from moerank.data import FeatureCosts, RankingData
@@ -28,15 +29,6 @@ from moerank.data.folds import of_queries
 from moerank.kernels.counted_ranks import mean_over_queries
 from moerank.kernels.threads import VECTOR, in_pieces
 from moerank.metrics import Metric
-from moerank.rankers import (
-    FitnessBackend,
-    Population,
-    RankRLS,
-    TablePopulation,
-    on_all_columns,
-    scores_on,
-    train_population,
-)
 from moerank.solvers import is_code, load_code, plugins
 from moerank.statistics import largest_loss, mean_and_error, shown_above, smallest_within_error
 from moerank.training.pair_moments import PairMoments
@@ -108,11 +100,11 @@ class Candidates:
     data: RankingData
     metric: Metric
     feature_mask: Mask
-    population: Population
+    population: rankers.Population
     _: KW_ONLY
     measured_errors: Vector | None = None
     n_pairs: Integers | None = None
-    backend: FitnessBackend | None = None
+    backend: rankers.FitnessBackend | None = None
     workers: int = 1
 
     @cached_property
@@ -240,7 +232,7 @@ class Risk(Objective):
             raise ValueError('the objective "risk" needs a backend to compare with, or Risk(baseline=scores)')
 
         def values() -> Vector:
-            return values_of(data, metric, train_population(backend, data))[:, 0]
+            return values_of(data, metric, rankers.train_population(backend, data))[:, 0]
 
         return data.remember(("risk baseline", metric, repr(backend)), values)
 
@@ -261,7 +253,7 @@ class Loss(Objective):
     def values(self, candidates: Candidates) -> NDArray[np.number]:
         """See `Objective`."""
         backend, W = candidates.backend, candidates.population.coefs
-        if W is None or not isinstance(backend, RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
+        if W is None or not isinstance(backend, rankers.RankRLS) or (backend.loss, backend.target) != ("pair", "unit"):
             raise ValueError('the objective "loss" needs the backend RankRLS with loss="pair" and target="unit"')
         moments = PairMoments.of(candidates.data)
         return np.asarray(1.0 - 2.0 * W @ moments.unit + ((W @ moments.gram + backend.alpha * W) * W).sum(axis=1))
@@ -320,22 +312,23 @@ def read_objectives(objectives: Sequence[ObjectiveLike]) -> tuple[Objective, ...
     return read
 
 
-def values_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Matrix:
+def values_of(data: RankingData, metric: Metric, population: rankers.Population, *, workers: int = 1) -> Matrix:
     """Return the metric of each ranker of a population on each query, `weighed`, shape (n_queries, n_individuals)."""
     if population.coefs is None:
-        return data.weighed(metric.per_query(data, scores_on(population, data)))
+        return data.weighed(metric.per_query(data, rankers.scores_on(population, data)))
     return data.weighed(metric.of_linear(data, population.coefs, workers=workers))  # without all scores in memory
 
 
-def errors_of(data: RankingData, metric: Metric, population: Population, *, workers: int = 1) -> Vector:
+def errors_of(data: RankingData, metric: Metric, population: rankers.Population, *, workers: int = 1) -> Vector:
     """Return 1 − metric of each ranker of a population, shape (n_individuals,)."""
     if population.coefs is None:
 
         def errors(rows: Integers) -> Vector:
             # Tables are scored a few at a time, because the scores of many take much memory.
-            n = VECTOR if isinstance(population, TablePopulation) else max(len(rows), 1)
+            n = VECTOR if isinstance(population, rankers.TablePopulation) else max(len(rows), 1)
             parts = [population.take(rows[begin : begin + n]) for begin in range(0, len(rows), n)]
-            return 1.0 - np.concatenate([np.empty(0), *(metric.batch(data, scores_on(part, data)) for part in parts)])
+            means = [metric.batch(data, rankers.scores_on(part, data)) for part in parts]
+            return 1.0 - np.concatenate([np.empty(0), *means])
 
         return np.concatenate(in_pieces(errors, np.arange(len(population)), workers))
     return 1.0 - metric.mean_of_linear(data, population.coefs, workers=workers)
@@ -358,7 +351,7 @@ class Front:
 
     F: Matrix
     feature_mask: Mask
-    population: Population
+    population: rankers.Population
     trained_on: Mask | None = None
 
     @property
@@ -370,7 +363,7 @@ class Front:
         """Return the front over all features, for one over the features of the mask `columns`."""
         feature_mask = np.zeros((len(self.F), len(columns)), np.bool_)
         feature_mask[:, columns] = self.feature_mask
-        return replace(self, feature_mask=feature_mask, population=on_all_columns(self.population, columns))
+        return replace(self, feature_mask=feature_mask, population=rankers.on_all_columns(self.population, columns))
 
     def take(self, members: Integers) -> Front:
         """Return some members."""

@@ -246,7 +246,7 @@ class InstanceSelectionSettings(StageSettings):
     ----------
     unit : {"auto", "pair", "document", "query"}
         Unit of a bit; see `InstanceSelection`. "auto" is a pair for up to a million pairs, else a query; it is a query
-        if queries or documents have weights.
+        if queries or documents have weights, or the backend is additive.
     density : (float, float)
         Range of the shares of ones in the initial population.
     max_subsets : int

@@ -17,17 +17,11 @@ from moerank.arrays import Integers, Mask, Matrix, Vector
 from moerank.checks import Parameters
 from moerank.data import RankingData
 from moerank.metrics import Metric
+from moerank.rankers import population
 from moerank.rankers.arguments import refuse_weights
 from moerank.rankers.base import RankingEstimator
 from moerank.rankers.model import Forest
-from moerank.rankers.population import (
-    AnyRanker,
-    FitnessBackend,
-    FittedPopulation,
-    Population,
-    population_of,
-    train_population,
-)
+from moerank.rankers.population import AnyRanker, FitnessBackend, FittedPopulation, Population
 from moerank.rankers.rank_rls import RankRLS
 from moerank.solvers import make_backend, read_solver
 from moerank.training.masks import read_masks
@@ -95,7 +89,7 @@ class RankerAdapter(BaseEstimator):  # type: ignore[misc]
                 "pair_mask; use instance_selection=False, or a backend that is trained on pairs, such as RankSVM"
             )
         usable = read_masks(train, None, feature_mask).features & varying_for(self.ranker, train)
-        trained_rankers = population_of([train_on(self.ranker, train, mask) for mask in usable], usable)
+        trained_rankers = population.population_of([train_on(self.ranker, train, mask) for mask in usable], usable)
         return trained_rankers if isinstance(trained_rankers, FittedPopulation) else trained_rankers.coefs
 
 
@@ -167,7 +161,7 @@ def train_on_subsets(
     distinct, row = np.unique(feature_mask, axis=0, return_inverse=True)
     if isinstance(ranker, FitnessBackend) and not getattr(ranker, "interactions", 0):
         n_empty = np.count_nonzero(~distinct.any(axis=1))  # 0 or 1, and it sorts first
-        return train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
+        return population.train_population(ranker, train, feature_mask=distinct[n_empty:]).take(row.ravel() - n_empty)
     usable = distinct & varying_for(ranker, train)
     names = [np.packbits(mask).tobytes().hex() for mask in usable]
     stored = finished or {}
@@ -182,7 +176,7 @@ def train_on_subsets(
             finished[names[i]] = asdict(trained.forest_)
         if progress is not None:
             progress(len(rankers) / len(usable), len(rankers))
-    return population_of([rankers[i] for i in range(len(usable))], usable).take(row.ravel())
+    return population.population_of([rankers[i] for i in range(len(usable))], usable).take(row.ravel())
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from moerank.rankers.rank_rls import TARGETS, RankRLS, TargetName
 from moerank.rankers.shapes import ShapesMixin, shapes_of
 from moerank.rankers.table_population import Axis, TablePopulation
 from moerank.training.bins import MOST_BINS, Bins, step_moments
-from moerank.training.masks import Masks, read_masks
+from moerank.training.masks import Masks, Unit, read_masks
 from moerank.training.pair_moments import PairMoments
 
 if TYPE_CHECKING:  # matplotlib takes long to load
@@ -36,6 +36,8 @@ FEW_BINS, MANY_BINS = 16, 32
 
 # Features whose pairs may interact: the system of 105 pairs has about 3,700 steps.
 MOST_PAIRED = 15
+
+NO_PAIRS = 'AdditiveRLS takes no pair_mask of pairs. Select queries, instance_selection={"unit": "query"}'
 
 # Largest number of thresholds in all for which the grid has 32 bins: that system takes a quarter second.
 MOST_TUNED = 2_000
@@ -93,7 +95,7 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     The function of a pair is constant between at most five thresholds of either feature. O(n_documents · n_pairs²) and
     O(n_runs · (36 n_pairs)²) beside it for the system of all pairs.
 
-    An individual with pairs, documents or queries of its own needs a system of its own.
+    An individual with documents or queries of its own needs a system of its own. Single pairs cannot be chosen.
 
     Examples
     --------
@@ -118,11 +120,8 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
     interactions: Annotated[int, partial(check_at_least, 0)] = 0
 
     def _train(self, train: RankingData, masks: Masks, start: Matrix | None) -> TablePopulation:
-        if train.is_weighted and masks.unit == "pair" and masks.choose_units:
-            raise ValueError(
-                f"{train.name}: AdditiveRLS takes no weights of queries or documents where pairs are chosen. Select "
-                'queries, instance_selection={"unit": "query"}, or none, instance_selection=False'
-            )
+        if masks.unit == "pair" and masks.choose_units:
+            raise ValueError(f"{train.name}: {NO_PAIRS}")
         if masks.own is not None:
             parts = [
                 self._train(train, replace(masks, features=features[None], shared=own, own=None), None)
@@ -131,8 +130,10 @@ class AdditiveRLS(ShapesMixin, Trainer[TablePopulation]):
             return TablePopulation(parts[0].bins, np.concatenate([part.tables for part in parts]))
         return self._remembered_system(train, masks).solved(self.alpha, masks.features)
 
-    def judge_of_instances(self, train: RankingData) -> RankRLS:
-        """Return the linear ranker that judges subsets of the pairs, because systems of columns are too slow."""
+    def judge_of_instances(self, train: RankingData, unit: Unit) -> RankRLS:
+        """Return the linear ranker that judges subsets of the instances, because systems of columns are too slow."""
+        if unit == "pair":
+            raise ValueError(f"{train.name}: {NO_PAIRS}")
         gram = PairMoments.of(train).gram
         return RankRLS(alpha=0.01 * float(np.trace(gram)) / train.n_features or 1.0, target=self.target)
 

@@ -141,7 +141,7 @@ class CuttingPlaneRanker(LinearRanker):
 
     def _weights(self, train: RankingData) -> Matrix:
         planes = CuttingPlanes(self._separation(train), train.n_features)
-        w = self._minimise(planes)
+        w = planes.minimise(self.C, self.eps, self.max_iter)
         self.gap_, self.n_iter_ = planes.gap_, planes.n_iter_
         self._reached = planes.converged_
         return w
@@ -157,9 +157,6 @@ class CuttingPlaneRanker(LinearRanker):
             )
             yield f"stopped within {self.gap_:.3g} of the minimum after {reason}"
 
-    def _minimise(self, planes: CuttingPlanes) -> Matrix:
-        return planes.minimise(self.C, self.eps, self.max_iter)
-
     def _candidate_scores(self, train: RankingData, validation: RankingData, candidates: list[Self]) -> Matrix:
         """Train the entries of a grid on the same planes, from the smallest C up."""
         varying = varying_in_queries(train)
@@ -167,7 +164,7 @@ class CuttingPlaneRanker(LinearRanker):
         planes = CuttingPlanes(self._separation(data), data.n_features)
         W = np.zeros((len(candidates), train.n_features))
         for i in np.argsort([candidate.C for candidate in candidates], kind="stable"):
-            W[i, varying] = candidates[i]._minimise(planes)
+            W[i, varying] = planes.minimise(candidates[i].C, candidates[i].eps, candidates[i].max_iter)
         return linear_scores(validation.X, W)
 
 

@@ -26,11 +26,7 @@ DOUBLINGS = 25
 
 
 def coordinate_ascent(
-    data: RankingData,
-    metric: Metric,
-    features: Sequence[int] | None = None,
-    restarts: int = 5,
-    tolerance: float = 0.001,
+    data: RankingData, metric: Metric, features: Sequence[int] | None, restarts: int, tolerance: float
 ) -> tuple[Vector, float]:
     """Return weights of some features that rank `data` well, with Σ |w| = 1, and their metric.
 

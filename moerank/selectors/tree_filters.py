@@ -22,8 +22,6 @@ from moerank.selectors.filter import ByPermutation, Filter, Order
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-DROPPED_SHARE = 0.2  # by which the sizes of the grid differ: with LambdaMART, every size would take too long
-
 
 @dataclass(eq=False, repr=False)
 class LambdaMARTFilter(Filter):
@@ -38,6 +36,7 @@ class LambdaMARTFilter(Filter):
     _additive = False
     _by_thresholds = True
     _size = None
+    drop = 0.2  # share by which the sizes of the grid differ: every size would take too long
 
     def without_selection(self) -> Any:
         """Return the ranker that the filter trains, unfitted; choose its number of trees anew for all features."""
@@ -45,7 +44,8 @@ class LambdaMARTFilter(Filter):
 
     def _grid_sizes(self, train: RankingData) -> list[int]:
         """Return sizes about a fifth apart: every size would train too many rankers."""
-        return sizes_by_dropping(n_that_vary(train), DROPPED_SHARE)
+        n_varying = np.count_nonzero(np.ptp(train.X, axis=0) > 0)
+        return sizes_by_dropping(max(1, int(n_varying)), self.drop)
 
     def _own_grid(self, train: RankingData) -> Grid:
         """Return trees of 3 leaves with at least 0.25 % of the documents each, and the trees of the parameters."""
@@ -79,11 +79,6 @@ class LambdaMARTFilter(Filter):
 
     def _scores_by_size(self, train: RankingData, X: Matrix) -> Matrix:
         return self._scores(X)[:, None]
-
-
-def n_that_vary(train: RankingData) -> int:
-    """Return the number of features that are not constant in all documents, but at least 1."""
-    return max(1, int(np.count_nonzero(np.ptp(train.X, axis=0) > 0)))
 
 
 def sizes_by_dropping(n_features: int, drop: float) -> list[int]:
@@ -195,9 +190,6 @@ class LambdaMARTRFE(LambdaMARTFilter):
     """
 
     drop: Annotated[float, partial(check_share, one=False)] = 0.2
-
-    def _grid_sizes(self, train: RankingData) -> list[int]:
-        return sizes_by_dropping(n_that_vary(train), self.drop)
 
     def _order(self, train: RankingData, validation: RankingData | None) -> Order:
         left = np.arange(train.n_features)

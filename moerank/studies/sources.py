@@ -75,10 +75,7 @@ class DataSection(Section):
     @model_validator(mode="after")
     def _is_scaled_once(self) -> Self:
         if self.scaled is not None and self.normalize != "none":
-            raise ValueError(
-                f'scaled = "{self.scaled}" says that the features are already scaled, but normalize = '
-                f'"{self.normalize}" scales them again; remove one of the two'
-            )
+            raise ValueError('scaled = "query" says that the features are scaled, so normalize must not scale them')
         return self
 
     @property
@@ -132,17 +129,12 @@ class Split(Section):
             raise ValueError("folds deals the queries into equal parts, validation and test are shares; give one kind")
         return self
 
-    @property
-    def shares(self) -> tuple[float, float]:
-        """The shares of validation and test queries."""
-        validation, test = (0.2 if share is None else share for share in (self.validation, self.test))
-        return validation, test
-
     def parts(self, data: RankingData, fold: int) -> Fold:
         """Return the parts of a fold."""
         if self.folds is not None:
             return deal_queries(data, fold, self.folds, seed=self.seed)
-        return split_queries(data, *self.shares, seed=self.seed)
+        validation, test = (0.2 if share is None else share for share in (self.validation, self.test))
+        return split_queries(data, validation, test, seed=self.seed)
 
 
 # Largest size, in bytes of its features, of a fold that stays in memory for the next cell of a study.

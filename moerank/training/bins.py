@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, repeat
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -140,8 +140,11 @@ class Bins:
         return codes
 
 
-# Approximate number of documents, or better documents, in a block.
+# Approximate number of documents in a block.
 STEP_BLOCK = 1024
+
+# Returns, for some documents, entries (document, group, weight), and the factor of the square of each group.
+Groups: TypeAlias = Callable[[Integers], tuple[Integers, Integers, Vector, Vector]]
 
 # Approximate number of groups squared at once, so large that the product takes most of the time.
 GROUPS_AT_ONCE = 1024
@@ -151,26 +154,25 @@ def step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
     """Return the moments of the columns φ = [x > threshold], feature by feature, remembered with the data.
 
     They are those of the pairs that all individuals share. O(n_documents · n_features² + n_runs · n_steps²) for n_runs
-    labels of all queries, or better documents if single pairs are chosen. Besides the bins only a block of documents is
-    in memory.
+    labels of all queries. Besides the bins only a block of documents is in memory.
     """
 
     def compute() -> PairMoments:
         n_cells = int(bins.first[-1])
         check_square(n_cells)
-        pairs, codes = masks.of_unit("pair"), bins.codes(data)
-        sums = _of_labels(data, masks) if pairs is None else _of_pairs(data, pairs[0])
+        codes = bins.codes(data)
+        degree, excess, gaps, n_pairs, groups = _sums(data, masks)
         width = -(-n_cells // VECTOR_WIDTH) * VECTOR_WIDTH
         total, unit, difference = np.zeros((width, width)), *np.zeros((2, n_cells))
         waiting: list[tuple[Matrix, Vector]] = []  # sums of groups, and their factors
         for begin, end in data.query_blocks(STEP_BLOCK):
             rows = np.arange(data.offsets[begin], data.offsets[end])
-            rows = rows[sums.degree[rows] != 0]
+            rows = rows[degree[rows] != 0]
             cells = np.ascontiguousarray((codes[:, rows].T + bins.first[:-1]).astype(np.int32))
-            add_counts(cells, sums.degree[rows], total)
-            for moment, weight in ((unit, sums.excess), (difference, sums.difference)):
+            add_counts(cells, degree[rows], total)
+            for moment, weight in ((unit, excess), (difference, gaps)):
                 moment += np.bincount(cells.ravel(), np.repeat(weight[rows], cells.shape[1]), n_cells)
-            document, group, weight, factor = sums.groups(rows)
+            document, group, weight, factor = groups(rows)
             waiting.append((np.zeros((len(factor), width)), factor))
             add_to_groups(cells, np.searchsorted(rows, document), group, weight, waiting[-1][0])
             if end == data.n_queries or sum(len(factor) for _, factor in waiting) >= GROUPS_AT_ONCE:
@@ -184,27 +186,17 @@ def step_moments(data: RankingData, bins: Bins, masks: Masks) -> PairMoments:
                 values[i:j] = np.cumsum(values[i:j][::-1], axis=0)[::-1]
         steps = np.flatnonzero(bins.is_step)
         gram = total[np.ix_(steps, steps)]
-        gram /= sums.n_pairs
-        return PairMoments(gram, unit[steps] / sums.n_pairs, difference[steps] / sums.n_pairs)
+        gram /= n_pairs
+        return PairMoments(gram, unit[steps] / n_pairs, difference[steps] / n_pairs)
 
     return data.remember(("step moments", bins, masks.of_all), compute)
 
 
-class _Sums(NamedTuple):
-    """Weights of documents in the sums over pairs: of ω, of ω by side of the pair, and of ω (yᵢ − yⱼ) by side.
+def _sums(data: RankingData, masks: Masks) -> tuple[Vector, Vector, Vector, float, Groups]:
+    """Return the weights of documents in sums over all pairs among the documents, or queries, of the masks.
 
-    `groups` returns, for some documents, entries (document, group, weight) and the factor of the square of each group.
+    They are those in the sums of ω, of ω by side of the pair, and of ω (yᵢ − yⱼ) by side; then the number of pairs.
     """
-
-    degree: Vector  # (n_documents,)
-    excess: Vector
-    difference: Vector
-    n_pairs: float
-    groups: Callable[[Integers], tuple[Integers, Integers, Vector, Vector]]
-
-
-def _of_labels(data: RankingData, masks: Masks) -> _Sums:
-    """Return the sums over all pairs among the documents, or queries, of the masks."""
     u = np.ones(data.n_documents) if data.document_weights is None else data.document_weights
     v = np.ones(data.n_queries) if data.query_weights is None else data.query_weights
     documents, queries = masks.of_unit("document"), masks.of_unit("query")
@@ -226,26 +218,4 @@ def _of_labels(data: RankingData, masks: Masks) -> _Sums:
         return np.tile(rows, 2), group, np.tile(u[rows], 2), np.concatenate([v[query[run]], -v[asked]])
 
     degree, excess, difference = of_run[:, runs.run] * u
-    return _Sums(degree, excess, difference, float(v[query] @ (size * worse)), groups)
-
-
-def _of_pairs(data: RankingData, mask: Mask) -> _Sums:
-    """Return the sums over the pairs of a mask (n_pairs,).
-
-    A better document x and the sum s of its worse documents contribute x xᵀ + s sᵀ − (x + s) (x + s)ᵀ.
-    """
-    better, worse = (rows[mask].astype(np.int64) for rows in (data.pairs.better, data.pairs.worse))
-    gap = (data.y[better] - data.y[worse]).astype(np.float64)
-    n = data.n_documents
-    n_worse, n_better = (np.bincount(rows, minlength=n).astype(np.float64) for rows in (better, worse))
-    gaps: Vector = np.subtract(*(np.bincount(rows, gap, n) for rows in (better, worse)), dtype=np.float64)
-
-    def groups(rows: Integers) -> tuple[Integers, Integers, Vector, Vector]:
-        first, last = np.searchsorted(better, [rows.min(initial=n), rows.max(initial=-1) + 1])
-        winner, group = np.unique(better[first:last], return_inverse=True)
-        size = len(winner)
-        document = np.concatenate([np.tile(worse[first:last], 2), winner])
-        of_groups = np.concatenate([group, size + group, size + np.arange(size)])
-        return document, of_groups, np.ones(len(document)), np.repeat([1.0, -1.0], size)
-
-    return _Sums(n_worse + n_better + (n_worse > 0), n_worse - n_better, gaps, len(better), groups)
+    return degree, excess, difference, float(v[query] @ (size * worse)), groups

@@ -112,9 +112,9 @@ def test_the_forward_path_fits_every_candidate_and_takes_the_least_loss(noisy_da
     assert ranker.forward_path(data, 3).tolist() == order[:3]
 
 
-@pytest.mark.parametrize("unit", ["pair", "document", "query"])
-def test_chosen_pairs_documents_and_queries_equal_explicit_pairs(noisy_data, unit):
-    size = {"pair": noisy_data.n_pairs, "document": noisy_data.n_documents, "query": noisy_data.n_queries}[unit]
+@pytest.mark.parametrize("unit", ["document", "query"])
+def test_chosen_documents_and_queries_equal_explicit_pairs(noisy_data, unit):
+    size = {"document": noisy_data.n_documents, "query": noisy_data.n_queries}[unit]
     own = np.random.default_rng(5).random((3, size)) < 0.6
     own[:, -1] = True
     ranker = AdditiveRLS(n_bins=6).fit(noisy_data)
@@ -122,7 +122,7 @@ def test_chosen_pairs_documents_and_queries_equal_explicit_pairs(noisy_data, uni
     better, worse = noisy_data.pairs.better, noisy_data.pairs.worse
     query = np.searchsorted(noisy_data.offsets, better, side="right") - 1
     for individual, mask in enumerate(own):
-        keep = mask if unit == "pair" else mask[query] if unit == "query" else mask[better] & mask[worse]
+        keep = mask[query] if unit == "query" else mask[better] & mask[worse]
         expected = plain_tables(noisy_data, ranker, np.ones(noisy_data.n_features, bool), keep)
         assert_equal_tables(tables_of(population, individual), expected)
         shared = ranker.fit_population(noisy_data, pair_mask=mask, unit=unit)
@@ -257,7 +257,7 @@ def test_all_stages_run_by_name_and_the_front_serves_trees(noisy_data):
     solver = MOFSRank(
         "additive",
         NDCG(5),
-        instance_selection={**BUDGET, "unit": "query"},
+        instance_selection=BUDGET,
         feature_selection=BUDGET,
         ensemble=BUDGET,
         limits=Limits(max_features=6),

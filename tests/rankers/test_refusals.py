@@ -34,6 +34,7 @@ def kept(ranker, data, unit, n=1):
 NOT_A_BACKEND = "backend must be a ranker with fit_population, or with fit"
 NO_WEIGHTS = "{} takes no weights of queries or documents. Use RankRLS or LambdaMART"
 QUERIES_ONLY = r"no pair_mask of pairs or documents; .* or select queries"
+NO_PAIRS = r"AdditiveRLS takes no pair_mask of pairs\. Select queries"
 KEEPS_NO_PAIR = "row 0 of the mask keeps no preference pair to train on"
 PAIRS, LAST_TWO, SECOND = np.ones((1, 2552), bool), np.array([False, False, True, True]), np.array([False, True])
 
@@ -90,7 +91,14 @@ PAIRS, LAST_TWO, SECOND = np.ones((1, 2552), bool), np.array([False, False, True
         (lambda data: mr.RankRLS().fit_population(NO_PAIR, pair_mask=SECOND[None], unit="query"), KEEPS_NO_PAIR),
         (lambda data: kept(mr.RankRLS(), weighted(data), "pair", 2), "RankRLS takes no weights .* Select queries"),
         (lambda data: kept(mr.RankRLS(), weighted(data), "document", 2), "RankRLS takes no weights .* Select queries"),
-        (lambda data: kept(mr.AdditiveRLS(), weighted(data), "pair", 2), "AdditiveRLS takes no weights .* are chosen"),
+        (
+            lambda data: kept(mr.AdditiveRLS(), data, "pair", 2),
+            NO_PAIRS,
+        ),
+        (
+            lambda data: mr.MOFSRank(mr.AdditiveRLS(), instance_selection={"unit": "pair"}).fit(data),
+            NO_PAIRS,
+        ),
         (lambda data: mr.ListNet().fit(weighted(data)), NO_WEIGHTS.format("ListNet")),
         (lambda data: mr.RankSVM().fit(weighted(data)), NO_WEIGHTS.format("RankSVM")),
         (lambda data: mr.RankSVM().fit_population(weighted(data)), NO_WEIGHTS.format("RankSVM")),
