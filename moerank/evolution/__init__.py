@@ -24,6 +24,7 @@ from moerank.evolution.operators import redundancy_degrees as redundancy_degrees
 from moerank.evolution.operators import row_digests as row_digests
 from moerank.evolution.prdh import PRDH as PRDH
 from moerank.evolution.search import Archive as Archive
+from moerank.evolution.search import Generation as Generation
 from moerank.evolution.search import SearchResult as SearchResult
 from moerank.evolution.search import search as search
 from moerank.evolution.sparse_ea import SparseEA as SparseEA
