@@ -18,7 +18,7 @@ FILES = sorted((PROJECT / "moerank").rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 LAYERS = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
 
-MOST_FILES, MOST_LINES_OF_CODE = 155, 21_750
+MOST_FILES, MOST_LINES_OF_CODE = 155, 21_000
 
 VAGUE = {"found", "place", "known", "kept", "beside", "whole", "told", "lots"}
 """Names that do not say what is held."""
