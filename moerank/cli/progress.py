@@ -91,8 +91,6 @@ class StageProgress(_Bars):
 
     def __call__(self, stage: str, fraction: float, text: str) -> None:
         """Show that `fraction` of a stage is done, with a text such as the generation."""
-        if stage == "verdict":  # the command prints it at the end
-            return
         if stage != self._stage:
             self._end_stage()
             self._stage, self._begin = stage, monotonic()
