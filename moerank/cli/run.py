@@ -28,7 +28,7 @@ TREC = ("test.qrels", "test.run")
 
 # The file of a finished run from which its output is printed again.
 SUMMARY = "summary.json"
-MOST_BYTES = 2**20
+LARGEST_SUMMARY = 2**20
 
 
 def run_command(
@@ -164,7 +164,7 @@ def _stored(request: str, out: Path | None, fold: str, seed: int) -> tuple[Path,
     folders = [out] if out else sorted(Path("results").glob(f"*-fold{fold}-seed{seed}"))
     for folder in folders:
         with suppress(OSError, ValueError):
-            summary = Summary.model_validate_json(read_text(folder / SUMMARY, MOST_BYTES))
+            summary = Summary.model_validate_json(read_text(folder / SUMMARY, LARGEST_SUMMARY))
             written = (folder / "result.json").stat().st_mtime_ns
             older = (folder / SUMMARY).stat().st_mtime_ns < written
             newer = older or any(path.stat().st_mtime_ns > written for path in summary.sources)
@@ -236,7 +236,7 @@ def _end(result: Result, out: Path, files: list[str], command: list[str], reques
     """Print the files and the next command of one fold, and store what the run has printed."""
     from moerank.cli.tables import decision, paragraph
 
-    written = f"Wrote to {out}: {', '.join(files)}"
+    written = f"Files in {out}: {', '.join(files)}"
     summary = Summary(
         request=request,
         sources=[path.absolute() for path in sources],
@@ -260,7 +260,7 @@ def _next(result: Result, out: Path, command: list[str]) -> str:
         trees = result.verdict.rival or result.configuration["backend"]["name"] == "additive"
         name, option = ("lambdamart", "--set=search.refit=lambdamart") if trees else ("additive", "--backend=additive")
         again = shlex.join([*command, option, "--out", f"{out}-{name}"])
-        other = "" if result.configuration["search"].get("refit") else f", or try another ranker: {again}"
+        other = "" if result.configuration["search"].get("refit") else f", or try another ranker:\n  {again}"
         return f"  Next: label more queries{other}"
     first, *_ = FORMATS
     model = result.model(result.best)

@@ -110,9 +110,9 @@ def _values(ranker: Member, result: Result) -> dict[str, str]:
     }
 
 
-# Columns of the text of a run, and the number of sets of features in its rows.
-WIDTH = 80
-MOST_SETS = 8
+# Columns of the text of a run, and the number of members of the front in its rows.
+TEXT_WIDTH = 80
+MOST_SETS = 7
 
 # Share of the front's hypervolume: a search whose second half added less had nearly converged.
 CONVERGED = 0.02
@@ -122,68 +122,55 @@ def paragraph(text: str, most_lines: int | None = None) -> str:
     """Return a text in lines of a terminal, indented; `…` stands for what is beyond `most_lines`."""
     return fill(
         text,
-        WIDTH,
+        TEXT_WIDTH,
         initial_indent="  ",
         subsequent_indent="  ",
         max_lines=most_lines,
         placeholder=" … (model.json)",
         break_on_hyphens=False,
+        break_long_words=False,
     )
 
 
 def decision(result: Result) -> str:
     """Return what a reader decides by: the verdict, some sets of features with their values, and the chosen names."""
-    from moerank.verdict import short
-
-    best, verdict, metric = result.best, result.verdict, result.metrics[0]
-    lines = [f"{result.problem}, fold {result.fold} · {result.solver}, seed {result.seed}", ""]
+    best, verdict = result.best, result.verdict
+    seconds = f"{result.times.tuning + result.times.solver:.1f} s of the processor"
+    lines = [f"{result.problem}, fold {result.fold} · {result.solver}, seed {result.seed} · {seconds}", ""]
     if verdict is not None:
-        lost = f"On validation they lose at most one standard error against all {verdict.n_allowed}"
+        lost = "On validation they lose at most one standard error"
         reason = verdict.advice or lost * (verdict.decision == "use" and verdict.n_features < verdict.n_allowed)
-        lines += [paragraph(". ".join(filter(None, [verdict.headline.upper(), reason])) + "."), ""]
-    rivals = {f"all {_size_of_all(result)}": "all features", "LambdaMART": "LambdaMART"}
-    values = [f"{len(best.features)} features {short(best.scores['test'][metric])}"]
-    for label, name in rivals.items():
-        values += [f"{label} {short(b.scores['test'][metric])}" for b in result.baselines if b.name == name]
-    lines.append(paragraph(f"Test {metric}: {', '.join(values)}"))
-    if verdict is not None:
         outcome = f"{verdict.outcome[0].upper()}{verdict.outcome[1:]}"
-        lines.append(paragraph(". ".join(filter(None, [outcome, verdict.rival])) + "."))
-    lines += ["", *_rows(result, metric), ""]
+        for sentences in ((verdict.headline.upper(), reason), (outcome, verdict.rival)):
+            lines += [paragraph(". ".join(filter(None, sentences)) + "."), ""]
+    lines += _rows(result)
     names = result.names(best.features)
     if best.weights is not None:
         names = [name for _, name in sorted(zip(np.abs(best.weights), names, strict=True), key=lambda e: -e[0])]
     lines.append(paragraph(f"The {len(names)}: {', '.join(names)}", 2))
-    seconds = f"{result.times.tuning + result.times.solver:.1f} s of the processor"
     if search := result.convergence.get("feature_selection"):
         had = "had nearly converged" if search.last_half < CONVERGED else "had not converged"
         gain = f"its second half improved the front by {100 * search.last_half:.1f} %"
-        lines.append(paragraph(f"The search ({seconds}) {had}: {gain}."))
-    else:
-        lines.append(paragraph(f"Training took {seconds}."))
+        lines.append(paragraph(f"The search {had}: {gain}."))
     return "\n".join(lines)
 
 
-def _size_of_all(result: Result) -> int:
-    """Return the number of all features, the same wherever a run names it."""
-    sizes = [len(baseline.features) for baseline in result.baselines if baseline.name == "all features"]
-    return result.n_allowed if result.verdict is not None or not sizes else sizes[0]
-
-
-def _rows(result: Result, metric: str) -> list[str]:
-    """Return the sizes of some members, the chosen one among them, and of all features, above their values."""
+def _rows(result: Result) -> list[str]:
+    """Return the sizes of some members, the chosen one among them, and of baselines, above their values."""
     from moerank.verdict import short
 
-    n_members, chosen = len(result.front), result.chosen
-    spread = np.linspace(0, n_members - 1, min(MOST_SETS - 1, n_members)).round().astype(int).tolist()
+    metric, n_members, chosen = result.metrics[0], len(result.front), result.chosen
+    names = {"all features": "", "LambdaMART": "LambdaMART"}
+    baselines = [(names[other.name], other) for other in result.baselines if other.name in names]
+    spread = np.linspace(0, n_members - 1, min(MOST_SETS, n_members)).round().astype(int).tolist()
     if chosen not in spread:
         spread[min(range(1, len(spread) - 1), key=lambda i: abs(spread[i] - chosen))] = chosen
     members = [(f"{len(result.front[i].features)}{'*' * (i == chosen)}", result.front[i]) for i in spread]
-    members += [(str(_size_of_all(result)), other) for other in result.baselines if other.name == "all features"]
+    members += [(label or str(result.n_allowed), other) for label, other in baselines]
     rows = {"features": [size for size, _ in members]}
     rows |= {name: [f"{member.objectives[name]:.3g}" for _, member in members] for name in result.further_objectives}
     rows |= {part: [short(member.scores[part][metric]) for _, member in members] for part in ("validation", "test")}
-    width = max(6, *(len(cell) + 2 for row in rows.values() for cell in row))
+    width = max([5, *(len(cell) for row in rows.values() for cell in row[:-1])]) + 1
     lines = [f"  {name:<11.11}" + "".join(f"{cell:<{width}}" for cell in row).rstrip() for name, row in rows.items()]
     return [*lines, f"  * chosen; {n_members} sets in all: --table, front.csv" if n_members > 1 else "  * chosen"]
 
@@ -225,8 +212,12 @@ def study_table(results: Results) -> tuple[Table, str]:
         rows.append(row | {"s": _with_error(mean, errors.loc[solver], "seconds", 1).partition(" ")[0]})
     groups = {word: [name for name, own in words.items() if own == word] for word in ("better", "worse", "undecided")}
     n_queries = sum(len(runs[0].queries["test"]) for runs in results.by_solver()[reference].values())
-    found = " ".join(filter(None, (named(word.capitalize(), names) for word, names in groups.items())))
-    finding = f"Against {reference} on {n_queries:,} test queries (paired t tests, Holm). {found}" if found else ""
+    named_groups = " ".join(filter(None, (named(word.capitalize(), names) for word, names in groups.items())))
+    finding = (
+        f"Against {reference} on {n_queries:,} test queries (paired t tests, Holm). {named_groups}"
+        if named_groups
+        else ""
+    )
     return text_table(f"{results.problems[0]}: test {results.metric}, means over seeds, then folds", rows), finding
 
 

@@ -513,7 +513,7 @@ class Guarantee(NamedTuple):
         loss = f"less than {margin:g} {metric} against all of them, with 95 % confidence by {queries}"
         if self.shown:
             return f"{size} of {n_allowed} features lose {loss}{'; the next smaller set fails the test' * self.smaller}"
-        least = f"; {size} features lose less than {short(ceil(1000 * self.largest_loss) / 1000)}"
+        least = f"; {size} features lose less than {ceil(1000 * self.largest_loss) / 1000:g}"
         return f"No set of the front passes the test that it loses {loss}{least * (self.largest_loss < 1)}"
 
 
