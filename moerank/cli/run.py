@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TREC = ("test.qrels", "test.run")
 
 # The file of a finished run from which its output is printed again.
-SUMMARY = "summary.json"
+SUMMARY = "decision.json"
 LARGEST_SUMMARY = 2**20
 
 

@@ -18,7 +18,9 @@ from moerank.studies.result import Result
 pytestmark = pytest.mark.usefixtures("undrawn")
 
 PROGRESS = "moerank.cli.progress.StageProgress"
-FILES = sorted(["front.csv", "model.json", "result.json", "summary.json", *(f"{name}.png" for name in OF_EVERY_SEARCH)])
+FILES = sorted(
+    ["front.csv", "model.json", "result.json", "decision.json", *(f"{name}.png" for name in OF_EVERY_SEARCH)]
+)
 
 
 def what_stays(text):
@@ -36,7 +38,10 @@ def test_run_prints_the_decision_and_writes_the_files(command, tmp_path, tiny_re
     assert what_stays((out / "result.json").read_text()) == what_stays(tiny_result.to_json())
     lines = outcome.stdout.splitlines()
     assert len(lines) <= 20 and max(map(len, lines)) <= 80
-    assert [line.split(":")[0] for line in outcome.stderr.splitlines()] == ["baselines", *tiny_result.convergence]
+    assert [line.split(":")[0] for line in outcome.stderr.splitlines()] == [
+        "baselines",
+        *(stage.replace("_", " ") for stage in tiny_result.convergence),
+    ]
     d = np.subtract(*(m.per_query["validation"]["NDCG@10"] for m in (tiny_result.best, tiny_result.baselines[0])))
     n = len(tiny_result.best.features)
     assert d.mean() >= -d.std(ddof=1) / len(d) ** 0.5
@@ -44,14 +49,11 @@ def test_run_prints_the_decision_and_writes_the_files(command, tmp_path, tiny_re
     text = " ".join(outcome.stdout.split())
     assert tiny_result.verdict.outcome[1:] in text and text.count("estimated") + text.count("Estimated") == 1
     sizes, validation, test = ([*line.split()[1:]] for line in lines if line.startswith(("  feat", "  vali", "  test")))
-    shown = {member for member in tiny_result.front if str(len(member.features)) in sizes}
-    assert sizes == [f"{len(m.features)}{'*' * (m is tiny_result.best)}" for m in tiny_result.front if m in shown] + [
-        "20"
-    ]
+    ranked = {f"{len(m.features)}{'*' * (m is tiny_result.best)}": m for m in tiny_result.front}
+    ranked["20"] = tiny_result.baselines[0]
+    assert sizes == [size for size in ranked if size in sizes] and sizes[-1] == "20"
     for number, size in enumerate(sizes):
-        member = next(
-            m for m in (*tiny_result.front, tiny_result.baselines[0]) if len(m.features) == int(size.strip("*"))
-        )
+        member = ranked[size]
         for part, values in (("validation", validation), ("test", test)):
             assert float(values[number]) == pytest.approx(member.scores[part]["NDCG@10"], abs=5.1e-4)
     weights = dict(zip(tiny_result.names(tiny_result.best.features), tiny_result.best.weights, strict=True))
@@ -62,7 +64,7 @@ def test_run_prints_the_decision_and_writes_the_files(command, tmp_path, tiny_re
     first = max(h for seen, h in zip(course.evaluations, course.hypervolume, strict=True) if seen <= half)
     added = 1 - first / course.hypervolume[-1]
     assert added > 0.02 and f"had not converged: its second half improved the front by {100 * added:.1f} %." in text
-    assert f"Files in results/tiny-fold2-seed4: {', '.join(name for name in FILES if name != 'summary.json')}" in text
+    assert f"Files in results/tiny-fold2-seed4: {', '.join(name for name in FILES if name != 'decision.json')}" in text
     assert lines[-1] == "  Next: moerank export results/tiny-fold2-seed4 --format solr"
 
 
@@ -173,7 +175,7 @@ def test_all_folds_are_averaged_and_finished_ones_not_run_again(command, tmp_pat
     rows = json.loads(first.stdout)
     out = tmp_path / "results" / "tiny-seed0"
     assert [row["fold"] for row in rows if row["solver"] == "mofsrank"] == [1, 2, 3, 4, 5]
-    files = [name for name in FILES if name != "summary.json"]
+    files = [name for name in FILES if name != "decision.json"]
     assert all(sorted(path.name for path in (out / f"fold{k}").iterdir()) == files for k in range(1, 6))
     (out / "fold3" / "result.json").unlink()
     runs = []
