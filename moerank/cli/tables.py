@@ -210,14 +210,11 @@ def study_table(results: Results) -> tuple[Table, str]:
         elif solver != reference:
             row |= {f"against {reference}": "no fold in common"}
         rows.append(row | {"s": _with_error(mean, errors.loc[solver], "seconds", 1).partition(" ")[0]})
-    groups = {word: [name for name, own in words.items() if own == word] for word in ("better", "worse", "undecided")}
+    heads = {"better": "Better", "worse": "Worse", "undecided": "Too few queries to tell"}
+    groups = [named(head, [name for name, own in words.items() if own == word]) for word, head in heads.items()]
     n_queries = sum(len(runs[0].queries["test"]) for runs in results.by_solver()[reference].values())
-    named_groups = " ".join(filter(None, (named(word.capitalize(), names) for word, names in groups.items())))
-    finding = (
-        f"Against {reference} on {n_queries:,} test queries (paired t tests, Holm). {named_groups}"
-        if named_groups
-        else ""
-    )
+    tested = f"Against {reference} on {n_queries:,} test queries (paired t tests, Holm)."
+    finding = " ".join([tested, *filter(None, groups)]) if words else ""
     return text_table(f"{results.problems[0]}: test {results.metric}, means over seeds, then folds", rows), finding
 
 
