@@ -185,12 +185,13 @@ def _run_and_draw(
 
     Return the results and the names of the files of the last fold.
     """
-    from moerank.cli.progress import StageProgress, compiled
+    from moerank.cli.progress import StageProgress, compile_kernels
     from moerank.studies.result import FILES
 
     results: list[Result] = []
     drawn: list[Path] = []
-    with compiled(("front",), ("baselines",)), reading("data") as status:
+    compile_kernels()
+    with reading("data") as status:
 
         def begin() -> StageProgress:
             status.stop()  # a terminal shows one bar at a time

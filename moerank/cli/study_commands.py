@@ -91,14 +91,13 @@ def study_command(
 
 
 def _run(study: Study, workers: int, dask: str | None, *, retry_failed: bool) -> None:
-    from moerank.cli.progress import CellProgress, compiled
+    from moerank.cli.progress import CellProgress, compile_kernels
 
     states = study.states()
     if retry_failed:
         states = {cell: "open" if state == "failed" else state for cell, state in states.items()}
     if "open" in states.values() and dask is None:
-        with compiled(("front",)):
-            pass
+        compile_kernels()
     with CellProgress(states) as progress, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* cells failed")  # they are shown below the results
         study.run(workers=workers, dask=dask, retry_failed=retry_failed, done=progress)
